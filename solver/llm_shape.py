@@ -1,0 +1,125 @@
+"""The architecture of one language model, as far as memory and time depend on it.
+
+Layers are grouped: a model is a few groups of identical attention blocks and a few groups of identical
+feed-forward blocks. Hybrids (sliding + full, Mamba + attention) are simply models with several groups.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionGroup:
+    """``layers`` identical token-mixing blocks.
+
+    full      multi-head, multi-query or grouped-query attention over the whole context
+    sliding   the same over the last ``window_tokens``
+    chunked   the same within aligned chunks of ``window_tokens`` (Llama 4)
+    mla       multi-head latent attention: one latent of ``kv_lora_rank + qk_rope_head_dim`` values a token and layer
+    linear    recurrent state of fixed size (Mamba, gated delta net, lightning attention): ``state_values`` per sequence
+    """
+
+    kind: AttentionKind
+    layers: int
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    v_head_dim: int = 0
+    """Head width of values; equals ``head_dim`` unless the architecture says otherwise (0 means the same)."""
+    window_tokens: int = 0
+    q_lora_rank: int = 0
+    kv_lora_rank: int = 0
+    qk_nope_head_dim: int = 0
+    qk_rope_head_dim: int = 0
+    kv_values_per_token: float = 0.0
+    """Cached values per token and layer where no formula above gives it (compressed attention); 0 means: by formula."""
+    attended_tokens_limit: int = 0
+    """Sparse attention reads at most so many tokens of the context (0: all)."""
+    state_values: float = 0.0
+    """Values of recurrent state per sequence and layer (linear groups)."""
+    state_value_bytes: float = 2.0
+    weights: float = 0.0
+    """Parameters of one layer's token-mixing block (projections, norms inside it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedForwardGroup:
+    """``layers`` identical feed-forward blocks: dense (``experts == 0``) or mixture of experts."""
+
+    layers: int
+    intermediate: int = 0
+    """Width of a dense block, or 0."""
+    gated: bool = True
+    """Gated blocks (SwiGLU) have three matrices, others two."""
+    experts: int = 0
+    top_k: int = 0
+    expert_intermediate: int = 0
+    expert_hidden: int = 0
+    """Input width of routed experts when they work in a latent space (0: the model's hidden width)."""
+    shared_intermediate: int = 0
+    """Summed width of always-active shared experts."""
+    weights: float = 0.0
+    """Parameters of one layer's block, all experts and the router included."""
+    active_weights: float = 0.0
+    """Parameters of one layer's block that one token uses."""
+
+    @property
+    def matrices(self) -> int:
+        return 3 if self.gated else 2
+
+
+@dataclass(frozen=True, slots=True)
+class LlmShape:
+    """One language model."""
+
+    id: str
+    family: str
+    hidden: int
+    vocabulary: int
+    tied_embeddings: bool
+    max_context_tokens: int
+    attention: tuple[AttentionGroup, ...]
+    feed_forward: tuple[FeedForwardGroup, ...]
+    qk_norm: bool = False
+    native_weights: str = "bf16"
+    """Format in which the publisher ships the weights."""
+    other_weights: float = 0.0
+    """Parameters outside layers, embedding and head (final norm, learned positions, …)."""
+    unquantised_weights: float = 0.0
+    """Parameters that quantised checkpoints keep at 16 bits, beyond embedding and head (router, norms, …)."""
+
+    @property
+    def layers(self) -> int:
+        """Depth: the larger of the two sums (a layer may have only one of the two blocks)."""
+        return max(sum(a.layers for a in self.attention), sum(f.layers for f in self.feed_forward))
+
+    @property
+    def embedding_weights(self) -> float:
+        """Input embedding plus output head when it is not tied."""
+        return float(self.vocabulary) * self.hidden * (1 if self.tied_embeddings else 2)
+
+    @property
+    def total_weights(self) -> float:
+        """All parameters of the text model."""
+        return (
+            self.embedding_weights
+            + self.other_weights
+            + sum(a.layers * a.weights for a in self.attention)
+            + sum(f.layers * f.weights for f in self.feed_forward)
+        )
+
+    @property
+    def active_weights(self) -> float:
+        """Parameters one token is multiplied with: routed experts counted top_k times, the input embedding left out."""
+        return (
+            float(self.vocabulary) * self.hidden
+            + self.other_weights
+            + sum(a.layers * a.weights for a in self.attention)
+            + sum(f.layers * f.active_weights for f in self.feed_forward)
+        )
+
+    @property
+    def is_moe(self) -> bool:
+        return any(f.experts > 0 for f in self.feed_forward)

@@ -1,0 +1,26 @@
+"""Units used inside the solver: SI base units, plus the few constants that conversions need."""
+
+GIB_BYTES = 2**30
+"""Bytes in one gibibyte; engines report memory in it."""
+
+SECONDS_PER_HOUR = 3600.0
+HOURS_PER_MONTH = 730.0
+"""Billing convention: 8,760 hours a year over twelve months."""
+
+TOKENS_PER_MILLION = 1e6
+
+
+def bytes_from_gib(gib: float) -> float:
+    """
+    >>> bytes_from_gib(2.0)
+    2147483648.0
+    """
+    return gib * GIB_BYTES
+
+
+def gib_from_bytes(size_bytes: float) -> float:
+    """
+    >>> gib_from_bytes(3 * 2**30)
+    3.0
+    """
+    return size_bytes / GIB_BYTES

@@ -1,0 +1,160 @@
+"""What users ask for: token lengths, arrivals, targets."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from solver.errors import InvalidInputError
+
+Percentile = Literal["mean", "p50", "p90", "p95", "p99"]
+PERCENTILES: tuple[Percentile, ...] = ("mean", "p50", "p90", "p95", "p99")
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """A distribution of token counts as a finite histogram: ``tokens`` ascending, ``shares`` summing to 1.
+
+    Every kind on the wire (fixed, uniform, lognormal, histogram) becomes one of these, so that mean, percentile
+    and sampling have one definition each.
+    """
+
+    tokens: tuple[int, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tokens or len(self.tokens) != len(self.shares):
+            raise InvalidInputError("a length distribution needs one share for each token count, and at least one")
+        if any(t < 0 for t in self.tokens) or any(not math.isfinite(s) or s < 0 for s in self.shares):
+            raise InvalidInputError("token counts and shares must be finite and not negative")
+        if abs(math.fsum(self.shares) - 1.0) > 1e-6:
+            raise InvalidInputError(f"shares sum to {math.fsum(self.shares):.6g}, not to 1")
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(t * s for t, s in zip(self.tokens, self.shares, strict=True))
+
+    @property
+    def maximum(self) -> int:
+        return self.tokens[-1]
+
+    def quantile(self, fraction: float) -> float:
+        """Smallest token count whose cumulative share reaches ``fraction``."""
+        total = 0.0
+        for tokens, share in zip(self.tokens, self.shares, strict=True):
+            total += share
+            if total >= fraction - 1e-12:
+                return float(tokens)
+        return float(self.tokens[-1])
+
+
+def fixed_lengths(tokens: int) -> Lengths:
+    return Lengths((tokens,), (1.0,))
+
+
+def uniform_lengths(low: int, high: int, most_points: int = 64) -> Lengths:
+    """Whole numbers drawn uniformly from [low, high], represented by at most ``most_points`` of them.
+
+    >>> uniform_lengths(819, 1024).mean
+    921.5
+    """
+    if low > high:
+        raise InvalidInputError(f"low {low} is above high {high}")
+    count = high - low + 1
+    if count <= most_points:
+        return Lengths(tuple(range(low, high + 1)), (1.0 / count,) * count)
+    # Symmetric about the middle, so that the mean is exact; both ends are kept.
+    half = [low + round(i * (high - low) / (most_points - 1)) for i in range(most_points // 2)]
+    points = half + [low + high - p for p in reversed(half)]
+    return Lengths(tuple(points), (1.0 / len(points),) * len(points))
+
+
+def lognormal_lengths(mean: float, p95: float, points: int = 64) -> Lengths:
+    """Lognormal by its mean and 95th percentile, cut into equally likely slices, each represented by its median.
+
+    Solves mean = exp(μ + σ²/2) and p95 = exp(μ + 1.6449 σ) for the smaller σ; raises InvalidInputError when no
+    lognormal has both (p95 above about 3.87 × mean, or below the mean).
+    """
+    if not (mean >= 1 and p95 > 0 and math.isfinite(mean) and math.isfinite(p95)):
+        raise InvalidInputError("a lognormal needs a mean of at least one token and a positive p95")
+    z = 1.6448536269514722
+    gap = math.log(p95 / mean)  # = z σ − σ²/2
+    discriminant = z * z - 2.0 * gap
+    if discriminant < 0 or gap < 0:
+        raise InvalidInputError(
+            f"no lognormal has mean {mean:g} and p95 {p95:g}: "
+            f"p95 must lie between the mean and {math.exp(z * z / 2):.3f} times the mean"
+        )
+    sigma = z - math.sqrt(discriminant)
+    mu = math.log(mean) - sigma * sigma / 2.0
+    values = [math.exp(mu + sigma * _normal_quantile((i + 0.5) / points)) for i in range(points)]
+    scale = mean * points / math.fsum(values)  # slice medians understate the tail: restore the stated mean
+    merged: dict[int, float] = {}
+    for value in values:
+        tokens = max(1, round(value * scale))
+        merged[tokens] = merged.get(tokens, 0.0) + 1.0 / points
+    return Lengths(tuple(sorted(merged)), tuple(merged[t] for t in sorted(merged)))
+
+
+def _normal_quantile(fraction: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Shape of the requests. shared_prefix_fraction: share of every prompt that is already cached."""
+
+    prompt: Lengths
+    output: Lengths
+    shared_prefix_fraction: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Upper limits in seconds, by percentile. Empty means unconstrained."""
+
+    time_to_first_token_s: dict[Percentile, float] = field(default_factory=dict)
+    time_per_output_token_s: dict[Percentile, float] = field(default_factory=dict)
+    end_to_end_s: dict[Percentile, float] = field(default_factory=dict)
+    confidence_fraction: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How requests arrive: ``closed`` with ``concurrency`` clients, or ``open`` (Poisson) at ``requests_per_s``.
+
+    requests: how many are sent in all; None means steady state.
+    """
+
+    kind: Literal["closed", "open"]
+    concurrency: int = 0
+    requests_per_s: float = 0.0
+    requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One stream of requests to one model, with its targets."""
+
+    name: str
+    llm_id: str
+    context_tokens: int
+    requests_per_s: float
+    traffic: Traffic
+    targets: Targets
+    weight_formats: tuple[str, ...]
+    kv_cache_formats: tuple[str, ...]
+    utilisation_limit_fraction: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The serving engine and the settings that change memory or time."""
+
+    name: str = "vllm"
+    version: str | None = None
+    max_batched_tokens: int = 8192
+    max_sequences: int = 512
+    memory_fraction: float = 0.92
+    max_context_tokens: int | None = None
