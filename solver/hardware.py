@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-MemoryClass = Literal["hbm", "unified", "host", "sram"]
+MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,229 @@
+"""The shapes of catalog rows, in datasheet units.
+
+A row is what one file entry says, validated on its own: types, ranges, no unknown keys. Relations between rows
+(a node naming a device) are checked by ``catalog.read``.
+"""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Checked = Literal["read", "data_set", "derived", "memory", "assumption", "measured"]
+"""How a figure was checked: its text was read; taken from a named data set; computed from read figures (formula in the
+notes); recalled and to be verified at the source; an engineering default; measured by this project."""
+
+Status = Literal["shipping", "legacy", "preliminary", "announced"]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*$")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Row(BaseModel):
+    """Base: frozen, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Provenance(Row):
+    """Where a row's figures come from. ``exceptions`` gives fields whose source or check differs from the row's."""
+
+    source: str = Field(min_length=3)
+    retrieved_on: dt.date
+    checked: Checked
+    exceptions: dict[str, str] = {}
+    notes: str = ""
+
+
+class DeviceRow(Row):
+    """One accelerator, as an engine sees it. Matrix rates are DENSE; sparse ones are kept apart and never planned with."""
+
+    id: Slug
+    name: str
+    vendor: str
+    architecture: str
+    family: Slug
+    """Devices that share efficiencies: hopper, blackwell, ampere, ada, cdna3, tpu-v5, gaudi3, trainium2, xeon-amx …"""
+    category: Literal[
+        "datacenter_gpu", "workstation_gpu", "consumer_gpu", "tpu", "trainium", "gaudi", "lpu", "wafer_scale",
+        "dataflow", "risc_v", "cpu", "unified_memory", "edge", "npu", "other",
+    ]  # fmt: skip
+    memory_class: Literal["hbm", "gddr", "unified", "host", "sram"] | None
+    status: Status
+    launched: str | None = None
+    form_factor: str | None = None
+    memory_gib: Positive | None
+    """What the driver exposes, in GiB."""
+    memory_gb_marketed: Positive | None = None
+    memory_type: str | None = None
+    memory_bandwidth_gb_per_s: Positive | None
+    dense_fp64_tflop_per_s: Positive | None = None
+    dense_fp32_tflop_per_s: Positive | None = None
+    dense_tf32_tflop_per_s: Positive | None = None
+    dense_bf16_tflop_per_s: Positive | None = None
+    dense_fp16_tflop_per_s: Positive | None = None
+    dense_fp8_tflop_per_s: Positive | None = None
+    dense_int8_top_per_s: Positive | None = None
+    dense_fp4_tflop_per_s: Positive | None = None
+    sparse_bf16_tflop_per_s: Positive | None = None
+    sparse_fp8_tflop_per_s: Positive | None = None
+    sparse_int8_top_per_s: Positive | None = None
+    sparse_fp4_tflop_per_s: Positive | None = None
+    on_chip_sram_mb: Positive | None = None
+    cache_mb: Positive | None = None
+    power_limit_w: Positive | None = None
+    power_basis: str | None = None
+    """TDP, vendor maximum, third-party estimate, …"""
+    link_name: str | None = None
+    link_one_direction_gb_per_s: Positive | None = None
+    link_domain_devices: int = Field(default=1, ge=1)
+    link_topology: str | None = None
+    pcie_generation: int | None = None
+    pcie_lanes: int | None = None
+    engines: list[str] = []
+    """Serving engines known to run on it: vllm, sglang, tensorrt-llm, tgi, llama.cpp, jetstream, neuron, groq, …"""
+    missing: list[str] = []
+    """Figures that nobody has published; planning with them is refused by name."""
+    provenance: Provenance
+
+
+class NodeRow(Row):
+    """A machine that can be bought or rented: ``devices`` of one kind in one box (or one slice or rack)."""
+
+    id: Slug
+    name: str
+    device: Slug
+    devices: int = Field(ge=1)
+    kind: Literal[
+        "hgx_8", "oam_8", "nvl_rack", "tpu_slice", "neuron_instance", "pcie_server", "workstation", "cpu_server",
+        "unified_desktop", "edge_board", "lpu_rack", "wafer_system", "superchip", "other",
+    ]  # fmt: skip
+    link_domain_devices: int = Field(ge=1)
+    """Devices of this node that one scale-up domain joins (1: PCIe only)."""
+    rack_domain_devices: int = Field(default=0, ge=0)
+    """Devices of a scale-up domain that spans nodes of this type; 0 where none does."""
+    pcie_generation: int | None = None
+    pcie_lanes_per_device: int | None = None
+    network_gbit_per_s: NotNegative | None = None
+    """All NICs together, one direction. None: unknown, so replicas never span such nodes."""
+    network_name: str | None = None
+    vcpus: NotNegative | None = None
+    host_memory_gib: NotNegative | None = None
+    host_power_w: NotNegative | None = None
+    psu_w: Positive | None = None
+    provenance: Provenance
+
+
+class OfferRow(Row):
+    """Who offers hours of a node, where, under which commitment. Prices are separate steps in time."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*(:[A-Za-z0-9][A-Za-z0-9.\-_]*){3}$")]
+    """provider:instance:region:commitment"""
+    provider: Slug
+    instance: str
+    region: str
+    commitment: Literal[
+        "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "capacity_block", "purchase"
+    ]
+    node: Slug
+    max_nodes: int | None = Field(default=None, ge=0)
+    notes: str = ""
+
+
+class PriceRow(Row):
+    """One price step: from ``valid_from`` on, the offer costs this (None: withdrawn). Per node-hour, USD."""
+
+    offer: str
+    valid_from: dt.date
+    usd_per_hour: Annotated[Decimal, Field(gt=0, max_digits=14, decimal_places=6)] | None
+    source: str
+    retrieved_on: dt.date
+    confidence: Literal["high", "medium", "low"]
+
+
+class EnergyRow(Row):
+    """Electricity of one place: tariff and carbon intensity."""
+
+    region: str
+    name: str
+    usd_per_kwh: Annotated[Decimal, Field(ge=0, max_digits=10, decimal_places=6)]
+    grid_kg_co2e_per_kwh: NotNegative | None = None
+    provenance: Provenance
+
+
+class ConstantRow(Row):
+    """One constant of the performance model for a device family (or one device), an engine and a class of work.
+
+    ``name`` and its unit are listed in docs/mathematics.md. low–high is the range in which nine of ten values are
+    expected to lie.
+    """
+
+    name: Slug
+    family: str = "*"
+    device: str = "*"
+    engine: str = "*"
+    value: float = Field(allow_inf_nan=False)
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+    unit: str
+    basis: Literal["measured", "corrected", "borrowed", "analytical"]
+    provenance: Provenance
+
+
+class LlmAttentionRow(Row):
+    """A group of identical token-mixing layers."""
+
+    kind: Literal["full", "sliding", "chunked", "mla", "linear", "none"]
+    layers: int = Field(ge=1)
+    heads: int = Field(default=0, ge=0)
+    kv_heads: int = Field(default=0, ge=0)
+    head_dim: int = Field(default=0, ge=0)
+    v_head_dim: int = Field(default=0, ge=0)
+    window_tokens: int = Field(default=0, ge=0)
+    q_lora_rank: int = Field(default=0, ge=0)
+    kv_lora_rank: int = Field(default=0, ge=0)
+    qk_nope_head_dim: int = Field(default=0, ge=0)
+    qk_rope_head_dim: int = Field(default=0, ge=0)
+    kv_values_per_token: NotNegative = 0.0
+    attended_tokens_limit: int = Field(default=0, ge=0)
+    state_values: NotNegative = 0.0
+    state_value_bytes: NotNegative = 2.0
+    weights: NotNegative
+
+
+class LlmFeedForwardRow(Row):
+    """A group of identical feed-forward layers."""
+
+    layers: int = Field(ge=1)
+    intermediate: int = Field(default=0, ge=0)
+    gated: bool = True
+    experts: int = Field(default=0, ge=0)
+    top_k: int = Field(default=0, ge=0)
+    expert_intermediate: int = Field(default=0, ge=0)
+    expert_hidden: int = Field(default=0, ge=0)
+    shared_intermediate: int = Field(default=0, ge=0)
+    weights: NotNegative
+    active_weights: NotNegative
+
+
+class LlmRow(Row):
+    """One language model's architecture; field for field the solver's shape, plus provenance."""
+
+    id: Slug
+    name: str
+    hugging_face_id: str | None = None
+    family: Slug
+    hidden: int = Field(ge=1)
+    vocabulary: int = Field(ge=1)
+    tied_embeddings: bool
+    max_context_tokens: int = Field(ge=1)
+    attention: list[LlmAttentionRow]
+    feed_forward: list[LlmFeedForwardRow]
+    qk_norm: bool = False
+    native_weights: str = "bf16"
+    other_weights: NotNegative = 0.0
+    unquantised_weights: NotNegative = 0.0
+    published_total_weights: Positive | None = None
+    published_active_weights: Positive | None = None
+    provenance: Provenance
