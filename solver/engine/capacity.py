@@ -51,8 +51,8 @@ def _more_in_flight(values: Matrix) -> Matrix:
 def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
     """TPOT at a percentile: τ + z·√(σ_c² + σ_w²).
 
-        σ_c = τ(c + √c) − τ(c)                                 more or fewer requests in flight
-        σ_w² = λ·τ·w²·(1 + cv²)·E[1/(n−1)]                     more or fewer prompts during a reply of n tokens
+    σ_c = τ(c + √c) − τ(c)                                 more or fewer requests in flight
+    σ_w² = λ·τ·w²·(1 + cv²)·E[1/(n−1)]                     more or fewer prompts during a reply of n tokens
     """
     z = standard_score(percentile)
     mean = points.time_per_output_token_s

@@ -53,14 +53,31 @@ PROFILES: dict[str, EngineProfile] = {
 }  # fmt: skip
 
 
+ALIKE: dict[str, str] = {
+    # Continuous batching with paged caches, compiled per batch size.
+    "jetstream": "vllm", "maxtext": "vllm", "nxd-inference": "vllm", "neuron": "vllm", "tt-metal": "vllm",
+    "efficient-transformers": "vllm", "groq": "vllm", "cerebras": "vllm", "sambanova": "vllm",
+    # Slots on one machine.
+    "mlc-llm": "llama.cpp", "mlx": "llama.cpp", "openvino": "llama.cpp", "onnxruntime": "llama.cpp",
+    "qnn": "llama.cpp", "coreml": "llama.cpp", "tflite": "llama.cpp",
+}  # fmt: skip
+"""Engines scheduled like one that has a profile; times still come from their own constants."""
+
+
 def engine_profile(name: str) -> EngineProfile:
-    """The profile of an engine; engines without their own are scheduled like vLLM's continuous batching.
+    """The profile of an engine, or of the one it is scheduled like.
 
     Raises UnsupportedError for an engine not known here.
     """
-    aliases = {"neuron": "vllm", "jetstream": "vllm", "tenstorrent": "vllm", "groq": "vllm", "cerebras": "vllm"}
-    profile = PROFILES.get(aliases.get(name, name))
+    profile = PROFILES.get(ALIKE.get(name, name))
     if profile is None:
-        known = ", ".join(sorted((*PROFILES, *aliases)))
+        known = ", ".join(sorted((*PROFILES, *ALIKE)))
         raise UnsupportedError("unknown_engine", f"engine {name!r} is not known; known engines: {known}")
     return profile
+
+
+def engine_for(available: tuple[str, ...], wanted: str) -> str | None:
+    """The engine a device is planned with: the wanted one where it runs, else the first known one; None: none known."""
+    if wanted in available:
+        return wanted
+    return next((name for name in available if name in PROFILES or name in ALIKE), None)

@@ -62,6 +62,9 @@ class Trace:
     time_to_first_token_s: list[float]
     time_per_output_token_s: list[float]
     end_to_end_s: list[float]
+    completed_s: list[float] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    clients: int = 0
     duration_s: float = 0.0
     output_tokens: int = 0
     prompt_tokens: int = 0
@@ -311,6 +314,9 @@ def simulate(
     trace.time_per_output_token_s = [
         (b - a) / (n - 1) if n > 1 else 0.0 for a, b, n in zip(first, last, outputs, strict=True)
     ]
+    trace.completed_s = last
+    trace.outputs = list(outputs)
+    trace.clients = concurrency
     trace.duration_s = max(last, default=0.0) - min(sent, default=0.0)
     trace.output_tokens = sum(outputs)
     return trace

@@ -137,7 +137,8 @@ def distinct_experts(experts: int, top_k: int, tokens: Quantity) -> Quantity:
     """
     if experts <= top_k:
         return float(experts) + 0.0 * tokens
-    return experts * -np.expm1(np.asarray(tokens) * np.log1p(-top_k / experts))
+    missed: Quantity = np.exp(np.asarray(tokens) * np.log1p(-top_k / experts))
+    return experts * (1.0 - missed)
 
 
 def expert_width(group: FeedForwardGroup, shape: LlmShape) -> float:

@@ -72,6 +72,14 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "fraction", 1.0, 0.0, 0.5, "how much shorter an arithmetic-bound step is on a board below its sustained power"
     ),
     "clock_settling_s": ConstantLaw("s", 1.0, 0.01, 60.0, "time constant of settling to the sustained clock"),
+    # Memory an engine takes besides weights and cache (solver.memory.EngineMemory).
+    "driver_reserve_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "memory shown that no process can have"),
+    "runtime_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "libraries, workspaces and buffers"),
+    "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),
+    "graph_bytes_per_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per dense layer"),
+    "graph_bytes_per_expert_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per sparse layer"),
+    "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),
+    "logits_copies": ConstantLaw("ratio", 1.0, 0.0, 16.0, "vocabulary-wide rows alive per sequence while sampling"),
     # Power, as shares of the board limit.
     "idle_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "an engine loaded and waiting"),
     "memory_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 3.0, "added at full memory bandwidth"),

@@ -36,7 +36,8 @@ class GraphSizes:
             return tokens
         index = np.searchsorted(np.asarray(self.sizes, dtype=float), tokens)
         sizes = np.append(np.asarray(self.sizes, dtype=float), np.inf)
-        return np.where(tokens > self.sizes[-1], tokens, sizes[index])
+        padded: Vector = np.where(tokens > self.sizes[-1], tokens, sizes[index])
+        return padded
 
 
 @dataclass(frozen=True, slots=True)
