@@ -82,7 +82,9 @@ def _add_variables(model: Model) -> None:
             room = reduced.problem.offers[offer].max_nodes
             bound = most[p] if room is None else min(room, most[p])
             model.nodes[offer] = add(f"n_{offer}", 0, bound, cat="Integer")
-    for i, k in np.argwhere(np.isfinite(pairs.load) & (pairs.load > 0)).tolist():
+    classes = np.array([sum(rate > 0 for rate in demand.requests_per_s) for demand in reduced.problem.demands])
+    routed = (np.isfinite(pairs.load) & (pairs.load > 0)) & (classes[pairs.workload] > 1)[:, None]
+    for i, k in np.argwhere(routed).tolist():
         model.shares[i, k] = add(f"y_{i}_{k}", 0, None)
     if reduced.problem.objective == "throughput":
         model.multiple = add("theta", 0, None)
@@ -119,15 +121,23 @@ def power_terms(model: Model) -> Terms:
 
 
 def add_demand(model: Model) -> None:
-    """All of every class is served:  Σ_i y_ik = 1  (= θ for throughput)."""
+    """All of every class is served:  Σ_i y_ik = 1  (= θ for throughput).
+
+    A workload of one class needs no shares: its replicas serve  Σ_i ρ μ_i / λ · x_i ≥ 1  (≥ θ).
+    """
+    load = model.reduced.pairs.load
     for w, (start, end) in enumerate(workload_ranges(model.reduced.problem, model.reduced.pairs)):
-        for k in range(model.reduced.pairs.load.shape[1]):
-            terms: Terms = {model.shares[i, k]: 1.0 for i in range(start, end) if (i, k) in model.shares}
-            if not terms:
-                continue
+        wanted = [k for k, rate in enumerate(model.reduced.problem.demands[w].requests_per_s) if rate > 0]
+        for k in wanted:
+            if len(wanted) > 1:
+                terms: Terms = {model.shares[i, k]: 1.0 for i in range(start, end) if (i, k) in model.shares}
+            else:
+                terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in range(start, end) if load[i, k] < np.inf}
             if model.multiple is not None:
                 terms[model.multiple] = -1.0
-            model.equal(terms, 0.0 if model.multiple is not None else 1.0, f"demand_{w}_{k}")
+            rhs = 0.0 if model.multiple is not None else 1.0
+            state = model.equal if len(wanted) > 1 else model.at_least
+            state(terms, rhs, f"demand_{w}_{k}")
 
 
 def add_capacity(model: Model) -> None:

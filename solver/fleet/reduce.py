@@ -71,15 +71,39 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         better = draft_plan(problem, pools, pairs)
         if better is not None and (draft is None or better.objective <= draft.objective):
             draft = better
-    # Bounds stand: what was dropped cannot be part of a plan as good as the draft.
+    most = np.zeros(len(pools), dtype=np.int64)
+    return prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
+
+
+def prune(reduced: ReducedProblem) -> ReducedProblem:
+    """Drop pairs, pools and offers that no plan as good as the draft can contain."""
+    problem, pools, pairs = reduced.problem, reduced.pools, reduced.pairs
     cost, power = (bound_candidates(problem, pools, pairs, resource) for resource in ("cost", "power"))
-    pairs = pairs.take(_worth_keeping(problem, cost, power, draft))
+    pairs = pairs.take(_worth_keeping(problem, cost, power, reduced.draft))
     pools, pairs = _drop_unused_pools(problem, pools, pairs)
-    most = _most_nodes(problem, pools, pairs, draft, bound)
+    most = _most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
     pools = _shorten(problem, pools, pairs, most)
     offered = np.array(sorted({-1, *(offer for pool in pools for offer in pool.offers)}))
     pairs = pairs.take(np.isin(pairs.offer, offered))
-    return ReducedProblem(problem, pools, pairs, most, bound, draft, candidates)
+    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+
+
+def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
+    """The same problem with only pairs whose use costs little more than the bound; the draft's pairs stay."""
+    problem, pools, pairs, draft = reduced.problem, reduced.pools, reduced.pairs, reduced.draft
+    if draft is None or problem.objective == "throughput":
+        return reduced
+    bounds = bound_candidates(problem, pools, pairs, problem.objective)
+    limit = bounds.lower + fraction * max(draft.objective - bounds.lower, 0.0)
+    keep = bounds.lower + np.maximum(bounds.replica_slack, bounds.node_slack) <= limit
+    anchors = np.array([pool.offers[0] for pool in pools])[pairs.pool]
+    in_draft = set(draft.replicas)
+    keys = zip(pairs.deployment.tolist(), anchors.tolist(), pairs.offer.tolist(), strict=True)
+    keep |= np.fromiter((key in in_draft for key in keys), dtype=np.bool_, count=len(pairs))
+    pairs = pairs.take(keep)
+    pools, pairs = _drop_unused_pools(problem, pools, pairs)
+    most = _most_nodes(problem, pools, pairs, draft, reduced.bound)
+    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
 
 
 def _worth_keeping(problem: FleetProblem, cost: Bounds, power: Bounds, draft: Draft | None) -> BoolArray:

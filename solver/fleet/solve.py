@@ -8,14 +8,14 @@ from typing import Literal
 import pulp
 
 from solver.errors import InvalidInputError
-from solver.fleet.formulation import Model, build_model, cost_terms
+from solver.fleet.formulation import Model, build_model, cost_terms, power_terms
 from solver.fleet.greedy import Draft, PlacementKey
 from solver.fleet.highs import Solved, SolverFailedError, solve_with_cbc, solve_with_highs
 from solver.fleet.packing import paths
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
-from solver.fleet.reduce import ReducedProblem, reduce_problem
+from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
 from solver.fleet.verify import verify_plan
 
 
@@ -43,7 +43,14 @@ class _Found:
     multiple: float
     objective: float
     solver: SolverName
+    draft: Draft
 
+
+FEW_PAIRS = 150
+"""Below this a second solve costs more than it saves."""
+PROMISING_FRACTION = 0.35
+"""Pairs tried first: those that use up at most this share of the distance between bound and heuristic plan."""
+SHARPENING_GAP_FRACTION = 0.005
 
 DEFAULTS = SolveOptions()
 
@@ -62,6 +69,8 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
         return _report(reduced, replace(draft, solver="bound"), reduced.bound, False, 0, 0.0)
     failure: SolverFailedError | None = None
     seconds = 0.0
+    if draft is not None and options.solver == "highs" and len(reduced.pairs) > FEW_PAIRS:
+        reduced, draft, seconds = _sharpen(reduced, options, draft)
     solvers: tuple[SolverName, ...] = ("highs", "cbc") if options.solver == "highs" else ("cbc", "highs")
     for name in solvers:
         try:
@@ -74,6 +83,28 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
     if draft is not None:
         return _report(reduced, draft, reduced.bound, False, len(reduced.pairs), seconds)
     raise failure or SolverFailedError("no solver was tried")
+
+
+def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: _Found) -> tuple[ReducedProblem, _Found, float]:
+    """Solve over the most promising pairs only, and prune again with the better plan that gives.
+
+    Exact: a pair is dropped only if every plan with it costs more than the plan in hand.
+    """
+    promising = most_promising(reduced, PROMISING_FRACTION)
+    model = build_model(promising)
+    seconds = 0.0
+    try:
+        start = starting_values(model, draft.draft)
+        limit_s = options.time_limit_s / 3
+        solved = solve_with_highs(model.programme, start, limit_s, SHARPENING_GAP_FRACTION, options.seed)
+        seconds = solved.seconds
+        found = _read(model, "highs") if solved.proof in ("optimal", "feasible") else None
+    except SolverFailedError:
+        found = None
+    better = _better(reduced.problem, draft, found)
+    if better is None or better is draft:
+        return reduced, draft, seconds
+    return prune(replace(reduced, draft=better.draft)), better, seconds
 
 
 def _attempt(
@@ -95,7 +126,7 @@ def _attempt(
         if found is None and solved.proof == "optimal":
             raise SolverFailedError(f"the plan of {name} does not hold once its integers are rounded")
     bound = _bound(reduced, solved, draft)
-    if reduced.problem.objective == "throughput" and found is not None and solved.proof == "optimal":
+    if reduced.problem.objective != "cost" and found is not None and solved.proof == "optimal":
         cheaper = _cheapest_at(model, options, name, found)
         seconds += cheaper[1]
         found = cheaper[0] or found
@@ -115,21 +146,21 @@ def _run(
 
 
 def _cheapest_at(model: Model, options: SolveOptions, name: SolverName, found: _Found) -> tuple[_Found | None, float]:
-    """Second objective of throughput: the cheapest plan that serves as much."""
-    assert model.multiple is not None
-    kept = found.multiple * (1 - PROVEN_GAP_FRACTION / 10)
-    model.at_least({model.multiple: 1.0}, kept, "throughput_kept")
-    model.programme.sense = pulp.LpMinimize
+    """Second objective of throughput and power: of the plans as good as ``found``, the cheapest."""
+    slack = PROVEN_GAP_FRACTION / 10
+    if model.multiple is not None:
+        model.at_least({model.multiple: 1.0}, found.multiple * (1 - slack), "throughput_kept")
+        model.programme.sense = pulp.LpMinimize
+    else:
+        model.at_most(power_terms(model), found.objective * (1 + slack), "power_kept")
     model.programme.setObjective(pulp.LpAffineExpression(cost_terms(model)))
     try:
         solved = _run(model, options, name, None)
     except SolverFailedError:
         return None, 0.0
-    if solved.proof not in ("optimal", "feasible"):
-        return None, solved.seconds
-    cheaper = _read(model, name)
-    good_enough = cheaper is not None and cheaper.multiple >= found.multiple * (1 - PROVEN_GAP_FRACTION)
-    return (cheaper if good_enough else None), solved.seconds
+    cheaper = _read(model, name) if solved.proof in ("optimal", "feasible") else None
+    kept = cheaper is not None and gap_between(found.objective, cheaper.objective) <= PROVEN_GAP_FRACTION
+    return (cheaper if kept else None), solved.seconds
 
 
 def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] | None:
@@ -187,7 +218,7 @@ def _realised(reduced: ReducedProblem, draft: Draft, slots: Slots, name: SolverN
         "power": plan.power_w(problem),
         "throughput": multiple,
     }[problem.objective]
-    return _Found(plan, multiple, objective, name)
+    return _Found(plan, multiple, objective, name, replace(draft, objective=objective, throughput_multiple=multiple))
 
 
 def _better(problem: FleetProblem, draft: _Found | None, found: _Found | None) -> _Found | None:
