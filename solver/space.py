@@ -75,6 +75,7 @@ class SearchSpace:
     rows: tuple[Row, ...]
     platform_index: NDArray[np.int64]
     devices_per_replica: NDArray[np.int64]
+    data_parallel: NDArray[np.int64]
     nodes_per_replica: NDArray[np.int64]
     memory: MemoryPlans
     memory_table: MemoryTable
@@ -85,6 +86,9 @@ class SearchSpace:
     kv_formats: NDArray[np.str_]
     narrow: NDArray[np.bool_]
     power_limit_w: NDArray[np.float64]
+    memory_bandwidth: NDArray[np.float64]
+    matrix_rate: NDArray[np.float64]
+    """Datasheet rate of the dtype each candidate multiplies in."""
     dropped: Counter[Dropped]
     memo: dict[object, object] = field(default_factory=dict)
 
@@ -114,7 +118,7 @@ class SearchSpace:
         if found is None:
             requests = self.memory_table.request_bytes(max(1, round(mean_context))).max(axis=1)[self.memory_entries]
             held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9)
-            found = self.memo[key] = held * max(mean_context, 1.0)
+            found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
         assert isinstance(found, np.ndarray)
         return found
 
@@ -333,7 +337,8 @@ def _tabulate(
             stop += 1
         stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
         stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
-        grids.append(step_grid(shape, stacked, stages, engine_profile(engine).graphs))
+        copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
+        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs))
         start = stop
     for i, row in enumerate(chosen):
         c = every[row.platform].constants.si
@@ -349,6 +354,7 @@ def _tabulate(
         rows=tuple(chosen),
         platform_index=np.array([row.platform for row in chosen], dtype=np.int64),
         devices_per_replica=np.array([row.layout.devices for row in chosen], dtype=np.int64),
+        data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
         nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
         memory=_taken(plans, kept),
         memory_table=table,
@@ -358,6 +364,8 @@ def _tabulate(
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
         narrow=np.array([row_rates[i].quantised_activations for i in kept.tolist()]) > 0,
+        memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
+        matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
         power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),
         dropped=dropped,
     )

@@ -45,8 +45,13 @@ def column(value: object, rows: int) -> Matrix:
     return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1, 1), (rows, 1))
 
 
-def step_grid(shape: LlmShape, rates: Rates, pipeline_parallel: Vector, graphs: GraphSizes) -> StepGrid:
-    """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; pipeline_parallel is (N, 1)."""
+def step_grid(
+    shape: LlmShape, rates: Rates, pipeline_parallel: Matrix, data_parallel: Matrix, graphs: GraphSizes
+) -> StepGrid:
+    """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1).
+
+    Batches in flight (lanes): one per pipeline stage and data-parallel copy.
+    """
     rows = pipeline_parallel.shape[0]
     tokens = TOKEN_GRID[None, :]
     token = terms.token_terms(shape, rates, tokens)
@@ -70,7 +75,7 @@ def step_grid(shape: LlmShape, rates: Rates, pipeline_parallel: Vector, graphs: 
         ),
         pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
         sequence_s=column(terms.decode_sequence_s(shape, rates), rows) + column(rates.sequence_overhead_s, rows),
-        lanes=stages,
+        lanes=stages * data_parallel,
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
     )
@@ -148,7 +153,7 @@ def operating_points(
         TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
         X   = c/(TTFT + (Q−1)τ)
 
-    in_flight: (K,) per lane. kv_cache_tokens: (N, 1) per replica; a pipeline's lanes share it.
+    in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it.
     """
     prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
     cached = traffic.prompt.mean - prompt
