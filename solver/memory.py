@@ -128,8 +128,7 @@ def activation_bytes(
     block     hidden_copies · tokens · hidden · 2 + block
     sampling  sequences · vocabulary · (2 + 4 · logits_copies), on the stage with the head
     """
-    fmt = weight_format(precision.weights)
-    quantised = 1.0 if fmt.quantised and fmt.compute[0] in ("fp8", "int8") else 0.0
+    quantised = weight_format(precision.weights).quantised_activation_bytes
     tokens = settings.max_batched_tokens
     blocks = [block_activation_bytes(f, shape, tokens, layout, quantised) for f in shape.feed_forward]
     forward = memory.hidden_copies * tokens * shape.hidden * UNQUANTISED_BYTES + max(blocks, default=0.0)
