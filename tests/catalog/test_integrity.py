@@ -52,7 +52,8 @@ class TestSize:
 
 class TestProvenance:
     def test_every_row_names_its_source(self) -> None:
-        sourced = {row.id: row.provenance for row in [*DEVICES, *NODES]}
+        sourced = {device.id: device.provenance for device in DEVICES}
+        sourced |= {node.id: node.provenance for node in NODES}
         sourced |= {region: row.provenance for region, row in CATALOG.energy.items()}
         for name, provenance in sourced.items():
             assert len(provenance.source) >= 8, name
