@@ -5,6 +5,7 @@ before it is recommended. Whatever fails is given the capacity the simulation fi
 what it returns in the end is optimal over capacities that hold in simulation.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from solver.engine.replay import Replay, replay
@@ -15,7 +16,13 @@ from solver.workload import Load, Workload
 
 CONFIRMATION_REQUESTS = 800
 """Requests replayed to check a plan's percentiles, per lane."""
-BISECTIONS = 5
+MOST_TRIES = 7
+CLOSE_ENOUGH = 0.97
+"""A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""
+RATE_RESOLUTION = 0.01
+FIRST_STEP = 0.7
+LARGEST_STEP = 0.4
+LEAST_RATE = 1e-9
 
 
 @dataclass(slots=True)
@@ -30,24 +37,22 @@ class Confirmations:
     simulations: int = 0
 
 
-def meets_targets(workload: Workload, result: Replay, margin: float = 1.0) -> bool:
-    """Whether simulated percentiles, times the margin, are within the targets."""
+def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
+    """Largest simulated value over its target; at most 1 where all targets hold, 0 without targets."""
     targets = workload.targets
     checks = (
         (targets.time_to_first_token_s, result.time_to_first_token_s),
         (targets.time_per_output_token_s, result.time_per_output_token_s),
         (targets.end_to_end_s, result.end_to_end_s),
     )
-    return all(values[name] * margin <= limit for limits, values in checks for name, limit in limits.items())
+    return max((values[name] * margin / limit for limits, values in checks for name, limit in limits.items()), default=0.0)
 
 
-def holds_at(
+def ratio_at(
     confirmations: Confirmations, workload_index: int, screened: Screened, row: int, requests_per_s: float, margin: float = 1.0
-) -> bool:
-    """Simulate one replica at a rate and check the targets. A rate below one already confirmed holds."""
+) -> float:
+    """Simulate one replica at a rate: its worst value over target, infinite when it cannot carry the rate at all."""
     key = (workload_index, row)
-    if requests_per_s <= confirmations.holds.get(key, 0.0):
-        return True
     configuration = screened.space.configuration(row)
     if key not in confirmations.tables:
         confirmations.tables[key] = configuration.tables()
@@ -57,29 +62,50 @@ def holds_at(
             configuration,
             confirmations.tables[key],
             screened.workload.traffic,
-            Load("open", requests_per_s=max(requests_per_s, 1e-9)),
+            Load("open", requests_per_s=max(requests_per_s, LEAST_RATE)),
             requests=CONFIRMATION_REQUESTS,
         )
     except (SaturatedError, InvalidInputError):
-        return False
-    if not meets_targets(screened.workload, result, margin):
-        return False
-    confirmations.holds[key] = requests_per_s
-    return True
+        return math.inf
+    ratio = worst_ratio(screened.workload, result, margin)
+    if ratio <= 1.0:
+        confirmations.holds[key] = max(requests_per_s, confirmations.holds.get(key, 0.0))
+    return ratio
 
 
-def simulated_capacity(
-    confirmations: Confirmations, workload_index: int, screened: Screened, row: int, failing_rate: float, margin: float = 1.0
+def confirmed_capacity(
+    confirmations: Confirmations, workload_index: int, screened: Screened, row: int, requests_per_s: float, margin: float = 1.0
 ) -> float:
-    """Largest rate below ``failing_rate`` at which the targets hold, by bisection; 0 when none of the tried ones does."""
-    low, high = confirmations.holds.get((workload_index, row), 0.0), failing_rate
-    if low <= 0.0 and not holds_at(confirmations, workload_index, screened, row, high / 64.0, margin):
-        return 0.0
-    low = max(low, high / 64.0)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2.0
-        if holds_at(confirmations, workload_index, screened, row, middle, margin):
-            low = middle
+    """``requests_per_s`` where the targets hold at it, else the largest rate found below it that holds (0: none).
+
+    Values grow with the rate, so the crossing is bracketed and closed in by false position on the logarithm of the
+    ratio, to CLOSE_ENOUGH of the target.
+    """
+    high = requests_per_s
+    if high <= confirmations.holds.get((workload_index, row), 0.0):
+        return high
+    ratio = ratio_at(confirmations, workload_index, screened, row, high, margin)
+    if ratio <= 1.0:
+        return high
+    low = confirmations.holds.get((workload_index, row), 0.0)
+    low_ratio = CLOSE_ENOUGH
+    guess = high * (FIRST_STEP if math.isinf(ratio) else max(LARGEST_STEP, 1.0 / ratio**2))
+    for _ in range(MOST_TRIES):
+        if low > 0.0 and (high - low) <= RATE_RESOLUTION * high:
+            break
+        guess = max(guess, low + 0.1 * (high - low))
+        found = ratio_at(confirmations, workload_index, screened, row, guess, margin)
+        if found <= 1.0:
+            low, low_ratio = guess, max(found, 1e-6)
+            if found >= CLOSE_ENOUGH:
+                break
         else:
-            high = middle
+            high, ratio = guess, found
+        if low <= 0.0:
+            guess = high * LARGEST_STEP
+        elif math.isinf(ratio):
+            guess = (low + high) / 2.0
+        else:
+            share = -math.log(low_ratio) / (math.log(ratio) - math.log(low_ratio))
+            guess = low + min(max(share, 0.1), 0.9) * (high - low)
     return low

@@ -45,6 +45,7 @@ class Device:
     link_domain_devices: int
     pcie_bytes_per_s: float
     power_limit_w: float
+    """0 where nobody publishes it: such devices are never planned against a power limit."""
     engines: tuple[str, ...]
     constants: Mapping[str, Constant] = field(default_factory=dict)
 

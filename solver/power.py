@@ -21,7 +21,7 @@ def capped_w(raw_w: Quantity, cap_w: Quantity) -> Quantity:
     >>> round(float(capped_w(100.0, 700.0)), 1), round(float(capped_w(5000.0, 700.0)), 1)
     (100.0, 700.0)
     """
-    ratio = np.asarray(raw_w) / cap_w
+    ratio = np.asarray(raw_w) / np.maximum(cap_w, 1e-9)
     return cap_w * (-np.expm1(-(ratio**LAW_ORDER))) ** (1.0 / LAW_ORDER)
 
 

@@ -4,7 +4,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 
 from solver.assemble import Assembly, assemble, placements, plan_entries, with_capacity
-from solver.confirm import Confirmations, holds_at, simulated_capacity
+from solver.confirm import Confirmations, confirmed_capacity
 from solver.errors import SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
@@ -30,7 +30,11 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     memo keeps search spaces between calls with the same catalog_key.
     Raises InvalidInputError for workloads no catalog row can describe, and VerificationError on a defect.
     """
-    screened = [screen(workload, space_of(planning, workload, memo)) for workload in planning.workloads]
+    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
+    screened = [
+        screen(workload, space_of(planning, workload, memo), power_matters=power_matters)
+        for workload in planning.workloads
+    ]
     assembly = assemble(planning, screened)
     confirmations = Confirmations()
     assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
@@ -106,11 +110,10 @@ def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmati
         if place.requests_per_s <= 0.0 or (place.workload, place.row) in failed:
             continue
         rate = place.rate_per_replica
-        if not holds_at(confirmations, place.workload, one, place.row, rate):
-            limit = one.workload.utilisation_limit_fraction
-            capacity = simulated_capacity(confirmations, place.workload, one, place.row, rate)
+        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate)
+        if confirmed < rate:
             # The optimiser uses at most this share of a capacity: what held in simulation may be used in full.
-            failed[place.workload, place.row] = capacity / limit
+            failed[place.workload, place.row] = confirmed / one.workload.utilisation_limit_fraction
     return failed
 
 

@@ -41,10 +41,13 @@ class Rejection:
     nearest: str
 
 
-def screen(workload: Workload, space: SearchSpace, margins: Mapping[int, float] | None = None) -> Screened:
+def screen(
+    workload: Workload, space: SearchSpace, margins: Mapping[int, float] | None = None, *, power_matters: bool = False
+) -> Screened:
     """Evaluate all rows of a space under the workload's traffic and targets.
 
-    margins: factor on predicted times by platform index, where confidence is asked for.
+    margins: factor on predicted times by platform index, where confidence is asked for. power_matters: devices whose
+    power nobody publishes are left out.
     """
     traffic = workload.traffic
     mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
@@ -79,6 +82,8 @@ def screen(workload: Workload, space: SearchSpace, margins: Mapping[int, float] 
     allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
         space.kv_formats, workload.kv_cache_formats
     )
+    if power_matters:
+        allowed &= space.power_limit_w > 0.0
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
     return Screened(workload, space, found, served, _power_w(space, found))
 

@@ -40,12 +40,10 @@ class Capacity:
     compute_utilisation: Vector
 
 
-def _more_in_flight(values: Matrix) -> Matrix:
-    """Columns over IN_FLIGHT_GRID read at c + √c: one standard deviation more requests in flight."""
-    at = np.clip(IN_FLIGHT_GRID + np.sqrt(IN_FLIGHT_GRID), None, IN_FLIGHT_GRID[-1])
-    right = np.clip(np.searchsorted(IN_FLIGHT_GRID, at), 1, len(IN_FLIGHT_GRID) - 1)
-    weight = (at - IN_FLIGHT_GRID[right - 1]) / (IN_FLIGHT_GRID[right] - IN_FLIGHT_GRID[right - 1])
-    return values[:, right - 1] + weight[None, :] * (values[:, right] - values[:, right - 1])
+def _slope(values: Matrix) -> Matrix:
+    """Growth of each row per further request in flight, towards the next column of IN_FLIGHT_GRID."""
+    steps = np.diff(values, axis=1) / np.diff(IN_FLIGHT_GRID)[None, :]
+    return np.concatenate([steps, steps[:, -1:]], axis=1)
 
 
 def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
@@ -58,7 +56,9 @@ def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percen
     mean = points.time_per_output_token_s
     if z <= 0.0:
         return mean
-    crowd = _more_in_flight(mean) - mean
+    # Processor sharing with a step of a + b·n: the number in flight is negative binomial, its variance c/(1 − ρ_b)
+    # with 1 − ρ_b = a/τ. A pipeline's or a copy's lane has its own.
+    crowd = np.maximum(_slope(mean), 0.0) * np.sqrt(IN_FLIGHT_GRID[None, :] * mean / np.maximum(mean[:, :1], 1e-12))
     replies = traffic.output
     inverse = sum(s / max(t - 1.0, 1.0) for t, s in zip(replies.tokens, replies.shares, strict=True))
     prompts = points.requests_per_s * mean * points.prefill_s**2 * (1.0 + squared_variation(traffic.prompt)) * inverse
