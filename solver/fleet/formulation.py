@@ -225,7 +225,9 @@ def add_whole_node_replicas(model: Model) -> None:
     pairs = model.reduced.pairs
     for p, rows in enumerate(model.pool_rows):
         for offer in sorted({int(pairs.offer[i]) for i in rows if pairs.offer[i] >= 0}):
-            terms: Terms = {model.replicas[i]: float(pairs.nodes_per_replica[i]) for i in rows if pairs.offer[i] == offer}
+            terms: Terms = {
+                model.replicas[i]: float(pairs.nodes_per_replica[i]) for i in rows if pairs.offer[i] == offer
+            }
             terms[model.nodes[offer]] = -1.0
             if (p, offer) in model.in_use:
                 terms[model.in_use[p, offer]] = float(model.reduced.problem.limits.spare_nodes)
@@ -236,7 +238,9 @@ def add_pool_availability(model: Model) -> None:
     """Σ_{o in p} n_o ≤ N_p, the most nodes of the pool that a best plan can need."""
     for p, pool in enumerate(model.reduced.pools):
         if len(pool.offers) > 1:
-            model.at_most({model.nodes[o]: 1.0 for o in pool.offers}, float(model.reduced.max_nodes[p]), f"available_{p}")
+            model.at_most(
+                {model.nodes[o]: 1.0 for o in pool.offers}, float(model.reduced.max_nodes[p]), f"available_{p}"
+            )
 
 
 def add_spare_nodes(model: Model) -> None:
@@ -262,9 +266,7 @@ def add_quotas(model: Model) -> None:
     offers = model.reduced.problem.offers
     for q, quota in enumerate(model.reduced.problem.limits.quotas):
         terms: Terms = {
-            variable: float(offers[o].devices)
-            for o, variable in model.nodes.items()
-            if offers[o].id in quota.offer_ids
+            variable: float(offers[o].devices) for o, variable in model.nodes.items() if offers[o].id in quota.offer_ids
         }
         if terms:
             model.at_most(terms, float(quota.max_devices), f"quota_{q}")

@@ -61,9 +61,7 @@ class _Fleet:
         pool = self.pools[p]
         left = math.inf
         for q in pool.quotas:
-            left = min(
-                left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // pool.devices
-            )
+            left = min(left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // pool.devices)
         return min(left, sum(self.room(pool, offer) for offer in pool.offers))
 
     def take(self, p: int, count: int, offer: int = -1) -> bool:

@@ -38,6 +38,17 @@ class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
         super().__init__(msg=False, threads=THREADS, **options)
         self.start = start
 
+    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802
+        """As PuLP does, but an option HiGHS does not know is an error: PuLP drops it without a word."""
+        import highspy
+
+        options, self.optionsDict = self.optionsDict, {}
+        super().createAndConfigureSolver(lp)
+        self.optionsDict = options
+        for name, value in options.items():
+            if lp.solverModel.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+                raise SolverFailedError(f"HiGHS refuses option {name}={value}")
+
     def buildSolverModel(self, lp: pulp.LpProblem) -> None:  # noqa: N802
         import highspy
 
@@ -106,6 +117,7 @@ def solve_with_highs(
         gapAbs=0.0,
         timeLimit=time_limit_s,
         random_seed=seed,
+        mip_allow_restart=False,  # restarts doubled the time of shared fleets and found no better plan
         mip_feasibility_tolerance=1e-7,
         primal_feasibility_tolerance=1e-8,
     )

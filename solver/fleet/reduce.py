@@ -50,7 +50,9 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
     candidates = int(np.where(pairs.offer < 0, offers_in_pool[pairs.pool], 1).sum()) if len(pairs) else 0
     reasons = _unservable(problem, pairs)
     if reasons:
-        return ReducedProblem(problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons)
+        return ReducedProblem(
+            problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
+        )
     limits = problem.limits
     cost = bound_candidates(problem, pools, pairs, "cost")
     power = bound_candidates(problem, pools, pairs, "power")
@@ -253,9 +255,7 @@ def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> floa
     return most
 
 
-def _most_nodes(
-    problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float
-) -> IntArray:
+def _most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
     """Nodes of each pool that some best plan stays within."""
     limits = problem.limits
     most = np.zeros(len(pools))
@@ -283,7 +283,9 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
     finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
     replicas = np.ceil(finite * multiple) + least[pairs.workload] + 1
-    nodes = np.where(pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas)
+    nodes = np.where(
+        pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas
+    )
     most = np.full(len(pools), float(problem.limits.spare_nodes))
     np.add.at(most, pairs.pool, nodes)
     share = problem.limits.max_spot_fraction

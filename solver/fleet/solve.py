@@ -48,9 +48,9 @@ class _Found:
 
 FEW_PAIRS = 150
 """Below this a second solve costs more than it saves."""
-PROMISING_FRACTION = 0.35
+PROMISING_FRACTION = 0.1
 """Pairs tried first: those that use up at most this share of the distance between bound and heuristic plan."""
-SHARPENING_GAP_FRACTION = 0.005
+SHARPENING_GAP_FRACTION = 0.01
 
 DEFAULTS = SolveOptions()
 
