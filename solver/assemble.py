@@ -1,5 +1,6 @@
 """Screened candidates and offers → the fleet problem, and back from its plan to named entries."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,11 @@ class Assembly:
 
 
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
-    """Offers as the optimiser takes them. A host whose power nobody states counts for nothing beyond its devices."""
+    """Offers as the optimiser takes them.
+
+    Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    """
+    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
         OfferSlot(
             id=offer.id,
@@ -37,16 +42,22 @@ def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
             commitment=offer.commitment,
             usd_per_hour=offer.usd_per_hour,
             max_nodes=offer.max_nodes,
-            host_power_w=offer.node.host_power_w,
+            host_power_w=_known(offer.node.host_power_w),
             interruptible=offer.commitment == "spot",
         )
         for offer in planning.offers
+        if not (power_matters and math.isnan(offer.node.host_power_w))
     )
+
+
+def _known(power_w: float) -> float:
+    return 0.0 if math.isnan(power_w) else power_w
 
 
 def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
     """Every candidate on every node type somebody offers, as one table."""
-    offered = {offer.node.id for offer in planning.offers}
+    slots = offer_slots(planning)
+    offered = {slot.node_type_id for slot in slots}
     node_ids = tuple(sorted(offered))
     index = {node_id: i for i, node_id in enumerate(node_ids)}
     workload_of: list[Integers] = []
@@ -54,7 +65,8 @@ def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
     node_of: list[Integers] = []
     for w, one in enumerate(screened):
         per_platform = [
-            np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64) for platform in one.space.platforms
+            np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
+            for platform in one.space.platforms
         ]
         counts = np.array([len(p) for p in per_platform], dtype=np.int64)
         able = np.flatnonzero(one.requests_per_s > 0.0)
@@ -70,9 +82,7 @@ def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
     workloads, rows, nodes = (np.concatenate(part) for part in (workload_of, row_of, node_of))
 
     def column(name: str, kind: type) -> NDArray[np.generic]:
-        parts = [
-            np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)
-        ]
+        parts = [np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)]
         return np.concatenate(parts).astype(kind)
 
     capacity = np.concatenate([one.requests_per_s[row_of[w]] for w, one in enumerate(screened)])
@@ -87,23 +97,26 @@ def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
         power_w_per_replica=power,
         key=np.arange(len(rows), dtype=np.int64),
     )
-    demands = tuple(
-        Demand((one.workload.requests_per_s,), one.workload.utilisation_limit_fraction) for one in screened
-    )
+    demands = tuple(Demand((one.workload.requests_per_s,), one.workload.utilisation_limit_fraction) for one in screened)
     limits = Limits(
         budget_usd_per_hour=planning.limits.max_usd_per_hour,
         power_w=planning.limits.max_power_w,
         spare_nodes=planning.limits.spare_nodes,
     )
-    problem = FleetProblem(offer_slots(planning), table, demands, limits, planning.objective)
+    problem = FleetProblem(slots, table, demands, limits, planning.objective)
     return Assembly(problem, workloads, rows, tuple(screened))
 
 
-def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float]) -> Assembly:
-    """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate."""
+def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[float] = ()) -> Assembly:
+    """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
+
+    scales: factor by workload on the capacities of all others.
+    """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
+    for workload, scale in enumerate(scales):
+        capacity[assembly.workload_of == workload, 0] *= scale
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
@@ -172,7 +185,7 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 capacity_requests_per_s=place.capacity_requests_per_s * place.replicas,
                 utilisation_fraction=place.rate_per_replica / max(place.capacity_requests_per_s, 1e-12),
                 usd_per_hour=offer.usd_per_hour * nodes[place.offer_id] * share,
-                power_w=power + offer.node.host_power_w * nodes[place.offer_id] * share,
+                power_w=power + _known(offer.node.host_power_w) * nodes[place.offer_id] * share,
                 estimate=None,
             )
         )

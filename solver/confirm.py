@@ -6,6 +6,7 @@ what it returns in the end is optimal over capacities that hold in simulation.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from solver.engine.replay import Replay, replay
@@ -14,8 +15,10 @@ from solver.search import Screened
 from solver.step.tables import StepTables
 from solver.workload import Load, Workload
 
-CONFIRMATION_REQUESTS = 800
+CONFIRMATION_REQUESTS = 500
 """Requests replayed to check a plan's percentiles, per lane."""
+OPTIMISM = 1.06
+"""How far above what simulation found for others of its workload an unsimulated candidate is still believed."""
 MOST_TRIES = 7
 CLOSE_ENOUGH = 0.97
 """A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""
@@ -36,6 +39,14 @@ class Confirmations:
     """Corrected capacity, where screening's was too high."""
     simulations: int = 0
 
+    def scales(self, screened: Sequence[Screened]) -> list[float]:
+        """Factor by workload on capacities nobody has simulated: the best ratio seen, kept optimistic; at most 1."""
+        best: dict[int, float] = {}
+        for (workload, row), found in self.capacity.items():
+            claimed = float(screened[workload].requests_per_s[row])
+            best[workload] = max(best.get(workload, 0.0), found / claimed if claimed > 0.0 else 0.0)
+        return [min(1.0, best[w] * OPTIMISM) if best.get(w, 0.0) > 0.0 else 1.0 for w in range(len(screened))]
+
 
 def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
     """Largest simulated value over its target; at most 1 where all targets hold, 0 without targets."""
@@ -45,11 +56,18 @@ def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> floa
         (targets.time_per_output_token_s, result.time_per_output_token_s),
         (targets.end_to_end_s, result.end_to_end_s),
     )
-    return max((values[name] * margin / limit for limits, values in checks for name, limit in limits.items()), default=0.0)
+    return max(
+        (values[name] * margin / limit for limits, values in checks for name, limit in limits.items()), default=0.0
+    )
 
 
 def ratio_at(
-    confirmations: Confirmations, workload_index: int, screened: Screened, row: int, requests_per_s: float, margin: float = 1.0
+    confirmations: Confirmations,
+    workload_index: int,
+    screened: Screened,
+    row: int,
+    requests_per_s: float,
+    margin: float = 1.0,
 ) -> float:
     """Simulate one replica at a rate: its worst value over target, infinite when it cannot carry the rate at all."""
     key = (workload_index, row)
@@ -74,7 +92,12 @@ def ratio_at(
 
 
 def confirmed_capacity(
-    confirmations: Confirmations, workload_index: int, screened: Screened, row: int, requests_per_s: float, margin: float = 1.0
+    confirmations: Confirmations,
+    workload_index: int,
+    screened: Screened,
+    row: int,
+    requests_per_s: float,
+    margin: float = 1.0,
 ) -> float:
     """``requests_per_s`` where the targets hold at it, else the largest rate found below it that holds (0: none).
 

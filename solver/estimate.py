@@ -8,7 +8,6 @@ import numpy as np
 from solver.configuration import Configuration
 from solver.engine.replay import Replay, Statistics, replay
 from solver.power import board_power_w
-
 from solver.step.bound import Bound, roofline_bound
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.explain import Term, dominant, step_terms

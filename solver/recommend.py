@@ -8,7 +8,8 @@ from solver.confirm import Confirmations, confirmed_capacity
 from solver.errors import SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
-from solver.planning import PlanEntry, PlanningInput, Recommendation, SolveReport
+from solver.fleet.explain import devices_used, without_device
+from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
 from solver.reasons import explain_infeasible, explain_plan
 from solver.search import Rejection, Screened, rejections, screen
 from solver.space import SearchSpace, build_space
@@ -40,12 +41,12 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
     rejected = [reason for one in screened for reason in rejections(one)]
     if result.plan is None:
-        return infeasible(planning, assembly, result, rejected, confirmations, rounds, memo)
+        return infeasible(planning, assembly, result, rejected, confirmations, rounds)
     problems = verify(assembly.problem, result)
     if problems:
         raise VerificationError("; ".join(problems[:5]))
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
-    explanation = explain_plan(planning, assembly, result, confirmations, memo) if planning.explain else None
+    binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
     return Recommendation(
         solve=report(result, confirmations, rounds),
         entries=entries,
@@ -53,8 +54,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
         usd_per_hour=result.usd_per_hour or 0.0,
         power_w=result.power_w or 0.0,
         throughput_multiple=result.throughput_multiple,
-        alternatives=explanation.alternatives if explanation else (),
-        binding=explanation.binding if explanation else (),
+        alternatives=alternatives(planning, assembly, result, confirmations),
+        binding=binding,
         rejected=tuple(rejected),
     )
 
@@ -83,37 +84,43 @@ def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSetting
 def solve_confirmed(
     assembly: Assembly, planning: PlanningInput, confirmations: Confirmations
 ) -> tuple[Assembly, FleetResult, int]:
-    """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold."""
+    """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
+
+    Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
+    some scales the others, less a margin that keeps them optimistic.
+    """
     options = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
-    assembly = with_capacity(assembly, confirmations.capacity)
     rounds = 0
     while True:
         rounds += 1
-        result = solve_fleet(assembly.problem, options)
+        current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
+        result = solve_fleet(current.problem, options)
         if result.plan is None:
-            return assembly, result, rounds
-        failed = _failures(assembly, result, confirmations)
+            return current, result, rounds
+        failed = _failures(current, result, confirmations)
         if not failed:
-            return assembly, result, rounds
+            return current, result, rounds
         if rounds >= MOST_ROUNDS:
-            return assembly, replace(result, outcome="feasible", status="unconfirmed"), rounds
+            return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
-        assembly = with_capacity(assembly, failed)
 
 
 def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
-    """Capacities, by (workload, row), of chosen replicas whose planned rate does not hold in simulation."""
+    """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation.
+
+    A replica is asked for its planned rate over the utilisation limit, so that the headroom is real.
+    """
     assert result.plan is not None
     failed: dict[tuple[int, int], float] = {}
     for place in placements(assembly, result.plan):
-        one = assembly.screened[place.workload]
-        if place.requests_per_s <= 0.0 or (place.workload, place.row) in failed:
+        key = (place.workload, place.row)
+        if place.requests_per_s <= 0.0 or key in failed:
             continue
-        rate = place.rate_per_replica
+        one = assembly.screened[place.workload]
+        rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
         confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate)
-        if confirmed < rate:
-            # The optimiser uses at most this share of a capacity: what held in simulation may be used in full.
-            failed[place.workload, place.row] = confirmed / one.workload.utilisation_limit_fraction
+        if confirmed < rate * (1.0 - 1e-9):
+            failed[key] = confirmed
     return failed
 
 
@@ -126,6 +133,23 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
         return entry
     predicted = estimate(configuration, workload.traffic, Load("open", requests_per_s=rate), requests=800)
     return replace(entry, estimate=predicted)
+
+
+def alternatives(
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
+) -> tuple[Alternative, ...]:
+    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
+    found = []
+    for device in devices_used(assembly.problem, result)[: planning.alternatives]:
+        without = replace(assembly, problem=without_device(assembly.problem, device))
+        changed, other, _ = solve_confirmed(without, planning, confirmations)
+        why = f"cheapest without {device}"
+        if other.plan is None or other.usd_per_hour is None:
+            found.append(Alternative(why, None, ()))
+            continue
+        extra = other.usd_per_hour - (result.usd_per_hour or 0.0)
+        found.append(Alternative(why, extra, plan_entries(planning, changed, other.plan)))
+    return tuple(found)
 
 
 def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> SolveReport:
@@ -151,10 +175,9 @@ def infeasible(
     rejected: Sequence[Rejection],
     confirmations: Confirmations,
     rounds: int,
-    memo: SpaceMemo,
 ) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
-    why = explain_infeasible(planning, assembly, result, confirmations, memo)
+    why = explain_infeasible(planning, assembly, confirmations)
     return Recommendation(
         solve=report(result, confirmations, rounds),
         entries=(),

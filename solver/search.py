@@ -11,7 +11,7 @@ from solver.engine.capacity import IN_FLIGHT_GRID, Capacity, capacity
 from solver.engine.steady import OperatingPoints, StepGrid, operating_points
 from solver.power import capped_w
 from solver.space import SearchSpace
-from solver.workload import Workload
+from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,9 @@ class Screened:
 
     workload: Workload
     space: SearchSpace
+    points: OperatingPoints
+    margin: Floats | float
+    allowed: NDArray[np.bool_]
     capacity: Capacity
     requests_per_s: Floats
     power_w_per_replica: Floats
@@ -78,14 +81,26 @@ def screen(
     margin: Floats | float = 1.0
     if margins:
         margin = np.array([margins.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
-    found = capacity(points, traffic, workload.targets, margin)
     allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
         space.kv_formats, workload.kv_cache_formats
     )
     if power_matters:
         allowed &= space.power_limit_w > 0.0
+    return _within_targets(workload, space, points, margin, allowed)
+
+
+def with_targets(screened: Screened, targets: Targets) -> Screened:
+    """The same candidates under other targets; nothing is evaluated again but the comparison."""
+    workload = replace(screened.workload, targets=targets)
+    return _within_targets(workload, screened.space, screened.points, screened.margin, screened.allowed)
+
+
+def _within_targets(
+    workload: Workload, space: SearchSpace, points: OperatingPoints, margin: Floats | float, allowed: NDArray[np.bool_]
+) -> Screened:
+    found = capacity(points, workload.traffic, workload.targets, margin)
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
-    return Screened(workload, space, found, served, _power_w(space, found))
+    return Screened(workload, space, points, margin, allowed, found, served, _power_w(space, found))
 
 
 def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
@@ -135,7 +150,7 @@ def _power_w(space: SearchSpace, found: Capacity) -> Floats:
         + shares[:, 1] * found.memory_utilisation / space.memory_bandwidth
         + compute * found.compute_utilisation / space.matrix_rate
     )
-    return np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4])) * space.devices_per_replica
+    return np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4]))) * space.devices_per_replica
 
 
 def rejections(screened: Screened) -> list[Rejection]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.steady import OperatingPoints, standard_score
+from solver.engine.steady import OperatingPoints
 from solver.workload import Lengths, Percentile, Targets, Traffic
 
 Matrix = NDArray[np.float64]
@@ -46,23 +46,49 @@ def _slope(values: Matrix) -> Matrix:
     return np.concatenate([steps, steps[:, -1:]], axis=1)
 
 
-def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
-    """TPOT at a percentile: τ + z·√(σ_c² + σ_w²).
+VARIANCE_RATIOS: Vector = np.geomspace(1e-3, 1e6, 28)
+"""Grid on which mixture quantiles are tabulated: prompt interference over crowding, at a reply of two tokens."""
 
-    σ_c = τ(c + √c) − τ(c)                                 more or fewer requests in flight
-    σ_w² = λ·τ·w²·(1 + cv²)·E[1/(n−1)]                     more or fewer prompts during a reply of n tokens
+
+def mixture_quantiles(replies: Lengths, fraction: float) -> Vector:
+    """Quantile of a mixture of centred normals, one a reply length n, with variance 1 + u/(n−1), for u on VARIANCE_RATIOS.
+
+    Short replies meet more or fewer prompts per token than long ones, so they fill the tail. Solved by bisection.
     """
-    z = standard_score(percentile)
+    tokens = np.array([max(t - 1.0, 1.0) for t in replies.tokens])
+    shares = np.array(replies.shares)
+    deviation = np.sqrt(1.0 + VARIANCE_RATIOS[:, None] / tokens[None, :])
+    low, high = np.zeros(len(VARIANCE_RATIOS)), 6.0 * deviation.max(axis=1)
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        below = (_normal_cdf(middle[:, None] / deviation) * shares).sum(axis=1)
+        low, high = np.where(below < fraction, middle, low), np.where(below < fraction, high, middle)
+    return (low + high) / 2.0
+
+
+def _normal_cdf(z: Matrix) -> Matrix:
+    """Standard normal distribution function, to 1e-5 (logistic form of Bowling et al., 2009)."""
+    return 1.0 / (1.0 + np.exp(-(0.07056 * z**3 + 1.5976 * z)))
+
+
+def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
+    """TPOT at a percentile: τ + σ_c·q(σ_w²/σ_c²), q the quantile of the mixture over reply lengths.
+
+    σ_c = τ'(c)·√(c·τ(c)/τ(1))                 more or fewer requests in flight
+    σ_w² = λ·τ·w²·(1 + cv²)                     more or fewer prompts during a reply of two tokens
+    """
     mean = points.time_per_output_token_s
-    if z <= 0.0:
+    if percentile == "mean":
         return mean
     # Processor sharing with a step of a + b·n: the number in flight is negative binomial, its variance c/(1 − ρ_b)
-    # with 1 − ρ_b = a/τ. A pipeline's or a copy's lane has its own.
+    # with 1 − ρ_b = a/τ.
     crowd = np.maximum(_slope(mean), 0.0) * np.sqrt(IN_FLIGHT_GRID[None, :] * mean / np.maximum(mean[:, :1], 1e-12))
-    replies = traffic.output
-    inverse = sum(s / max(t - 1.0, 1.0) for t, s in zip(replies.tokens, replies.shares, strict=True))
-    prompts = points.requests_per_s * mean * points.prefill_s**2 * (1.0 + squared_variation(traffic.prompt)) * inverse
-    return np.asarray(mean + z * np.sqrt(crowd * crowd + prompts))
+    crowd = np.maximum(crowd, 1e-3 * mean)
+    per_lane = points.requests_per_s * IN_FLIGHT_GRID[None, :] / np.maximum(points.in_flight, 1e-12)
+    prompts = per_lane * mean * points.prefill_s**2 * (1.0 + squared_variation(traffic.prompt))
+    quantiles = mixture_quantiles(traffic.output, float(percentile[1:]) / 100.0)
+    ratio = np.clip(prompts / (crowd * crowd), VARIANCE_RATIOS[0], VARIANCE_RATIOS[-1])
+    return np.asarray(mean + crowd * np.interp(np.log(ratio), np.log(VARIANCE_RATIOS), quantiles))
 
 
 def squared_variation(lengths: Lengths) -> float:
@@ -77,7 +103,8 @@ def queue_wait_s(points: OperatingPoints, prompt: Lengths, percentile: Percentil
 
     E[W] = ρ·S(1+cv²)/(2(1−ρ));  W_p = S(1+cv²)/(2(1−ρ)) · ln(ρ/(1−p)) where that is positive
     """
-    load = np.minimum(points.requests_per_s * points.prefill_s, 0.999)
+    lanes = points.in_flight / IN_FLIGHT_GRID[None, :]
+    load = np.minimum(points.requests_per_s / np.maximum(lanes, 1.0) * points.prefill_s, 0.999)
     scale = points.prefill_s * (1.0 + squared_variation(prompt)) / (2.0 * (1.0 - load))
     if percentile == "mean":
         return load * scale

@@ -84,7 +84,7 @@ def statistics(values: NDArray[np.float64] | Sequence[float]) -> Statistics:
 def weighted_statistics(pairs: Sequence[tuple[float, float]]) -> Statistics:
     """The same for (value, weight) pairs."""
     if not pairs:
-        return {"mean": 0.0} | {name: 0.0 for name in QUANTILES}
+        return {"mean": 0.0} | dict.fromkeys(QUANTILES, 0.0)
     array = np.array(sorted(pairs))
     cumulative = np.cumsum(array[:, 1])
     total = cumulative[-1]

@@ -6,16 +6,16 @@ operations. Laws: docs/mathematics.md, section "Steady state". The event simulat
 """
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.llm_shape import LlmShape
 from solver.step import terms
+from solver.step.blocks import attention_pairs
 from solver.step.rates import Rates
 from solver.step.tables import GraphSizes
-from solver.workload import Percentile, Traffic
+from solver.workload import Traffic
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -126,8 +126,6 @@ def _context_s(grid: StepGrid, sequences: Matrix, mean_context: float) -> Matrix
 
 
 def _pairs_s(grid: StepGrid, prompt: float, cached: float) -> Matrix:
-    from solver.step.blocks import attention_pairs
-
     total: Matrix = np.zeros((grid.decode_s.shape[0], 1))
     for limit, seconds, _ in grid.pairs:
         total = total + seconds * attention_pairs(prompt, cached, limit)
@@ -202,12 +200,3 @@ def operating_points(
         memory_utilisation=memory,
         compute_utilisation=compute,
     )
-
-
-def standard_score(percentile: Percentile) -> float:
-    """Standard normal quantile of a percentile; 0 for the mean.
-
-    >>> round(standard_score("p95"), 3)
-    1.645
-    """
-    return 0.0 if percentile == "mean" else NormalDist().inv_cdf(float(percentile[1:]) / 100.0)
