@@ -74,7 +74,6 @@ class Trace:
     preemptions: int = 0
     events: int = 0
     steps: int = 0
-    most_waiting: int = 0
     gaps: list[tuple[float, float]] = field(default_factory=list)
 
 
@@ -97,7 +96,16 @@ def simulate(
     s = schedule
     decode_s, mixed_s, head_s = tables.decode_s, tables.mixed_s, tables.head_s
     sequence_s, pair_laws = tables.sequence_s, tables.pairs
-    context_s, slack, capacity = tables.context_s, s.block_slack_tokens, s.kv_cache_tokens
+    slack, capacity = s.block_slack_tokens, s.kv_cache_tokens
+    # Attention that sees the whole context costs one multiplication; windows need the mean context of the moment.
+    windowed = tables.windowed
+    context_slope, context_size = tables.context_slope, tables.context_size
+    pair_slope, pair_flops = (sum(law[i] for law in pair_laws) for i in (1, 2))
+    token_flops, head_flops, sustained = tables.flops_per_token, tables.head_flops, tables.sustained_flop_per_s
+    decode_bytes, mixed_bytes, head_bytes = tables.decode_bytes, tables.mixed_bytes, tables.head_bytes
+    chunked, mixes, preempts, static = s.chunked_prefill, s.mixes, s.preempts, s.static_batching
+    longest = len(mixed_s) - 1
+    exp = math.exp
     front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
     budget_tokens, seats = s.max_batched_tokens, s.max_sequences
     cached = [int(p * s.cached_prefix_fraction) for p in prompts]
@@ -140,6 +148,10 @@ def simulate(
     step = done = 0
     blocked = False
 
+    moved = flops = busy = 0.0
+    events = total_steps = 0
+    gaps = trace.gaps
+
     def finish(request: int) -> None:
         nonlocal done, unsent
         last[request] = front + half_s
@@ -162,7 +174,7 @@ def simulate(
         return held if running else 0.0
 
     while done < count:
-        trace.events += 1
+        events += 1
         sequences = len(running)
         idle = not (sequences or partial or preempted or waiting)
         if idle:
@@ -171,11 +183,9 @@ def simulate(
         cutoff = now - lag * previous
         while upcoming and upcoming[0][0] <= cutoff:
             waiting.append(heapq.heappop(upcoming)[1])
-        if len(waiting) > trace.most_waiting:
-            trace.most_waiting = len(waiting)
-        may_admit = (preempted or waiting) and not blocked and not (s.static_batching and sequences)
+        may_admit = (preempted or waiting) and not blocked and not (static and sequences)
         if partial or may_admit:
-            budget = budget_tokens - (sequences if s.mixes else 0)
+            budget = budget_tokens - (sequences if mixes else 0)
             work = 0
             pair_time = 0.0
             first_tokens: list[int] = []
@@ -192,24 +202,29 @@ def simulate(
                     request = preempted[0] if preempted else waiting[0]
                     have = resume.get(request, 0)
                     need = prompts[request] - cached[request] + have
-                    hold = need if s.preempts else need + outputs[request] - have
+                    hold = need if preempts else need + outputs[request] - have
                     room = context + reserved + hold + slack * (sequences + len(partial) + 1)
                     if room > capacity and (sequences or partial):
                         blocked = True
                         break
-                    if not s.chunked_prefill and work and need > budget:
+                    if not chunked and work and need > budget:
                         break
                     (preempted if preempted else waiting).popleft()
                     reserved += need
                     entry = [request, 0, need]
                     partial.append(entry)
                 request, have_done, need = entry
-                chunk = need - have_done if not s.chunked_prefill else min(need - have_done, budget)
+                chunk = need - have_done if not chunked else min(need - have_done, budget)
                 start = cached[request] + have_done
-                for limit, seconds, flops in pair_laws:
-                    pairs = attention_pairs(chunk, start, limit)
-                    pair_time += seconds * pairs
-                    trace.flops += flops * pairs
+                if windowed:
+                    for limit, seconds, each in pair_laws:
+                        pairs = attention_pairs(chunk, start, limit)
+                        pair_time += seconds * pairs
+                        flops += each * pairs
+                else:
+                    pairs = chunk * (start + chunk / 2.0)
+                    pair_time += pair_slope * pairs
+                    flops += pair_flops * pairs
                 entry[1] += chunk
                 work += chunk
                 budget -= chunk
@@ -217,29 +232,34 @@ def simulate(
                     first_tokens.append(request)
                 taken += 1
             if work or partial:
-                decoding = sequences if s.mixes else 0
+                decoding = sequences if mixes else 0
                 tokens = work + decoding
                 rows = decoding + len(first_tokens)
-                duration = mixed_s[min(tokens, len(mixed_s) - 1)] * max(1.0, tokens / (len(mixed_s) - 1))
-                duration += head_s[min(rows, len(head_s) - 1)] + pair_time + decoding * sequence_s
+                # A prompt that is not cut may exceed the table: its time grows in proportion.
+                duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
+                duration += head_s[rows] + pair_time + decoding * sequence_s
                 if decoding:
-                    duration += context_s(decoding, context)[0]
-                    trace.bytes += tables.context_bytes(decoding, context)
-                cooling = math.exp(-duration / settling)
-                duration *= 1.0 - headroom * (1.0 - heat) * (1.0 - cooling) * settling / duration
+                    if windowed:
+                        duration += tables.context_s(decoding, context)[0]
+                        moved += tables.context_bytes(decoding, context)
+                    else:
+                        duration += context_slope * context
+                        moved += context_size * context
+                cooling = exp(-duration / settling)
+                duration -= headroom * (1.0 - heat) * (1.0 - cooling) * settling
                 heat = 1.0 - (1.0 - heat) * cooling
-                trace.bytes += tables.mixed_bytes[min(tokens, len(mixed_s) - 1)] + tables.head_bytes[rows]
-                trace.flops += tables.flops_per_token * tokens + tables.head_flops * rows
+                moved += mixed_bytes[tokens if tokens <= longest else longest] + head_bytes[rows]
+                flops += token_flops * tokens + head_flops * rows
                 now += duration
-                trace.busy_s += duration
-                trace.steps += 1
+                busy += duration
+                total_steps += 1
                 before = front
-                front = max(front, now) + rows * front_s
+                front = (front if front > now else now) + rows * front_s
                 previous = duration
                 if decoding:
                     step += 1
                     context += decoding * gain
-                    trace.gaps.append((front - before, decoding * gain))
+                    gaps.append((front - before, decoding * gain))
                 for request in first_tokens:
                     partial.popleft()
                     need = prompts[request] - cached[request]
@@ -265,18 +285,18 @@ def simulate(
         if not sequences:
             blocked = False
             continue
-        base = (
-            decode_s[min(sequences, len(decode_s) - 1)]
-            + head_s[min(sequences, len(head_s) - 1)]
-            + sequences * sequence_s
-        )
-        context_now, slope = context_s(sequences, context)
-        start_s = base + context_now
-        growth = slope * sequences * gain
+        start_s = decode_s[sequences] + head_s[sequences] + sequences * sequence_s
+        if windowed:
+            context_now, slope = tables.context_s(sequences, context)
+            start_s += context_now
+            growth = slope * sequences * gain
+        else:
+            start_s += context_slope * context
+            growth = context_slope * sequences * gain
         while running.get(finishing[0][1], _GONE)[0] != finishing[0][0]:
             heapq.heappop(finishing)
         steps = finishing[0][0] - step
-        if s.preempts:
+        if preempts:
             free = capacity - context - reserved - slack * (sequences + len(partial))
             fit = int(free / (sequences * gain))
             if fit < 1 and sequences > 1:
@@ -288,27 +308,38 @@ def simulate(
                 trace.preemptions += 1
                 blocked = True
                 continue
-            steps = min(steps, max(1, fit))
-        if upcoming and not blocked and not s.static_batching:
-            steps = min(steps, _steps_until(upcoming[0][0] - now, start_s, growth, lag))
+            if fit < steps:
+                steps = fit if fit > 1 else 1
+        if upcoming and not blocked and not static:
+            until = _steps_until(upcoming[0][0] - now, start_s, growth, lag)
+            if until < steps:
+                steps = until
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
-        trace.bytes += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences])
-        trace.bytes += steps * tables.context_bytes(sequences, context + sequences * gain * (steps - 1) / 2.0)
-        flops = steps * (tables.flops_per_token + tables.head_flops) * sequences * gain
-        trace.flops += flops
-        target = min(1.0, flops / (tables.sustained_flop_per_s * duration))
-        heat = target + (heat - target) * math.exp(-duration / settling)
+        produced = steps * sequences * gain
+        moved += steps * (decode_bytes[sequences] + head_bytes[sequences])
+        middle = context + sequences * gain * (steps - 1) / 2.0
+        moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
+        work_flops = (token_flops + head_flops) * produced
+        flops += work_flops
+        target = work_flops / (sustained * duration)
+        if target > 1.0:
+            target = 1.0
+        heat = target + (heat - target) * exp(-duration / settling)
         now += duration
-        trace.busy_s += duration
-        trace.steps += steps
+        busy += duration
+        total_steps += steps
         before = front
-        front = max(front + steps * sequences * gain * front_s, now + sequences * gain * front_s)
-        trace.gaps.append(((front - before) / (steps * gain), steps * sequences * gain))
+        backlog = front + produced * front_s
+        front = now + sequences * gain * front_s
+        if backlog > front:
+            front = backlog
+        gaps.append(((front - before) / (steps * gain), produced))
         previous = start_s + growth * (steps - 1)
         step += steps
-        context += sequences * gain * steps
+        context += produced
         context = retire(context)
 
+    trace.bytes, trace.flops, trace.busy_s, trace.events, trace.steps = moved, flops, busy, events, total_steps
     trace.time_to_first_token_s = [a - b for a, b in zip(first, sent, strict=True)]
     trace.end_to_end_s = [a - b for a, b in zip(last, sent, strict=True)]
     trace.time_per_output_token_s = [

@@ -4,6 +4,7 @@ Everything that depends on the number of tokens alone is computed once with nump
 afterwards; what depends on context is a slope. A simulated step then costs a few list reads.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,21 @@ class StepTables:
     peak_flop_per_s: float
     peak_bytes_per_s: float
     devices_per_replica: int
+
+    @property
+    def windowed(self) -> bool:
+        """Whether some attention sees only part of the context."""
+        return any(limit != math.inf for limit, _, _ in self.context)
+
+    @property
+    def context_slope(self) -> float:
+        """Seconds per context token where all attention sees all of it."""
+        return sum(seconds for _, seconds, _ in self.context)
+
+    @property
+    def context_size(self) -> float:
+        """Bytes read per context token, likewise."""
+        return sum(size for _, _, size in self.context)
 
     def context_s(self, sequences: int, context_tokens: float) -> tuple[float, float]:
         """(seconds now, seconds per further context token of the sum) of decode attention."""
