@@ -8,9 +8,10 @@ tokens decides for all.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
-from solver.errors import DoesNotFitError, InvalidInputError
+from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
 from solver.memory_cache import RequestCache, kv_cache_bytes_per_token, request_cache
@@ -23,6 +24,7 @@ __all__ = [
     "MemoryPlan",
     "Stage",
     "activation_bytes",
+    "engine_memory",
     "kv_cache_bytes_per_token",
     "max_concurrent_requests",
     "memory_plan",
@@ -55,8 +57,21 @@ class EngineMemory:
     graph_bytes_per_expert_layer: float
     hidden_copies: float
     logits_copies: float
-    block_tokens: int = 16
-    pooled_cache: bool = True
+    block_tokens: int
+    pooled_cache: bool
+
+
+def engine_memory(subject: str, constants: Mapping[str, float]) -> EngineMemory:
+    """The constants named like the fields of EngineMemory; ``subject`` says whose they are, for the error.
+
+    Raises FigureMissingError naming the first that is absent.
+    """
+    for field in fields(EngineMemory):
+        if field.name not in constants:
+            raise FigureMissingError(subject, field.name)
+    values = {f.name: constants[f.name] for f in fields(EngineMemory)}
+    block, pooled = int(values.pop("block_tokens")), bool(values.pop("pooled_cache"))
+    return EngineMemory(**values, block_tokens=block, pooled_cache=pooled)
 
 
 @dataclass(frozen=True, slots=True)

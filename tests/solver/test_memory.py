@@ -26,6 +26,8 @@ BARE = EngineMemory(
     graph_bytes_per_expert_layer=0.0,
     hidden_copies=0.0,
     logits_copies=0.0,
+    block_tokens=16,
+    pooled_cache=True,
 )
 TINY = LlmShape(
     id="tiny",

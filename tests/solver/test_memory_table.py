@@ -14,8 +14,8 @@ from solver.workload import EngineSettings
 from tests.llm_shapes import llm_rows, shape
 
 ENGINES = [
-    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 3.0, 3.0),
-    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 3.0, 3.0, 16, True),
+    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 16, True),
 ]
 
 
