@@ -120,10 +120,13 @@ def memory_table(
     deployments: Sequence[tuple[Precision, Layout]],
     settings: EngineSettings,
     *,
-    block_tokens: int = 16,
-    pooled_cache: bool = True,
+    block_tokens: int,
+    pooled_cache: bool,
 ) -> MemoryTable:
-    """Prepare the table once for a model and engine settings."""
+    """Prepare the table once for a model and an engine: its settings and how it keeps its cache.
+
+    ``block_tokens`` and ``pooled_cache`` are those of the EngineMemory the table will be asked with.
+    """
     context, tokens = context_limit(shape, settings), settings.max_batched_tokens
     build = _Builder(shape, tokens, block_tokens, pooled_cache)
     layouts = [layout for _, layout in deployments]
