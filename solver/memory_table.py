@@ -12,9 +12,19 @@ import numpy.typing as npt
 
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory import EngineMemory, Stage, block_activation_bytes, context_limit, stages
+from solver.memory import EngineMemory, Stage, context_limit, stages, step_activations
 from solver.memory_cache import RequestCache, request_cache
-from solver.memory_weights import padded_vocabulary, stage_weight_bytes, weight_format
+from solver.memory_weights import (
+    LayerWeights,
+    StoredBytes,
+    TableWeights,
+    device_weight_bytes,
+    layer_weights,
+    padded_vocabulary,
+    stored_bytes,
+    table_weights,
+    weight_format,
+)
 from solver.precision import UNQUANTISED_BYTES, Precision
 from solver.workload import EngineSettings
 
@@ -41,8 +51,10 @@ class MemoryTable:
     settings: EngineSettings
     context_tokens: int
     weights_bytes: Floats
+    workspace_bytes: Floats
+    """Buffers of the routed experts, kept beside everything else."""
     block_bytes: Floats
-    """Peak of the largest feed-forward block in the largest step."""
+    """Peak of the largest dense block in the largest step."""
     hidden_bytes: float
     """One hidden-wide vector for every token of the largest step."""
     logits_values: Floats
@@ -56,7 +68,8 @@ class MemoryTable:
 
     def request_bytes(self, context_tokens: int) -> Floats:
         """Bytes of one request at this context, for every deployment and stage."""
-        return np.array([[c.bytes_at(context_tokens) for c in row] for row in self.caches])
+        at_context = {c: c.bytes_at(context_tokens) for row in self.caches for c in row}
+        return np.array([[at_context[c] for c in row] for row in self.caches])
 
     def plans(
         self,
@@ -68,7 +81,7 @@ class MemoryTable:
         """Plan candidate i: deployment ``entries[i]`` on a device with ``device_memory_bytes[i]``, whose engine
         constants are ``memories[memory_index[i]]``."""
         reserve, hidden, logits = self._engine(memories)
-        activations = np.maximum(
+        activations = self.workspace_bytes[entries] + np.maximum(
             hidden[memory_index, None] + self.block_bytes[entries],
             self.logits_values[entries] * logits[memory_index, None],
         )
@@ -107,65 +120,103 @@ def memory_table(
     deployments: Sequence[tuple[Precision, Layout]],
     settings: EngineSettings,
     *,
-    block_tokens: int = 16,
-    pooled_cache: bool = True,
+    block_tokens: int,
+    pooled_cache: bool,
 ) -> MemoryTable:
-    """Prepare the table once for a model and engine settings."""
-    by_row = [_stage_triple(shape, layout) for _, layout in deployments]
-    context = context_limit(shape, settings)
-    tokens = settings.max_batched_tokens
+    """Prepare the table once for a model and an engine: its settings and how it keeps its cache.
+
+    ``block_tokens`` and ``pooled_cache`` are those of the EngineMemory the table will be asked with.
+    """
+    context, tokens = context_limit(shape, settings), settings.max_batched_tokens
+    build = _Builder(shape, tokens, block_tokens, pooled_cache)
+    layouts = [layout for _, layout in deployments]
+    by_row = [build.stages(layout) for layout in layouts]
+    caches = [
+        tuple(build.cache(precision.kv_cache, layout.tensor_parallel, s.layers) for s in row)
+        for (precision, layout), row in zip(deployments, by_row, strict=True)
+    ]
+    admission = {c: c.admission_bytes(context, tokens) for row in caches for c in row}
+    activations = np.array([build.activations(precision, layout) for precision, layout in deployments])
     sampled = min(settings.max_sequences, tokens) * padded_vocabulary(shape.vocabulary)
     sparse = min(sum(f.layers for f in shape.feed_forward if f.experts), shape.layers)
     fractions = np.array([[s.layers / max(shape.layers, 1) for s in row] for row in by_row])
-    weights, caches, blocks = [], [], []
-    for (precision, layout), row in zip(deployments, by_row, strict=True):
-        weights.append(
-            [
-                stage_weight_bytes(
-                    shape,
-                    precision.weights,
-                    layout,
-                    layers_fraction=s.layers / max(shape.layers, 1),
-                    embedding=s.embedding,
-                    head=s.head,
-                )
-                for s in row
-            ]
-        )
-        caches.append(
-            tuple(
-                request_cache(
-                    shape,
-                    precision.kv_cache,
-                    layout.tensor_parallel,
-                    layers_fraction=s.layers / max(shape.layers, 1),
-                    block_tokens=block_tokens,
-                    pooled=pooled_cache,
-                )
-                for s in row
-            )
-        )
-        quantised = weight_format(precision.weights).quantised_activation_bytes
-        peaks = [block_activation_bytes(f, shape, tokens, layout, quantised) for f in shape.feed_forward]
-        blocks.append(max(peaks, default=0.0))
-    devices = [lay.devices_per_replica if lay.expert_parallel == 1 else lay.devices for _, lay in deployments]
+    devices = [lay.devices_per_replica if lay.expert_parallel == 1 else lay.devices for lay in layouts]
     return MemoryTable(
         settings=settings,
         context_tokens=context,
-        weights_bytes=np.array(weights),
-        block_bytes=np.array(blocks)[:, None],
+        weights_bytes=np.array(
+            [
+                [build.weights(precision.weights, layout, s) for s in row]
+                for (precision, layout), row in zip(deployments, by_row, strict=True)
+            ]
+        ),
+        workspace_bytes=activations[:, :1],
+        block_bytes=activations[:, 1:],
         hidden_bytes=tokens * shape.hidden * UNQUANTISED_BYTES,
         logits_values=np.array([[float(sampled) * s.head for s in row] for row in by_row]),
         dense_layers=fractions * (shape.layers - sparse),
         expert_layers=fractions * sparse,
         collective=np.array([float(n > 1) for n in devices]),
-        admission_bytes=np.array([[c.admission_bytes(context, tokens) for c in row] for row in caches]),
+        admission_bytes=np.array([[admission[c] for c in row] for row in caches]),
         caches=tuple(caches),
     )
 
 
-def _stage_triple(shape: LlmShape, layout: Layout) -> tuple[Stage, Stage, Stage]:
+class _Builder:
+    """Parts of the table, each computed once: deployments repeat layouts, formats and stages."""
+
+    def __init__(self, shape: LlmShape, tokens: int, block_tokens: int, pooled_cache: bool) -> None:
+        self._shape, self._tokens, self._block_tokens, self._pooled = shape, tokens, block_tokens, pooled_cache
+        self._layers = max(shape.layers, 1)
+        self._cut: dict[tuple[int, int], tuple[LayerWeights, TableWeights]] = {}
+        self._stored: dict[str, StoredBytes] = {}
+        self._caches: dict[tuple[str, int, int], RequestCache] = {}
+        self._activations: dict[tuple[float, int, bool], tuple[float, float]] = {}
+        self._stages: dict[int, tuple[Stage, Stage, Stage]] = {}
+
+    def stages(self, layout: Layout) -> tuple[Stage, Stage, Stage]:
+        depth = layout.pipeline_parallel
+        if depth not in self._stages:
+            self._stages[depth] = _stage_triple(self._shape, depth)
+        return self._stages[depth]
+
+    def weights(self, weights: str, layout: Layout, stage: Stage) -> float:
+        key = (layout.tensor_parallel, layout.expert_parallel)
+        if key not in self._cut:
+            self._cut[key] = layer_weights(self._shape, *key), table_weights(self._shape, layout.tensor_parallel)
+        if weights not in self._stored:
+            self._stored[weights] = stored_bytes(self._shape, weights)
+        return device_weight_bytes(
+            *self._cut[key],
+            self._stored[weights],
+            layers_fraction=stage.layers / self._layers,
+            embedding=stage.embedding,
+            head=stage.head,
+        )
+
+    def cache(self, kv_cache: str, tensor_parallel: int, layers: int) -> RequestCache:
+        key = (kv_cache, tensor_parallel, layers)
+        if key not in self._caches:
+            self._caches[key] = request_cache(
+                self._shape,
+                kv_cache,
+                tensor_parallel,
+                layers_fraction=layers / self._layers,
+                block_tokens=self._block_tokens,
+                pooled=self._pooled,
+            )
+        return self._caches[key]
+
+    def activations(self, precision: Precision, layout: Layout) -> tuple[float, float]:
+        quantised = weight_format(precision.weights).quantised_activation_bytes
+        key = (quantised, layout.tensor_parallel, layout.expert_parallel > 1)
+        if key not in self._activations:
+            self._activations[key] = step_activations(self._shape, layout, self._tokens, quantised)
+        return self._activations[key]
+
+
+def _stage_triple(shape: LlmShape, pipeline_parallel: int) -> tuple[Stage, Stage, Stage]:
     """First, largest and last stage: among them is the one that decides."""
-    every = stages(shape.layers, layout.pipeline_parallel)
+    every = stages(shape.layers, pipeline_parallel)
     inner = max(every[1:-1], key=lambda s: s.layers, default=every[-1])
     return every[0], inner, every[-1]

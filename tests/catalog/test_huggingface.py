@@ -178,7 +178,7 @@ class TestRefused:
             ({"num_attention_heads": None}, "num_attention_heads"),
             ({"num_attention_heads": 8192}, "num_attention_heads"),
             ({"num_key_value_heads": 7}, "num_key_value_heads"),
-            ({"intermediate_size": None}, "intermediate_size_mlp"),
+            ({"intermediate_size": None}, "intermediate_size"),
             ({"max_position_embeddings": None}, "max_position_embeddings"),
             ({"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
             ({"torch_dtype": "float13"}, "torch_dtype"),

@@ -26,6 +26,8 @@ BARE = EngineMemory(
     graph_bytes_per_expert_layer=0.0,
     hidden_copies=0.0,
     logits_copies=0.0,
+    block_tokens=16,
+    pooled_cache=True,
 )
 TINY = LlmShape(
     id="tiny",
@@ -125,6 +127,19 @@ class TestByHand:
         assert grown == 1000 * kv_cache_bytes_per_token(shape("qwen3.5-35b-a3b"))
         # 30 layers · (32 heads · 128 · 128 values in fp32 + 3 · (2·16·128 + 32·128) convolution inputs in 16 bits)
         assert cache.state_bytes == pytest.approx(30 * (32 * 128 * 128 * 4 + 3 * 8192 * 2))
+
+    def test_one_pool_pads_kinds_of_layer_and_recurrent_state(self) -> None:
+        # 30 recurrent and 10 full layers: groups of 10 need no padding; a page of 1,056 tokens · 2,048 bytes a layer
+        pooled = request_cache(shape("qwen3.5-35b-a3b"), block_tokens=16, pooled=True)
+        assert pooled.block_tokens == 1056
+        assert pooled.state_bytes == 30 * 1056 * 2048
+        assert pooled.bytes_at(8192) == 30 * 1056 * 2048 + 10 * 2048 * 8 * 1056
+        # Gemma 3 27B: 10 full and 52 sliding layers make groups of 10, so 60 sliding ones are kept
+        gemma = request_cache(shape("gemma-3-27b"), block_tokens=16, pooled=True)
+        assert gemma.bytes_at(1024) == 70 * 2 * 16 * 128 * 2 * 1024
+        # layers of one kind are one kind, however they were listed: GLM-5.2 has 21 with an indexer and 57 without
+        glm = request_cache(shape("glm-5.2"), block_tokens=16, pooled=True)
+        assert glm.bytes_at(16) == 16 * (78 * 576 * 2 + 21 * 132)
 
     def test_concurrency(self) -> None:
         settings = EngineSettings(max_context_tokens=8192)

@@ -14,8 +14,8 @@ from solver.workload import EngineSettings
 from tests.llm_shapes import llm_rows, shape
 
 ENGINES = [
-    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 3.0, 3.0),
-    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 3.0, 3.0, 16, True),
+    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 16, True),
 ]
 
 
@@ -28,7 +28,7 @@ def test_every_entry_equals_its_plan(llm: str, context: int | None, seed: int) -
         for weights, kv_cache in (("bf16", "bf16"), ("fp8", "fp8"), ("int4", "bf16"))
         for layout in legal_layouts(llm_shape, 8, 24, weights)
     ]
-    table = memory_table(llm_shape, deployments, engine_settings)
+    table = memory_table(llm_shape, deployments, engine_settings, block_tokens=16, pooled_cache=True)
     rng = np.random.default_rng(seed)
     entries = rng.integers(0, len(deployments), 20)
     memory = rng.uniform(16e9, 400e9, 20)
