@@ -175,33 +175,46 @@ def add_packing(model: Model) -> None:
         inside = [i for i in model.pool_rows[p] if pairs.slots[i]]
         if not inside and not any(pairs.offer[i] >= 0 for i in model.pool_rows[p]):
             continue
-        taken = _taken_whole(model, p)
         sizes = {int(pairs.devices[i]) for i in inside}
-        if is_chain(sizes):
+        for number, taken in enumerate(_taken_whole(model, p)):
+            suffix = f"_{number}" if number else ""
+            if not is_chain(sizes):
+                _add_arc_flow(model, p, inside, sizes, taken, suffix)
+                continue
             for smallest, usable in chain_rows(sizes or {pool.devices}, pool.devices):
                 terms: Terms = {
                     model.replicas[i]: float(pairs.devices[i]) for i in inside if pairs.devices[i] >= smallest
                 }
                 terms.update({variable: usable * count for variable, count in taken.items()})
-                model.at_most(terms, 0.0, f"packing_{p}_{smallest}")
-        else:
-            _add_arc_flow(model, p, inside, sizes, taken)
+                model.at_most(terms, 0.0, f"packing_{p}_{smallest}{suffix}")
 
 
-def _taken_whole(model: Model, p: int) -> Terms:
-    """−N_p: nodes taken whole less all nodes of the pool."""
-    pairs = model.reduced.pairs
+def _taken_whole(model: Model, p: int) -> list[Terms]:
+    """−N_p: nodes taken whole less all nodes of the pool.
+
+    Twice where several offers keep spares of their own (k u_o each, for replicas over nodes): those together may be
+    more than the pool's k u_p.
+    """
+    pairs, spare = model.reduced.pairs, float(model.reduced.problem.limits.spare_nodes)
     terms: Terms = {model.nodes[offer]: -1.0 for offer in model.reduced.pools[p].offers}
     for i in model.pool_rows[p]:
         if not pairs.slots[i]:
             terms[model.replicas[i]] = float(pairs.nodes_per_replica[i])
-    if (p, -1) in model.in_use:
-        terms[model.in_use[p, -1]] = float(model.reduced.problem.limits.spare_nodes)
-    return terms
+    if not spare:
+        return [terms]
+    of_offers = [user for (pool, offer), user in model.in_use.items() if pool == p and offer >= 0]
+    found = [{**terms, model.in_use[p, -1]: spare}]
+    if len(of_offers) > 1:
+        found.append({**terms, **dict.fromkeys(of_offers, spare)})
+    return found
 
 
-def _add_arc_flow(model: Model, p: int, inside: list[int], sizes: set[int], taken: Terms) -> None:
+def _add_arc_flow(model: Model, p: int, inside: list[int], sizes: set[int], taken: Terms, suffix: str) -> None:
     pairs, devices = model.reduced.pairs, model.reduced.pools[p].devices
+    if p in model.arc_flow:  # a further limit on the same flow's value
+        starting: Terms = {variable: 1.0 for arc, variable in model.arc_flow[p].items() if arc.start == 0}
+        model.at_most({**starting, **taken}, 0.0, f"flow_{p}_0{suffix}")
+        return
     bound = int(model.reduced.max_nodes[p])
     flow = {
         arc: model.programme.add_variable(f"f_{p}_{arc.start}_{arc.size}", 0, bound * devices, cat="Integer")

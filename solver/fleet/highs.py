@@ -82,8 +82,10 @@ class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
         if lp.solverModel.passModel(model) == highspy.HighsStatus.kError:
             raise SolverFailedError("HiGHS refused the model")
         if self.start:
-            columns = np.array([v.index for v in self.start], dtype=np.int32)
-            lp.solverModel.setSolution(len(columns), columns, np.array(list(self.start.values()), dtype=np.float64))
+            known = {variable for variable in variables if variable in self.start}  # unused ones are no columns
+            columns = np.array([v.index for v in self.start if v in known], dtype=np.int32)
+            values = np.array([value for v, value in self.start.items() if v in known], dtype=np.float64)
+            lp.solverModel.setSolution(len(columns), columns, values)
 
     def findSolutionValues(self, lp: pulp.LpProblem) -> tuple[int, int]:  # noqa: N802
         """Values only where HiGHS calls its primal solution feasible; PuLP's table of statuses is not consulted."""

@@ -43,6 +43,8 @@ def _place(
     table = problem.deployments
     pool_of_anchor = {pool.offers[0]: pool for pool in pools}
     left = dict(nodes)
+    spare = problem.limits.spare_nodes
+    reserved = {offer: spare for _, _, offer in replicas if offer >= 0 and spare}
     inside: dict[int, dict[int, int]] = {}
     groups: Counter[tuple[int, int, tuple[tuple[int, int], ...]]] = Counter()
     for (row, anchor, offer), count in sorted(replicas.items()):
@@ -58,7 +60,8 @@ def _place(
     for anchor, wanted in sorted(inside.items()):
         pool = pool_of_anchor[anchor]
         sizes = {row: int(table.devices_per_replica[row]) for row in wanted}
-        free = sum(left.get(offer, 0) for offer in pool.offers) - problem.limits.spare_nodes
+        room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in pool.offers}
+        free = min(sum(room.values()), sum(left.get(offer, 0) for offer in pool.offers) - spare)
         packed = first_fit_decreasing(wanted, sizes, pool.devices)
         if len(packed) > free and anchor in slots:
             packed = fill_paths(wanted, sizes, slots[anchor])
@@ -68,7 +71,7 @@ def _place(
             for node in packed:
                 _fill(node, sizes, pool.devices)
         contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
-        places = [offer for offer in pool.offers for _ in range(min(left.get(offer, 0), len(contents)))]
+        places = [offer for offer in pool.offers for _ in range(room[offer])]
         for content, offer in zip(contents, places, strict=False):
             groups[offer, 1, content] += 1
             left[offer] -= 1

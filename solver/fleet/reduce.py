@@ -74,7 +74,11 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         if better is not None and (draft is None or better.objective <= draft.objective):
             draft = better
     most = np.zeros(len(pools), dtype=np.int64)
-    return prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
+    reduced = prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
+    if draft is None and _unservable(problem, reduced.pairs):
+        # Some workload's every candidate alone exceeds what the budget or the power limit leaves.
+        return replace(reduced, reasons=("no plan within the budget and the power limit",))
+    return reduced
 
 
 def prune(reduced: ReducedProblem) -> ReducedProblem:
@@ -132,7 +136,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
 
     π is dual feasible whatever other limits hold, so L bounds every plan from below. A replica of j saves at most
     v_j = max_k π_wk / load_jk of it, hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and
-    one with a node of pool p at least L + c_p − max_{j in p} (v_j − a_j) / f_j, spares of the pool added.
+    one with a node of pool p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the pool added.
     """
     if resource == "cost":
         node_price, replica_price = pairs.usd_per_node_hour, np.zeros(len(pairs))
@@ -146,7 +150,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
             if end > start:
                 least[w] = whole[start:end].min(axis=0)
         value = np.where(pairs.load > 0, least[pairs.workload] / pairs.load, 0.0).max(axis=1)
-    best = np.full(len(pools), -np.inf)
+    best = np.zeros(len(pools))  # a node may also stand idle
     np.maximum.at(best, pairs.pool, (value - replica_price) / pairs.node_fraction)
     pool_price = np.full(len(pools), np.inf)
     np.minimum.at(pool_price, pairs.pool, node_price)
@@ -292,7 +296,7 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     if share is not None and share > 0:
         # Idle steady nodes can be bought to make room for cheap interruptible ones.
         devices = np.array([pool.devices for pool in pools])
-        spot = np.array([pool.interruptible for pool in pools])
+        spot = np.array([pool.interruptible for pool in pools], dtype=np.bool_)
         most = np.where(spot, most, most + np.ceil((devices * most)[spot].sum() / share / devices))
     return most
 

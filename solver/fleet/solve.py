@@ -46,6 +46,8 @@ class _Found:
     draft: Draft
 
 
+SERVES_NOTHING = 1e-7
+"""Multiples of the demand no larger than the solvers' feasibility tolerance are zero."""
 FEW_PAIRS = 150
 """Below this a second solve costs more than it saves."""
 PROMISING_FRACTION = 0.1
@@ -64,7 +66,14 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
     reduced = reduce_problem(problem, options.exact_steps)
     if reduced.reasons:
         return _without_plan(reduced, "infeasible", "bound", 0, 0.0, reduced.reasons)
+    if not len(reduced.pairs):
+        nothing = _realised(reduced, Draft({}, {}, 0.0, 1.0), {}, "bound")
+        if nothing is None:
+            return _without_plan(reduced, "infeasible", "bound", 0, 0.0, ("no candidate is within the limits",))
+        return _report(reduced, nothing, nothing.objective, False, 0, 0.0)
     draft = None if reduced.draft is None else _realised(reduced, reduced.draft, {}, "greedy")
+    if draft is not None and draft.multiple <= SERVES_NOTHING:
+        draft = None  # serving nothing is no plan
     if draft is not None and gap_between(draft.objective, reduced.bound) <= PROVEN_GAP_FRACTION:
         return _report(reduced, replace(draft, solver="bound"), reduced.bound, False, 0, 0.0)
     failure: SolverFailedError | None = None
@@ -120,6 +129,9 @@ def _attempt(
             raise SolverFailedError(f"{name} calls a problem infeasible that has a plan")
         reasons = ("no plan within all limits together",)
         return _without_plan(reduced, "infeasible", name, candidates, seconds, reasons), candidates, seconds
+    if model.multiple is not None and solved.proof == "optimal" and (model.multiple.varValue or 0.0) <= SERVES_NOTHING:
+        reasons = ("no multiple of the demand above zero can be served",)
+        return _without_plan(reduced, "infeasible", name, candidates, seconds, reasons), candidates, seconds
     found = None
     if solved.proof != "no_plan_found":
         found = _read(model, name)
@@ -131,7 +143,7 @@ def _attempt(
         seconds += cheaper[1]
         found = cheaper[0] or found
     best = _better(reduced.problem, draft, found)
-    if best is None:
+    if best is None or best.multiple <= SERVES_NOTHING:
         return _without_plan(reduced, "unknown", name, candidates, seconds, ()), candidates, seconds
     gap_asked = options.gap_fraction > 0 and solved.proof == "optimal"
     return _report(reduced, best, bound, gap_asked, candidates, seconds), candidates, seconds
