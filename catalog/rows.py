@@ -187,6 +187,7 @@ class LlmAttentionRow(Row):
     qk_rope_head_dim: int = Field(default=0, ge=0)
     kv_values_per_token: NotNegative = 0.0
     attended_tokens_limit: int = Field(default=0, ge=0)
+    index_bytes_per_token: NotNegative = 0.0
     state_values: NotNegative = 0.0
     state_value_bytes: NotNegative = 2.0
     weights: NotNegative
@@ -222,6 +223,8 @@ class LlmRow(Row):
     feed_forward: list[LlmFeedForwardRow]
     qk_norm: bool = False
     native_weights: str = "bf16"
+    native_beside_experts: str | None = None
+    """Format of everything but the routed experts in the published checkpoint, where it differs."""
     other_weights: NotNegative = 0.0
     unquantised_weights: NotNegative = 0.0
     published_total_weights: Positive | None = None
