@@ -1,0 +1,71 @@
+"""What can be checked in a request against the catalog: names, contexts, lengths. All that is wrong is said at once."""
+
+from collections.abc import Iterable
+
+from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.snapshot import lengths_from_wire, traffic_from_wire
+from service.wire.recommendations import RecommendationIn
+from solver.errors import InvalidInputError
+from solver.llm_shape import LlmShape
+from solver.workload import Traffic
+
+
+def check_names(
+    asked: RecommendationIn, snapshot: CatalogSnapshot, shapes: dict[str, LlmShape], known_llms: Iterable[str]
+) -> None:
+    """Raises InvalidFieldsError listing every name nobody knows and every context above its model's."""
+    errors: list[FieldError] = []
+    known = list(known_llms)
+    for position, workload in enumerate(asked.workloads):
+        shape = shapes.get(workload.llm)
+        if shape is None:
+            errors.append(FieldError(unknown_name("llm", workload.llm, known), pointer=f"/workloads/{position}/llm"))
+        elif workload.context_tokens is not None and workload.context_tokens > shape.max_context_tokens:
+            errors.append(
+                FieldError(
+                    f"{workload.context_tokens} tokens are more than {workload.llm} can take"
+                    f" ({shape.max_context_tokens})",
+                    pointer=f"/workloads/{position}/context_tokens",
+                )
+            )
+    limits = asked.limits
+    errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
+    errors.extend(_unknown("provider", "providers", limits.providers, snapshot.providers))
+    errors.extend(_unknown("region", "regions", limits.regions, snapshot.regions))
+    errors.extend(
+        FieldError(unknown_name("offer", name, snapshot.offer_ids), pointer=f"/limits/offers/{_escaped(name)}")
+        for name in limits.offers
+        if name not in snapshot.offer_ids
+    )
+    if errors:
+        raise InvalidFieldsError(errors)
+
+
+def check_traffic(asked: RecommendationIn) -> tuple[Traffic, ...]:
+    """Every workload's traffic as the solver sees it; raises InvalidFieldsError naming lengths that cannot be."""
+    traffic: list[Traffic] = []
+    errors: list[FieldError] = []
+    for position, workload in enumerate(asked.workloads):
+        for field in ("prompt_tokens", "output_tokens"):
+            try:
+                lengths_from_wire(getattr(workload.traffic, field))
+            except InvalidInputError as bad:
+                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/traffic/{field}"))
+        if not errors:
+            traffic.append(traffic_from_wire(workload.traffic))
+    if errors:
+        raise InvalidFieldsError(errors)
+    return tuple(traffic)
+
+
+def _unknown(kind: str, field: str, names: tuple[str, ...] | None, known: frozenset[str]) -> list[FieldError]:
+    return [
+        FieldError(unknown_name(kind, name, known), pointer=f"/limits/{field}/{position}")
+        for position, name in enumerate(names or [])
+        if name not in known
+    ]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
