@@ -7,6 +7,7 @@ import numpy as np
 
 from solver.configuration import Configuration
 from solver.engine.replay import Replay, Statistics, replay
+from solver.errors import SaturatedError
 from solver.power import board_power_w
 from solver.step.bound import Bound, roofline_bound
 from solver.step.constants import CONSTANTS, Constants
@@ -15,6 +16,8 @@ from solver.step.rates import compute_dtype
 from solver.workload import Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
+HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
+"""Constants that do not move with the others when an interval is made: they have no slow and fast end."""
 NARROW_DTYPES = ("fp8", "int8", "fp4")
 
 
@@ -31,7 +34,7 @@ class Interval:
 class Correction:
     """What measurements say about one configuration.
 
-    factors: measured over predicted, by metric. spreads: (low, high) factors around the corrected prediction, by metric.
+    factors: measured over predicted, by metric. spreads: (low, high) factors around that, by metric.
     """
 
     basis: str
@@ -157,9 +160,10 @@ def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 
     """Every constant moved by ``share`` of the way to the slow or fast end of its range."""
     values = {}
     for name, prior in constants.priors.items():
-        if name not in CONSTANTS or "power" in name or name in ("clock_headroom_fraction", "schedule_lag_fraction"):
+        if CONSTANTS[name].unit not in ("fraction", "us", "ms", "tokens") or "power" in name or name in HELD_CONSTANTS:
             continue
-        slow_end, fast_end = (prior.low, prior.high) if name.endswith(("efficiency", "_16bit", "_8bit", "_fp8", "_int8", "_fp4", "_32bit")) else (prior.high, prior.low)  # fmt: skip
+        faster_when_larger = "efficiency" in name
+        slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
         values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
     return Constants(
         constants.subject, {n: replace(p, value=values.get(n, p.value)) for n, p in constants.priors.items()}
@@ -171,8 +175,6 @@ def _shifted(
     towards_slow: bool, fallback: Replay,
 ) -> Replay:  # fmt: skip
     """The replay with moved constants; an open load that then saturates keeps the centre's result, stretched."""
-    from solver.errors import SaturatedError
-
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
         return replay(moved, moved.tables(), traffic, load, seed=seed, requests=requests)

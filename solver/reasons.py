@@ -26,6 +26,10 @@ TARGET_FIELDS = {
     "e2e_ms": "end_to_end_s",
 }
 MOST_RELAXATION_STEPS = 4
+MOST_CONFLICTS = 4
+INFEASIBLE_TIME_LIMIT_S = 2.0
+INFEASIBLE_GAP_FRACTION = 0.01
+"""What would make a request feasible is priced to one per cent: the question is which limit to move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,18 @@ def target_limits(targets: Targets) -> Iterator[tuple[str, str, Percentile, floa
 
 def changed_target(targets: Targets, name: str, percentile: Percentile, seconds: float | None) -> Targets:
     """Targets with one limit moved, or dropped (None)."""
-    values = dict(getattr(targets, name))
+    values: dict[Percentile, float] = dict(getattr(targets, name))
     if seconds is None:
         values.pop(percentile)
     else:
         values[percentile] = seconds
-    return replace(targets, **{name: values})
+    match name:
+        case "time_to_first_token_s":
+            return replace(targets, time_to_first_token_s=values)
+        case "time_per_output_token_s":
+            return replace(targets, time_per_output_token_s=values)
+        case _:
+            return replace(targets, end_to_end_s=values)
 
 
 def explain_plan(
@@ -131,7 +141,11 @@ def wire_value(limit: str, value: float) -> float:
 
 def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> WhyNot:
     """What rules every plan out, the cheapest single changes that would not, and the most that can be served."""
-    options = options_of(planning)
+    options = replace(
+        options_of(planning),
+        time_limit_s=min(planning.time_limit_s, INFEASIBLE_TIME_LIMIT_S),
+        gap_fraction=max(planning.gap_fraction, INFEASIBLE_GAP_FRACTION),
+    )
     problem = assembly.problem
     relaxations = [*_target_relaxations(planning, assembly, confirmations, options)]
     for one in fleet.relaxations(problem, options):
@@ -151,6 +165,9 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
                 Relaxation("traffic.requests_per_s", one_screened.workload.name, rate, rate * multiple, None)
             )
     conflicts = _conflicts(planning, assembly, options, multiple)
+    if not relaxations and any(True for one in assembly.screened for _ in target_limits(one.workload.targets)):
+        joint = _joint_relaxation(planning, assembly, confirmations, options)
+        relaxations += [joint] if joint else []
     ordered = sorted(relaxations, key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, r.limit))
     return WhyNot(conflicts, tuple(ordered), multiple)
 
@@ -209,6 +226,45 @@ def _target_relaxations(
                 else:
                     high, price = middle, result.usd_per_hour
             yield Relaxation(limit, one.workload.name, seconds * 1e3, high * 1e3, price)
+
+
+def _joint_relaxation(
+    planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, options: SolveOptions
+) -> Relaxation | None:
+    """The smallest common factor on all targets that admits a plan, where no single target's relaxation does."""
+    scales = confirmations.scales(assembly.screened)
+
+    def price(factor: float) -> float | None:
+        looser = [with_targets(one, looser_targets(one.workload.targets, factor)) for one in assembly.screened]
+        return solve_fleet(scaled(assemble(planning, looser), scales).problem, options).usd_per_hour
+
+    low, high, found = 1.0, 1.0, None
+    for _ in range(MOST_RELAXATION_STEPS * 3):
+        high *= 1.5
+        found = price(high)
+        if found is not None:
+            break
+        low = high
+    if found is None:
+        return None
+    for _ in range(MOST_RELAXATION_STEPS):
+        middle = (low + high) / 2.0
+        cost = price(middle)
+        if cost is None:
+            low = middle
+        else:
+            high, found = middle, cost
+    return Relaxation("targets (all, times a factor)", None, 1.0, high, found)
+
+
+def looser_targets(targets: Targets, factor: float) -> Targets:
+    """Every target times a factor."""
+    return replace(
+        targets,
+        time_to_first_token_s={p: v * factor for p, v in targets.time_to_first_token_s.items()},
+        time_per_output_token_s={p: v * factor for p, v in targets.time_per_output_token_s.items()},
+        end_to_end_s={p: v * factor for p, v in targets.end_to_end_s.items()},
+    )
 
 
 def _conflicts(

@@ -64,8 +64,9 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     """The search space of a workload's model at its context and formats, from the memo where it is known."""
     settings = engine_settings(planning.engine, workload)
     key = (planning.catalog_key, workload.llm_id, workload.weight_formats, workload.kv_cache_formats, settings)
-    if key not in memo:
-        memo[key] = build_space(
+    space = memo.get(key)
+    if space is None:
+        space = memo[key] = build_space(
             planning.shapes[workload.llm_id],
             planning.nodes,
             planning.priors,
@@ -73,7 +74,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             workload.kv_cache_formats,
             settings,
         )
-    return memo[key]
+    return space
 
 
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:

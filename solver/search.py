@@ -150,7 +150,8 @@ def _power_w(space: SearchSpace, found: Capacity) -> Floats:
         + shares[:, 1] * found.memory_utilisation / space.memory_bandwidth
         + compute * found.compute_utilisation / space.matrix_rate
     )
-    return np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4]))) * space.devices_per_replica
+    per_device: Floats = np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4])))
+    return per_device * space.devices_per_replica
 
 
 def rejections(screened: Screened) -> list[Rejection]:

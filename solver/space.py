@@ -19,7 +19,7 @@ from solver.hardware import Device, Node
 from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
-from solver.memory import EngineMemory
+from solver.memory import EngineMemory, engine_memory
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
@@ -136,21 +136,6 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
     )
 
 
-def engine_memory(constants: Constants, block_tokens: int) -> EngineMemory:
-    """Memory constants of an engine on a device. Raises FigureMissingError."""
-    c = constants.si
-    return EngineMemory(
-        driver_reserve_bytes=c("driver_reserve_bytes"),
-        runtime_bytes=c("runtime_bytes"),
-        collective_bytes=c("collective_bytes"),
-        graph_bytes_per_layer=c("graph_bytes_per_layer"),
-        graph_bytes_per_expert_layer=c("graph_bytes_per_expert_layer"),
-        hidden_copies=c("hidden_copies"),
-        logits_copies=c("logits_copies"),
-        block_tokens=block_tokens,
-    )
-
-
 def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
     """Group node types that perform alike. Devices with no known engine are left out."""
     grouped: dict[tuple[str, int, int, float], list[Node]] = {}
@@ -246,7 +231,7 @@ def build_space(
         try:
             key = (platform.device.id, platform.engine)
             if key not in known:
-                memories.append(engine_memory(platform.constants, engine_profile(platform.engine).block_tokens))
+                memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
                 known[key] = len(memories) - 1
             memory_of[index] = known[key]
         except FigureMissingError as missing:
@@ -299,7 +284,10 @@ def _tabulate(
         raise InvalidInputError("no device in the catalog can run this model at the asked precisions")
     deployments = list(dict.fromkeys((row.precision, row.layout) for row in rows))
     position = {pair: i for i, pair in enumerate(deployments)}
-    table = memory_table(shape, deployments, settings)
+    # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
+    table = memory_table(
+        shape, deployments, settings, block_tokens=memories[0].block_tokens, pooled_cache=memories[0].pooled_cache
+    )
     entries = np.array([position[row.precision, row.layout] for row in rows], dtype=np.int64)
     device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
     index = np.array([memory_of[row.platform] for row in rows], dtype=np.int64)

@@ -51,7 +51,7 @@ VARIANCE_RATIOS: Vector = np.geomspace(1e-3, 1e6, 28)
 
 
 def mixture_quantiles(replies: Lengths, fraction: float) -> Vector:
-    """Quantile of a mixture of centred normals, one a reply length n, with variance 1 + u/(n−1), for u on VARIANCE_RATIOS.
+    """Quantile of a mixture of centred normals, one a reply length n, with variance 1 + u/(n−1), for every u.
 
     Short replies meet more or fewer prompts per token than long ones, so they fill the tail. Solved by bisection.
     """
@@ -68,7 +68,8 @@ def mixture_quantiles(replies: Lengths, fraction: float) -> Vector:
 
 def _normal_cdf(z: Matrix) -> Matrix:
     """Standard normal distribution function, to 1e-5 (logistic form of Bowling et al., 2009)."""
-    return 1.0 / (1.0 + np.exp(-(0.07056 * z**3 + 1.5976 * z)))
+    below: Matrix = 1.0 / (1.0 + np.exp(-(0.07056 * z**3 + 1.5976 * z)))
+    return below
 
 
 def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:

@@ -84,7 +84,8 @@ def statistics(values: NDArray[np.float64] | Sequence[float]) -> Statistics:
 def weighted_statistics(pairs: Sequence[tuple[float, float]]) -> Statistics:
     """The same for (value, weight) pairs."""
     if not pairs:
-        return {"mean": 0.0} | dict.fromkeys(QUANTILES, 0.0)
+        empty: Statistics = {"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0}
+        return empty
     array = np.array(sorted(pairs))
     cumulative = np.cumsum(array[:, 1])
     total = cumulative[-1]
@@ -102,7 +103,7 @@ def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
 
 
 def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
-    """Most requests per second the deployment completes, whatever the latency: all seats or the whole KV cache in use."""
+    """Most requests per second the deployment completes, whatever the latency: all seats, or the whole cache."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
     count = min(8 * seats, 2 * STEADY_REQUESTS)

@@ -78,6 +78,8 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),
     "graph_bytes_per_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per dense layer"),
     "graph_bytes_per_expert_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per sparse layer"),
+    "block_tokens": ConstantLaw("tokens", 1.0, 1.0, 4096.0, "tokens a block of key-value cache holds"),
+    "pooled_cache": ConstantLaw("flag", 1.0, 0.0, 1.0, "layers of different kinds share one pool of blocks"),
     "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),
     "logits_copies": ConstantLaw("ratio", 1.0, 0.0, 16.0, "vocabulary-wide rows alive per sequence while sampling"),
     # Power, as shares of the board limit.
@@ -117,6 +119,10 @@ class Constants:
         if prior is None:
             raise FigureMissingError(self.subject, name)
         return prior.value * CONSTANTS[name].si
+
+    def values_si(self) -> dict[str, float]:
+        """All values in SI, by name."""
+        return {name: prior.value * CONSTANTS[name].si for name, prior in self.priors.items() if name in CONSTANTS}
 
     @cached_property
     def basis(self) -> str:

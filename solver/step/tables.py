@@ -134,7 +134,8 @@ def step_tables(
             return np.asarray(whole)
         slowest = work * (-(-shape.layers // stages) / shape.layers) + rates.step_overhead_s
         ending = work * ((shape.layers - (stages - 1) * (shape.layers // stages)) / shape.layers)
-        return np.maximum(whole, stages * np.maximum(slowest, ending + last))
+        paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
+        return paced
 
     mixed = period(eager, 0.0)
     padded = graphs.padded(tokens[:max_sequences])
