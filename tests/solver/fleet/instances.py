@@ -69,22 +69,22 @@ def middling_problem(seed: int) -> FleetProblem:
     node_sizes = (1, 2, 4, 4, 6, 8)
     for t in range(rng.randint(3, 6)):
         devices, speed = rng.choice(node_sizes), rng.lognormvariate(0.0, 0.6)
-        for o in range(rng.randint(1, 3)):
-            offers.append(
-                OfferSlot(
-                    f"o{t}-{o}",
-                    f"t{t}",
-                    f"d{t // 2}",
-                    devices,
-                    f"p{o}",
-                    f"r{o}",
-                    "spot" if o == 2 else "on_demand",
-                    round(devices * speed * rng.uniform(0.8, 1.6), 4),
-                    rng.choice((None, None, 1, 4, 10)),
-                    200.0,
-                    o == 2,
-                )
+        offers += [
+            OfferSlot(
+                f"o{t}-{o}",
+                f"t{t}",
+                f"d{t // 2}",
+                devices,
+                f"p{o}",
+                f"r{o}",
+                "spot" if o == 2 else "on_demand",
+                round(devices * speed * rng.uniform(0.8, 1.6), 4),
+                rng.choice((None, None, 1, 4, 10)),
+                200.0,
+                o == 2,
             )
+            for o in range(rng.randint(1, 3))
+        ]
         for w in range(workloads):
             for _ in range(rng.randint(0, 4)):
                 spans = devices >= 4 and rng.random() < 0.1
