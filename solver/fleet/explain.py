@@ -110,9 +110,11 @@ def limit_steps(problem: FleetProblem, result: FleetResult, step_fraction: float
         quotas = (*limits.quotas[:position], wider, *limits.quotas[position + 1 :])
         change(f"quotas.{quota.name}", quota.max_devices, wider.max_devices, replace(limits, quotas=quotas))
     nodes = result.plan.nodes_by_offer() if result.plan else {}
-    for offer in problem.offers:
-        if offer.max_nodes is not None and nodes.get(offer.id, 0) == offer.max_nodes > 0:
-            steps.append(_offer_change(problem, offer, offer.max_nodes + 1))
+    steps += [
+        _offer_change(problem, offer, offer.max_nodes + 1)
+        for offer in problem.offers
+        if offer.max_nodes is not None and nodes.get(offer.id, 0) == offer.max_nodes > 0
+    ]
     return steps
 
 
@@ -209,9 +211,8 @@ def relaxations(
         for k in range(spare - 1, -1, -1)
     ]
     found.append(_first_with_plan(fewer, options))
-    for offer in problem.offers:
-        if offer.id in offer_ids and offer.max_nodes is not None:
-            found.append(_fewest_more_nodes(problem, offer, options))
+    limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
+    found += [_fewest_more_nodes(problem, offer, options) for offer in limited]
     found += [_first_with_plan(steps, options) for steps in further]
     present = [relaxation for relaxation in found if relaxation is not None]
     return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit, r.change.workload or 0))

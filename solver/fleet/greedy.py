@@ -173,7 +173,7 @@ def draft_plan(
         fleet = _Fleet(problem, pools)
         if not all(_serve(fleet, pairs, w, by_power, thorough, multiple) for w in order):
             continue
-        draft = _finish(problem, pairs, fleet, multiple)
+        draft = _finish(problem, fleet, multiple)
         if draft is not None and (best is None or draft.objective < best.objective):
             best = draft
     return best
@@ -196,7 +196,7 @@ def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bou
     return best
 
 
-def _finish(problem: FleetProblem, pairs: Pairs, fleet: _Fleet, multiple: float) -> Draft | None:
+def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | None:
     nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
     replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
     usd = math.fsum(problem.offers[o].usd_per_hour * n for o, n in nodes.items())
@@ -301,7 +301,7 @@ def _next_steps(
 
     def after(offset: int, count: float) -> FloatArray:
         done = min(1.0, count / work[offset]) if work[offset] > 0 else 1.0
-        left = share * (1.0 - done * (1.0 - costs.refused[offset]))
+        left: FloatArray = share * (1.0 - done * (1.0 - costs.refused[offset]))
         left[left < ROUNDING] = 0.0
         return left
 

@@ -42,7 +42,8 @@ class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
         """As PuLP does, but an option HiGHS does not know is an error: PuLP drops it without a word."""
         import highspy
 
-        options, self.optionsDict = self.optionsDict, {}
+        options: dict[str, Any] = self.optionsDict
+        self.optionsDict: dict[str, Any] = {}
         super().createAndConfigureSolver(lp)
         self.optionsDict = options
         for name, value in options.items():

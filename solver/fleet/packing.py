@@ -8,6 +8,7 @@ Replicas of g devices go into nodes of G. Comparing total devices is not enough:
   packing (Annals of Operations Research 86, 1999).
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ def is_chain(sizes: Iterable[int]) -> bool:
     (True, False)
     """
     ordered = sorted(set(sizes))
-    return all(larger % smaller == 0 for smaller, larger in zip(ordered, ordered[1:], strict=False))
+    return all(larger % smaller == 0 for smaller, larger in itertools.pairwise(ordered))
 
 
 def chain_rows(sizes: Iterable[int], devices: int) -> list[tuple[int, int]]:

@@ -115,7 +115,7 @@ def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:
     pool_column: list[IntArray] = []
     offer_column: list[IntArray] = []
     needed = np.array([d.min_replicas > 0 and not any(d.requests_per_s) for d in problem.demands])
-    usable = serves | needed[table.workload] if len(table) else serves
+    usable: BoolArray = serves | needed[table.workload]
     for p, pool in enumerate(pools):
         rows = rows_of_type[node_type_index[pool.node_type_id]]
         rows = rows[usable[rows]]

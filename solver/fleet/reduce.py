@@ -5,6 +5,7 @@ Three exact steps: pools (``pools.py``), candidates whose use costs more than a 
 (``undominated``).
 """
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 
@@ -53,7 +54,6 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         return ReducedProblem(
             problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
         )
-    limits = problem.limits
     cost = bound_candidates(problem, pools, pairs, "cost")
     power = bound_candidates(problem, pools, pairs, "power")
     if problem.objective != "throughput":
@@ -181,7 +181,7 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
     rates = demand_matrix(problem)
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges):
         if end - start < 2:
             continue
         positions = order[start:end]
@@ -220,7 +220,7 @@ def _undominated_in_group(
 
 def workload_ranges(problem: FleetProblem, pairs: Pairs) -> list[tuple[int, int]]:
     edges = np.searchsorted(pairs.workload, np.arange(len(problem.demands) + 1))
-    return [(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def _affordable(bounds: Bounds, ceiling: float, floor: float) -> BoolArray:
@@ -279,7 +279,8 @@ def _most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: D
             with np.errstate(divide="ignore"):
                 most = np.minimum(most, np.where(unit > 0, np.floor(ceiling * (1 + 1e-6) / unit), np.inf))
     available = np.array([math.inf if pool.max_nodes is None else pool.max_nodes for pool in pools])
-    return np.minimum(np.minimum(most, available), MOST_NODES).astype(np.int64)
+    whole: IntArray = np.minimum(np.minimum(most, available), MOST_NODES).astype(np.int64)
+    return whole
 
 
 def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, multiple: float) -> FloatArray:

@@ -46,6 +46,8 @@ class _Found:
     draft: Draft
 
 
+LEAST_TIME_FRACTION = 0.1
+"""Share of the time limit a later stage gets even when earlier ones used it up."""
 SERVES_NOTHING = 1e-7
 """Multiples of the demand no larger than the solvers' feasibility tolerance are zero."""
 FEW_PAIRS = 150
@@ -83,7 +85,7 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
     solvers: tuple[SolverName, ...] = ("highs", "cbc") if options.solver == "highs" else ("cbc", "highs")
     for name in solvers:
         try:
-            answer, candidates, spent = _attempt(reduced, options, name, draft)
+            answer, candidates, spent = _attempt(reduced, _time_left(options, seconds), name, draft)
         except SolverFailedError as failed:
             failure = failed
             continue
@@ -139,7 +141,7 @@ def _attempt(
             raise SolverFailedError(f"the plan of {name} does not hold once its integers are rounded")
     bound = _bound(reduced, solved, draft)
     if reduced.problem.objective != "cost" and found is not None and solved.proof == "optimal":
-        cheaper = _cheapest_at(model, options, name, found)
+        cheaper = _cheapest_at(model, options, name, found, solved.seconds)
         seconds += cheaper[1]
         found = cheaper[0] or found
     best = _better(reduced.problem, draft, found)
@@ -157,7 +159,15 @@ def _run(
     return solve_with_cbc(model.programme, options.time_limit_s, options.gap_fraction, options.seed)
 
 
-def _cheapest_at(model: Model, options: SolveOptions, name: SolverName, found: _Found) -> tuple[_Found | None, float]:
+def _time_left(options: SolveOptions, spent_s: float) -> SolveOptions:
+    return replace(
+        options, time_limit_s=max(options.time_limit_s - spent_s, LEAST_TIME_FRACTION * options.time_limit_s)
+    )
+
+
+def _cheapest_at(
+    model: Model, options: SolveOptions, name: SolverName, found: _Found, spent_s: float
+) -> tuple[_Found | None, float]:
     """Second objective of throughput and power: of the plans as good as ``found``, the cheapest."""
     slack = PROVEN_GAP_FRACTION / 10
     if model.multiple is not None:
@@ -167,7 +177,7 @@ def _cheapest_at(model: Model, options: SolveOptions, name: SolverName, found: _
         model.at_most(power_terms(model), found.objective * (1 + slack), "power_kept")
     model.programme.setObjective(pulp.LpAffineExpression(cost_terms(model)))
     try:
-        solved = _run(model, options, name, None)
+        solved = _run(model, _time_left(options, spent_s), name, None)
     except SolverFailedError:
         return None, 0.0
     cheaper = _read(model, name) if solved.proof in ("optimal", "feasible") else None

@@ -22,7 +22,9 @@ def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
         return ["a result without a plan claims one"] if wrong else []
     if None in (result.objective, result.bound, result.gap_fraction, result.usd_per_hour, result.power_w):
         return ["a result with a plan leaves out its figures"]
-    assert result.objective is not None and result.bound is not None and result.gap_fraction is not None
+    assert result.objective is not None
+    assert result.bound is not None
+    assert result.gap_fraction is not None
     errors = verify_plan(problem, plan, result.throughput_multiple or 0.0)
     if errors:
         return errors

