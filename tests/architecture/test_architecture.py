@@ -1,6 +1,7 @@
 """The rules of the house, as tests."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut
 from service.wire.nodes import NodeOut
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 from solver.workload import PERCENTILES
+from tests.architecture.openapi_outline import GOLDEN, outline
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 450
@@ -148,3 +150,7 @@ class TestDocuments:
             shown = f"{value:.10g}" if isinstance(value, int | float) else str(value)
             assert line, name
             assert ("none" if value is None else f"`{shown}`") in line, name
+
+    def test_the_contract_changes_only_on_purpose(self) -> None:
+        golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        assert outline() == golden, "intended? python -m tests.architecture.openapi_outline"
