@@ -83,7 +83,7 @@ Instant = Annotated[dt.datetime, AfterValidator(_in_utc)]
 
 Basis = Literal["measured", "corrected", "borrowed", "analytical"]
 WeightFormat = Literal[
-    "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_k_m",
+    "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "int4_g32", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_k_m",
 ]  # fmt: skip
 KvCacheFormat = Literal["fp32", "bf16", "fp16", "fp8", "int8"]
 Commitment = Literal[

@@ -83,7 +83,7 @@ class TestSeed:
 
     def test_a_failure_leaves_nothing(self, database: Database, catalog: Catalog, clock: FixedClock) -> None:
         broken = dataclasses.replace(catalog, prices=(*catalog.prices, catalog.prices[0]))  # twice the same step
-        with pytest.raises(Exception, match="(?i)unique"), database.writing() as session:
+        with pytest.raises(Exception, match=r"(?i)unique"), database.writing() as session:
             seed(session, broken, clock)
         with database.reading() as session:
             assert session.exec(select(func.count()).select_from(PriceStepTable)).one() == 0
