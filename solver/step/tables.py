@@ -120,7 +120,7 @@ def step_tables(
     tokens = np.arange(1.0, max(max_batched_tokens, max_sequences) + 1.0)
     token = terms.token_terms(shape, rates, tokens)
     stages = layout.pipeline_parallel
-    hand_over = (stages - 1) * np.asarray(terms.hand_over_s(shape, rates, tokens)) if stages > 1 else 0.0
+    hand_over = (stages - 1) * np.asarray(terms.hand_over_s(shape, rates, tokens)) + 0.0 * tokens
     rows = np.arange(0.0, max_sequences + 1.0)
     head = terms.head_product(shape, rates, np.maximum(rows, 1.0))
     head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
@@ -128,8 +128,8 @@ def step_tables(
     eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
     per_step = rates.step_overhead_s * stages
 
-    def period(work: Vector, last: Vector | float) -> Vector:
-        whole = work + last + hand_over + per_step
+    def period(work: Vector, passing: Vector | float, last: Vector | float) -> Vector:
+        whole = work + last + passing + per_step
         if stages == 1:
             return np.asarray(whole)
         slowest = work * (-(-shape.layers // stages) / shape.layers) + rates.step_overhead_s
@@ -137,10 +137,10 @@ def step_tables(
         paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
         return paced
 
-    mixed = period(eager, 0.0)
+    mixed = period(eager, hand_over, 0.0)
     padded = graphs.padded(tokens[:max_sequences])
     index = np.minimum(padded, tokens[-1]).astype(int) - 1
-    decode = period(eager[index], 0.0)
+    decode = period(eager[index], hand_over[index], 0.0)
     sequence_s = float(np.asarray(terms.decode_sequence_s(shape, rates))) + float(rates.sequence_overhead_s)
     token_bytes = np.asarray(token.bytes) + 0.0 * tokens
     return StepTables(
