@@ -54,9 +54,11 @@ def _known(power_w: float) -> float:
     return 0.0 if math.isnan(power_w) else power_w
 
 
-def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
-    """Every candidate on every node type somebody offers, as one table."""
-    slots = offer_slots(planning)
+def assemble(
+    planning: PlanningInput, screened: Sequence[Screened], slots: tuple[OfferSlot, ...] | None = None
+) -> Assembly:
+    """Every candidate on every node type somebody offers, as one table. slots: the planning's offers, if made already."""
+    slots = offer_slots(planning) if slots is None else slots
     offered = {slot.node_type_id for slot in slots}
     node_ids = tuple(sorted(offered))
     index = {node_id: i for i, node_id in enumerate(node_ids)}
@@ -121,6 +123,29 @@ def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float], sc
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
     return replace(assembly, problem=replace(assembly.problem, deployments=table))
+
+
+def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | None) -> bool:
+    """Does a plan take more nodes of an offer without a limit than the default allows?"""
+    if default_max_nodes is None:
+        return False
+    unlimited = {offer.id for offer in assembly.problem.offers if offer.max_nodes is None}
+    return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
+
+
+def with_default_limits(assembly: Assembly, default_max_nodes: int | None) -> Assembly:
+    """The same problem with every offer limited.
+
+    Solved only where it matters: a best plan without these limits that stays within them is the best plan with them,
+    and unlimited offers make a far smaller programme.
+    """
+    if default_max_nodes is None:
+        return assembly
+    offers = tuple(
+        replace(offer, max_nodes=default_max_nodes) if offer.max_nodes is None else offer
+        for offer in assembly.problem.offers
+    )
+    return replace(assembly, problem=replace(assembly.problem, offers=offers))
 
 
 @dataclass(frozen=True, slots=True)

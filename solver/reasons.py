@@ -125,7 +125,7 @@ def replaced(planning: PlanningInput, assembly: Assembly, workload: int, screene
     """The assembly with one workload screened anew."""
     every = list(assembly.screened)
     every[workload] = screened
-    return assemble(planning, every)
+    return assemble(planning, every, assembly.problem.offers)
 
 
 def wire_limit(limit: str) -> str:
@@ -236,7 +236,8 @@ def _joint_relaxation(
 
     def price(factor: float) -> float | None:
         looser = [with_targets(one, looser_targets(one.workload.targets, factor)) for one in assembly.screened]
-        return solve_fleet(scaled(assemble(planning, looser), scales).problem, options).usd_per_hour
+        changed = assemble(planning, looser, assembly.problem.offers)
+        return solve_fleet(scaled(changed, scales).problem, options).usd_per_hour
 
     low, high, found = 1.0, 1.0, None
     for _ in range(MOST_RELAXATION_STEPS * 3):
@@ -307,5 +308,5 @@ def _lifted(
     for label in lifted & labels.keys():
         w, name, percentile = labels[label]
         screened[w] = with_targets(screened[w], changed_target(screened[w].workload.targets, name, percentile, None))
-    changed = assemble(planning, screened) if lifted & labels.keys() else assembly
+    changed = assemble(planning, screened, assembly.problem.offers) if lifted & labels.keys() else assembly
     return fleet.without_limits(changed.problem, lifted - labels.keys())
