@@ -74,7 +74,7 @@ def explain_plan(
     """Limits that cost money: what one step of relaxation saves, largest saving first."""
     options = options_of(planning)
     scales = confirmations.scales(assembly.screened)
-    base = solve_fleet(scaled(assembly, scales).problem, options)
+    base = result if not confirmations.capacity else solve_fleet(scaled(assembly, scales).problem, options)
     found: list[Binding] = []
     for w, one in enumerate(assembly.screened):
         for limit, name, percentile, seconds in target_limits(one.workload.targets):

@@ -26,6 +26,9 @@ from solver.workload import EngineSettings, Load, Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+PREDICTION_REQUESTS = 500
+"""Requests replayed to predict a line of the plan, per lane."""
+
 SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 
 
@@ -106,9 +109,9 @@ def solve_confirmed(
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
         result = solve_fleet(current.problem, options)
         if result.plan is None:
-            return with_default_limits(current, planning.default_max_nodes), result, rounds
+            return with_default_limits(planning, current), result, rounds
         if exceeds_default(result.plan, current, planning.default_max_nodes):
-            assembly = with_default_limits(assembly, planning.default_max_nodes)
+            assembly = with_default_limits(planning, assembly)
             continue
         failed = _failures(current, result, confirmations)
         if not failed:
@@ -144,7 +147,9 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
         return entry
-    predicted = estimate(configuration, workload.traffic, Load("open", requests_per_s=rate), requests=800)
+    predicted = estimate(
+        configuration, workload.traffic, Load("open", requests_per_s=rate), requests=PREDICTION_REQUESTS
+    )
     return replace(entry, estimate=predicted)
 
 
