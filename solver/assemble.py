@@ -130,16 +130,19 @@ def assemble(
     return Assembly(problem, workloads, rows, tuple(screened))
 
 
-def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[float] = ()) -> Assembly:
+def with_capacity(
+    assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[Floats] = ()
+) -> Assembly:
     """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
 
-    scales: factor by workload on the capacities of all others.
+    scales: factors by workload and row on the capacities of all others.
     """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for workload, scale in enumerate(scales):
-        capacity[assembly.workload_of == workload, 0] *= scale
+        mine = assembly.workload_of == workload
+        capacity[mine, 0] *= scale[assembly.row_of[mine]]
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)

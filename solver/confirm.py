@@ -9,11 +9,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from solver.engine.replay import Replay, replay
 from solver.errors import InvalidInputError, SaturatedError
 from solver.search import Screened
 from solver.step.tables import StepTables
 from solver.workload import Load, Workload
+
+Floats = NDArray[np.float64]
 
 CONFIRMATION_REQUESTS = 500
 """Requests replayed to check a plan's percentiles, per lane."""
@@ -25,6 +30,8 @@ CLOSE_ENOUGH = 0.97
 RATE_RESOLUTION = 0.01
 FIRST_STEP = 0.7
 LARGEST_STEP = 0.4
+RATE_EXPONENT = 0.5
+"""Near its target a value grows about with the square of the rate: the first guess below a rate that failed."""
 LEAST_RATE = 1e-9
 
 
@@ -39,13 +46,35 @@ class Confirmations:
     """Corrected capacity, where screening's was too high."""
     simulations: int = 0
 
-    def scales(self, screened: Sequence[Screened]) -> list[float]:
-        """Factor by workload on capacities nobody has simulated: the best ratio seen, kept optimistic; at most 1."""
-        best: dict[int, float] = {}
-        for (workload, row), found in self.capacity.items():
-            claimed = float(screened[workload].requests_per_s[row])
-            best[workload] = max(best.get(workload, 0.0), found / claimed if claimed > 0.0 else 0.0)
-        return [min(1.0, best[w] * OPTIMISM) if best.get(w, 0.0) > 0.0 else 1.0 for w in range(len(screened))]
+    def scales(self, screened: Sequence[Screened]) -> list[Floats]:
+        """Factors by workload and row on capacities nobody has simulated, at most 1.
+
+        What screening leaves out grows with the speed of the device and of the layout, and is much the same for
+        candidates that share both: a row gets the best ratio seen among its kin, or where none was simulated the best
+        of its workload, raised by OPTIMISM.
+        """
+        return [self._scales_of(w, one) for w, one in enumerate(screened)]
+
+    def _scales_of(self, workload: int, screened: Screened) -> Floats:
+        kin = screened.space.kin
+        best = 0.0
+        best_of_kin: dict[int, float] = {}
+        for (w, row), found in self.capacity.items():
+            claimed = float(screened.requests_per_s[row])
+            if w == workload and claimed > 0.0:
+                best = max(best, found / claimed)
+                family = int(kin[row])
+                best_of_kin[family] = max(best_of_kin.get(family, 0.0), found / claimed)
+        for (w, row), held in self.holds.items():
+            claimed = float(screened.requests_per_s[row])
+            family = int(kin[row])
+            if w == workload and claimed > 0.0 and family in best_of_kin:
+                best_of_kin[family] = max(best_of_kin[family], held / claimed)
+        factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
+        for family, ratio in best_of_kin.items():
+            if ratio > 0.0:
+                factors[kin == family] = ratio * OPTIMISM
+        return np.minimum(factors, 1.0)
 
 
 def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
@@ -112,7 +141,7 @@ def confirmed_capacity(
         return high
     low = confirmations.holds.get((workload_index, row), 0.0)
     low_ratio = CLOSE_ENOUGH
-    guess = high * (FIRST_STEP if math.isinf(ratio) else max(LARGEST_STEP, 1.0 / ratio**2))
+    guess = high * (FIRST_STEP if math.isinf(ratio) else max(LARGEST_STEP, ratio**-RATE_EXPONENT))
     for _ in range(MOST_TRIES):
         if low > 0.0 and (high - low) <= RATE_RESOLUTION * high:
             break

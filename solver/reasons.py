@@ -4,13 +4,13 @@ What a target costs is compared on screened capacities scaled by what simulation
 alike: a difference of two optima under one model, not of a confirmed and an unconfirmed one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solver.assemble import Assembly, assemble
-from solver.confirm import Confirmations
+from solver.confirm import Confirmations, Floats
 from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet import explain as fleet
 from solver.planning import Binding, Conflict, PlanningInput, Relaxation
@@ -107,13 +107,13 @@ def saving(base: FleetResult, other: FleetResult) -> float:
     return gain if gain > noise + 1e-6 * abs(base.objective) else 0.0
 
 
-def scaled(assembly: Assembly, scales: list[float]) -> Assembly:
-    """Screened capacities times the workload's factor, without what simulation found for single candidates."""
-    if all(scale == 1.0 for scale in scales):
+def scaled(assembly: Assembly, scales: Sequence[Floats]) -> Assembly:
+    """Screened capacities times the rows' factors, without what simulation found for single candidates."""
+    if all((factors == 1.0).all() for factors in scales):
         return assembly
     capacity = np.concatenate(
         [
-            one.requests_per_s[assembly.row_of[assembly.workload_of == w]] * scales[w]
+            (one.requests_per_s * scales[w])[assembly.row_of[assembly.workload_of == w]]
             for w, one in enumerate(assembly.screened)
         ]
     )
