@@ -28,10 +28,10 @@ MOST_TRIES = 7
 CLOSE_ENOUGH = 0.97
 """A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""
 RATE_RESOLUTION = 0.01
-FIRST_STEP = 0.7
+STEP_WHEN_SATURATED = 0.7
 LARGEST_STEP = 0.4
-RATE_EXPONENT = 0.5
-"""Near its target a value grows about with the square of the rate: the first guess below a rate that failed."""
+FIRST_EXPONENT = 0.5
+"""Near its target a value grows about with the square of the rate; each guess that fails assumes a flatter curve."""
 LEAST_RATE = 1e-9
 
 
@@ -131,7 +131,7 @@ def confirmed_capacity(
     """``requests_per_s`` where the targets hold at it, else the largest rate found below it that holds (0: none).
 
     Values grow with the rate, so the crossing is bracketed and closed in by false position on the logarithm of the
-    ratio, to CLOSE_ENOUGH of the target.
+    ratio, to CLOSE_ENOUGH of the target or RATE_RESOLUTION of the rate.
     """
     high = requests_per_s
     if high <= confirmations.holds.get((workload_index, row), 0.0):
@@ -141,7 +141,8 @@ def confirmed_capacity(
         return high
     low = confirmations.holds.get((workload_index, row), 0.0)
     low_ratio = CLOSE_ENOUGH
-    guess = high * (FIRST_STEP if math.isinf(ratio) else max(LARGEST_STEP, ratio**-RATE_EXPONENT))
+    exponent = FIRST_EXPONENT
+    guess = high * (STEP_WHEN_SATURATED if math.isinf(ratio) else max(LARGEST_STEP, ratio**-exponent))
     for _ in range(MOST_TRIES):
         if low > 0.0 and (high - low) <= RATE_RESOLUTION * high:
             break
@@ -154,7 +155,8 @@ def confirmed_capacity(
         else:
             high, ratio = guess, found
         if low <= 0.0:
-            guess = high * LARGEST_STEP
+            exponent *= 2.0
+            guess = high * (STEP_WHEN_SATURATED if math.isinf(ratio) else max(LARGEST_STEP, ratio**-exponent))
         elif math.isinf(ratio):
             guess = (low + high) / 2.0
         else:
