@@ -6,7 +6,7 @@ what it returns in the end is optimal over capacities that hold in simulation.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,22 +59,23 @@ class Confirmations:
         kin = screened.space.kin
         best = 0.0
         best_of_kin: dict[int, float] = {}
-        for (w, row), found in self.capacity.items():
-            claimed = float(screened.requests_per_s[row])
-            if w == workload and claimed > 0.0:
-                best = max(best, found / claimed)
-                family = int(kin[row])
-                best_of_kin[family] = max(best_of_kin.get(family, 0.0), found / claimed)
-        for (w, row), held in self.holds.items():
-            claimed = float(screened.requests_per_s[row])
-            family = int(kin[row])
-            if w == workload and claimed > 0.0 and family in best_of_kin:
-                best_of_kin[family] = max(best_of_kin[family], held / claimed)
+        for row, found in _of_workload(self.capacity, workload):
+            ratio, family = found / float(screened.requests_per_s[row]), int(kin[row])
+            best = max(best, ratio)
+            best_of_kin[family] = max(best_of_kin.get(family, 0.0), ratio)
+        for row, held in _of_workload(self.holds, workload):
+            ratio, family = held / float(screened.requests_per_s[row]), int(kin[row])
+            if family in best_of_kin:
+                best_of_kin[family] = max(best_of_kin[family], ratio)
         factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
                 factors[kin == family] = ratio * OPTIMISM
         return np.minimum(factors, 1.0)
+
+
+def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
+    return [(row, rate) for (w, row), rate in found.items() if w == workload]
 
 
 def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
