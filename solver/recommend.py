@@ -13,7 +13,7 @@ from solver.assemble import (
     with_default_limits,
 )
 from solver.confirm import Confirmations, confirmed_capacity
-from solver.errors import SolverError
+from solver.errors import NoPlanInTimeError, SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
@@ -42,7 +42,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     """The proven-cheapest plan for all workloads together, or the reasons why there is none.
 
     memo keeps search spaces between calls with the same catalog_key.
-    Raises InvalidInputError for workloads no catalog row can describe, and VerificationError on a defect.
+    Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
+    there is no answer, and VerificationError on a defect.
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     screened = [
@@ -100,7 +101,7 @@ def solve_confirmed(
 ) -> tuple[Assembly, FleetResult, int]:
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
-    Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
+    Raises NoPlanInTimeError. Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
     some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
     soon as a plan goes beyond it.
     """
@@ -112,6 +113,8 @@ def solve_confirmed(
         rounds += 1
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
         result = solve_fleet(current.problem, options)
+        if result.outcome == "unknown":
+            raise NoPlanInTimeError(planning.time_limit_s)
         if result.plan is None:
             return with_default_limits(planning, current), result, rounds
         if exceeds_default(result.plan, current, planning.default_max_nodes):
@@ -167,7 +170,10 @@ def alternatives(
     found = []
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
-        changed, other, _ = solve_confirmed(without, planning, confirmations)
+        try:
+            changed, other, _ = solve_confirmed(without, planning, confirmations)
+        except NoPlanInTimeError:
+            continue  # not known is not the same as none
         why = f"cheapest without {device}"
         if other.plan is None or other.usd_per_hour is None:
             found.append(Alternative(why, None, ()))
