@@ -7,6 +7,7 @@ from solver.assemble import (
     Assembly,
     assemble,
     exceeds_default,
+    fewest_nodes,
     placements,
     plan_entries,
     with_capacity,
@@ -26,6 +27,8 @@ from solver.workload import EngineSettings, Load, Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+LEAST_TIME_FRACTION = 0.05
+"""Share of the time limit that a solve gets after earlier ones used it up."""
 DRAFT_GAP_FRACTION = 0.03
 """Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
 PREDICTION_REQUESTS = 500
@@ -51,6 +54,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
         for workload in planning.workloads
     ]
     assembly = assemble(planning, screened)
+    if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
+        assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations()
     assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
     rejected = [reason for one in screened for reason in rejections(one)]
@@ -101,18 +106,17 @@ def solve_confirmed(
 ) -> tuple[Assembly, FleetResult, int]:
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
-    Raises NoPlanInTimeError. Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
-    some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
-    soon as a plan goes beyond it.
+    Screening is optimistic by much the same factor for like candidates; what simulation found for some scales the
+    others, less a margin that keeps them optimistic. Offers without a limit get the default one as soon as a plan goes
+    beyond it. Once the time is used up the next plan that holds is taken, whatever its gap. Raises NoPlanInTimeError.
     """
-    final = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
-    draft = replace(final, gap_fraction=max(final.gap_fraction, DRAFT_GAP_FRACTION))
-    options = draft if len(planning.workloads) > 1 else final
-    rounds = 0
+    final, rounds = False, 0
     while True:
         rounds += 1
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
-        result = solve_fleet(current.problem, options)
+        proving = final or len(planning.workloads) == 1
+        result = solve_fleet(current.problem, solve_options(planning, confirmations, proving=proving))
+        confirmations.solver_seconds += result.solver_seconds
         if result.outcome == "unknown":
             raise NoPlanInTimeError(planning.time_limit_s)
         if result.plan is None:
@@ -121,14 +125,22 @@ def solve_confirmed(
             assembly = with_default_limits(planning, assembly)
             continue
         failed = _failures(current, result, confirmations)
-        if not failed and (options is final or result.outcome == "optimal"):
+        in_time = confirmations.solver_seconds < planning.time_limit_s
+        if not failed and (proving or result.outcome == "optimal" or not in_time):
             return current, result, rounds
         if not failed:
-            options = final
+            final = True
             continue
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
+
+
+def solve_options(planning: PlanningInput, confirmations: Confirmations, *, proving: bool) -> SolveOptions:
+    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment."""
+    left_s = planning.time_limit_s - confirmations.solver_seconds
+    gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
+    return SolveOptions(time_limit_s=max(left_s, LEAST_TIME_FRACTION * planning.time_limit_s), gap_fraction=gap)
 
 
 def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
