@@ -260,8 +260,8 @@ def build_space(
                                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
                             )  # fmt: skip
                     except FigureMissingError as missing:
+                        # Only this layout may lack it: a link, where another layout needs none.
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
-                        break
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
                         break
