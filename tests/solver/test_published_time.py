@@ -128,7 +128,9 @@ class TestCollectives:
         """(n−1)/n of the payload a device; all-reduce is reduce-scatter and all-gather, so twice that."""
         assert ring_all_gather_bytes(1e9, float(devices)) == pytest.approx(share * 1e9)
         assert all_to_all_bytes(1e9, float(devices)) == pytest.approx(share * 1e9)
-        assert ring_all_reduce_bytes(1e9, float(devices)) == pytest.approx(2 * ring_all_gather_bytes(1e9, float(devices)))
+        assert ring_all_reduce_bytes(1e9, float(devices)) == pytest.approx(
+            2 * ring_all_gather_bytes(1e9, float(devices))
+        )
 
     def test_tensor_8_pipeline_8_data_8_are_512_devices(self) -> None:
         layout = Layout(tensor_parallel=8, pipeline_parallel=8, data_parallel=8)
