@@ -47,6 +47,10 @@ class Schedule:
     """Time constant with which the board settles to its sustained clock under load, and recovers."""
     tokens_per_step: float = 1.0
     """Tokens one decode step yields per sequence (above 1 with speculative decoding)."""
+    query_tokens: int = 1
+    """Tokens one decode step works on per sequence (above 1 where drafted tokens are verified)."""
+    prefilled: bool = False
+    """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
 
 _GONE = (-1, 0.0)
@@ -107,7 +111,8 @@ def simulate(
     longest = len(mixed_s) - 1
     exp = math.exp
     front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
-    budget_tokens, seats = s.max_batched_tokens, s.max_sequences
+    budget_tokens, seats, width = s.max_batched_tokens, s.max_sequences, s.query_tokens
+    draft_s = tables.draft_s
     cached = [int(p * s.cached_prefix_fraction) for p in prompts]
     shared = max(cached, default=0)
 
@@ -175,6 +180,12 @@ def simulate(
                 finish(request)
         return held if running else 0.0
 
+    def join(request: int, need: int, have: int) -> None:
+        """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
+        ends = step + max(1, math.ceil((outputs[request] - have - 1) / gain))
+        running[request] = (ends, need + have + 1 - gain * step)
+        heapq.heappush(finishing, (ends, request))
+
     def evict(context: float, reserved: float) -> tuple[float, float]:
         """Send the latest admitted back to the queue; the context and the reserve that are left."""
         nonlocal blocked
@@ -207,7 +218,7 @@ def simulate(
                 if capacity - context - reserved - slack * seated < sequences * gain and seated > 1:
                     context, reserved = evict(context, reserved)
                     continue
-            budget = budget_tokens - (sequences if mixes else 0)
+            budget = budget_tokens - (sequences * width if mixes else 0)
             work = 0
             pair_time = 0.0
             first_tokens: list[int] = []
@@ -232,8 +243,14 @@ def simulate(
                     if not chunked and work and need > budget:
                         break
                     (preempted if preempted else waiting).popleft()
-                    reserved += need
                     promised += whole
+                    if s.prefilled and have == 0:
+                        first[request] = sent[request]
+                        join(request, need, 0)
+                        context += need + 1
+                        sequences += 1
+                        continue
+                    reserved += need
                     entry = [request, 0, need]
                     partial.append(entry)
                 request, have_done, need = entry
@@ -256,12 +273,14 @@ def simulate(
                 taken += 1
             if work or partial:
                 decoding = sequences if mixes else 0
-                tokens = work + decoding
-                rows = decoding + len(first_tokens)
+                tokens = work + decoding * width
+                rows = decoding * width + len(first_tokens)
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
                 duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
                 duration += head_s[rows] + pair_time + decoding * sequence_s
                 if decoding:
+                    if draft_s:
+                        duration += draft_s[decoding]
                     if windowed:
                         duration += tables.context_s(decoding, context)[0]
                         moved += tables.context_bytes(decoding, context)
@@ -297,9 +316,7 @@ def simulate(
                         finish(request)
                         continue
                     context += need + have + 1
-                    ends = step + max(1, math.ceil(remaining / gain))
-                    running[request] = (ends, need + have + 1 - gain * step)
-                    heapq.heappush(finishing, (ends, request))
+                    join(request, need, have)
                 if decoding:
                     context = retire(context)
                 if first_tokens and not running:
@@ -309,7 +326,7 @@ def simulate(
         if not sequences:
             blocked = False
             continue
-        start_s = decode_s[sequences] + head_s[sequences] + sequences * sequence_s
+        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s
         if windowed:
             context_now, slope = tables.context_s(sequences, context)
             start_s += context_now
@@ -334,10 +351,10 @@ def simulate(
                 steps = until
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
         produced = steps * sequences * gain
-        moved += steps * (decode_bytes[sequences] + head_bytes[sequences])
+        moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])
         middle = context + sequences * gain * (steps - 1) / 2.0
         moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
-        work_flops = (token_flops + head_flops) * produced
+        work_flops = (token_flops + head_flops) * (steps * sequences * width)
         flops += work_flops
         target = work_flops / (sustained * duration)
         if target > 1.0:
