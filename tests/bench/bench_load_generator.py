@@ -2,7 +2,8 @@
 
     python tests/bench/bench_load_generator.py [--streams 256] [--interval-ms 10] [--tokens 512]
 
-Prints TPOT against the server's interval, what was dropped, and the share of one core the client took.
+Prints TPOT against the interval that the server really kept (asked for 10 ms, a busy machine gives more), what was
+dropped, and the share of one core the client took.
 Exits with 1 when TPOT is off by 2 % or more or anything was dropped.
 """
 
@@ -44,13 +45,14 @@ def main() -> int:
         cpu_s = time.process_time() - cpu_s
     finally:
         server.terminate()
-        server.wait()
+        kept_ms = float(server.communicate()[0]) * 1e3
     results = run.results()
-    error = results["tpot_ms"]["mean"] / arguments.interval_ms - 1.0
+    error = results["tpot_ms"]["mean"] / kept_ms - 1.0
     dropped = arguments.streams * arguments.tokens - sum(len(record.chunk_s) for record in run.completed)
+    tpot_ms, itl_p99_ms = results["tpot_ms"]["mean"], results["itl_ms"]["p99"]
     print(  # noqa: T201
         f"{arguments.streams} streams, {results['output_tokens_per_s']:.0f} tokens/s: "
-        f"TPOT {results['tpot_ms']['mean']:.3f} ms ({error:+.2%}), ITL p99 {results['itl_ms']['p99']:.2f} ms, "
+        f"server's interval {kept_ms:.3f} ms, TPOT {tpot_ms:.3f} ms ({error:+.2%}), ITL p99 {itl_p99_ms:.2f} ms, "
         f"failed {results['failed']}, tokens dropped {dropped}, client {cpu_s / run.duration_s:.0%} of one core"
     )
     return 0 if abs(error) < TOLERANCE and not dropped and not results["failed"] else 1
