@@ -20,6 +20,7 @@ from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
+from solver.memory_weights import stored_bytes
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
@@ -258,6 +259,7 @@ def build_space(
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,
                                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
                             )  # fmt: skip
                     except FigureMissingError as missing:
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1

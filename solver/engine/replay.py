@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ def replay(
     requests: how many to replay in steady state (default STEADY_REQUESTS).
     Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
     """
-    lanes = configuration.lanes
+    lanes, stages = configuration.lanes, configuration.layout.pipeline_parallel
     rng = random.Random(seed)
     finite = load.requests is not None
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
@@ -147,12 +147,14 @@ def replay(
         active = min(lanes, load.concurrency)
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
+        schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
         trace = _run(tables, schedule, traffic, count, rng, concurrency=clients)
     else:
         if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
             raise InvalidInputError("an open load needs a positive rate")
         active = lanes
         count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
+        schedule = replace(schedule, contending_lanes=stages - 1)
         trace = _run(tables, schedule, traffic, count, rng, rate=load.requests_per_s / lanes)
         in_flight = load.requests_per_s / lanes * float(np.mean(trace.end_to_end_s))
         if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
@@ -162,7 +164,7 @@ def replay(
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
     if not finite and load.kind == "closed":
         first = min(count // 2, max(first, 2 * trace.clients))
-    return _condense(trace, first, active, finite, tables)
+    return _condense(trace, first, active, lanes, finite, tables)
 
 
 def _run(
@@ -182,7 +184,7 @@ def _run(
     return simulate(tables, schedule, prompts, outputs, arrivals_s=poisson_arrivals_s(rate, count, rng))
 
 
-def _condense(trace: Trace, first: int, active: int, finite: bool, tables: StepTables) -> Replay:
+def _condense(trace: Trace, first: int, active: int, lanes: int, finite: bool, tables: StepTables) -> Replay:
     """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
     count = len(trace.end_to_end_s)
     end_to_end = np.asarray(trace.end_to_end_s[first:])
@@ -203,8 +205,9 @@ def _condense(trace: Trace, first: int, active: int, finite: bool, tables: StepT
         end_to_end_s=statistics(end_to_end),
         output_tokens_per_s=requests_per_s * tokens * active,
         requests_per_s=requests_per_s * active,
-        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s,
-        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s,
+        # A lane counts the whole model; its devices share that work, and idle lanes leave theirs idle.
+        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s * active / lanes,
+        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s * active / lanes,
         mean_in_flight=requests_per_s * float(end_to_end.mean()),
         preemptions=trace.preemptions,
     )
