@@ -17,7 +17,7 @@ WEIGHTS: dict[Metric, float] = {
     "time_per_output_token": 0.03,
     "output_rate": 0.03,
     "time_to_first_token": 0.08,
-    "time_to_first_token_p99": 0.10,
+    "time_to_first_token.p99": 0.10,
     "power": 0.05,
 }
 """Standard deviation expected of the logarithm of measured over predicted: what one unit of misfit is."""
@@ -49,7 +49,9 @@ def predicted(measurement: Measurement, constants: Constants) -> dict[Metric, fl
         "time_per_output_token": found.time_per_output_token_s["mean"],
         "output_rate": found.output_tokens_per_s,
         "time_to_first_token": found.time_to_first_token_s["mean"],
-        "time_to_first_token_p99": found.time_to_first_token_s["p99"],
+        "time_to_first_token.p99": found.time_to_first_token_s["p99"],
+        "time_per_output_token.p99": found.time_per_output_token_s["p99"],
+        "end_to_end": found.end_to_end_s["mean"],
         "power": mean_power_w(configuration, found),
     }
 

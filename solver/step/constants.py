@@ -89,6 +89,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "pooled_cache": ConstantLaw("flag", 1.0, 0.0, 1.0, "layers of different kinds share one pool of blocks"),
     "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),
     "logits_copies": ConstantLaw("ratio", 1.0, 0.0, 16.0, "vocabulary-wide rows alive per sequence while sampling"),
+    # How much wider an interval is where measurements do not reach (exponents on its factors).
+    "interval_widening_borrowed": ConstantLaw("exponent", 1.0, 1.0, 10.0, "only a sibling device or engine version measured"),
+    "interval_widening_unseen": ConstantLaw("exponent", 1.0, 1.0, 10.0, "no model of this class and precision measured"),
     # Power, as shares of the board limit.
     "idle_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "an engine loaded and waiting"),
     "memory_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 3.0, "added at full memory bandwidth"),
