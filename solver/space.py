@@ -156,13 +156,14 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
 
 def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
     """Group node types that perform alike. Devices with no known engine are left out."""
-    grouped: dict[tuple[str, int, int, float], list[Node]] = {}
+    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
         per_device = node.network_bytes_per_s / node.devices
-        grouped.setdefault((node.device.id, node.devices, node.link_domain_devices, per_device), []).append(node)
+        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, per_device), members in grouped.items():
+    for (device_id, devices, domain, _, per_device), members in grouped.items():
         device = members[0].device
         runs = engine_for(device.engines, engine)
         if runs is None:
@@ -267,6 +268,7 @@ def build_space(
                         platform.device.id,
                         platform.engine,
                         platform.link_domain_devices,
+                        platform.device.pcie_bytes_per_s,
                         network,
                         precision,
                         layout,
@@ -279,8 +281,8 @@ def build_space(
                                 beside_experts_bytes=stored_bytes(shape, weights).matrices,
                             )  # fmt: skip
                     except FigureMissingError as missing:
+                        # Only this layout may lack it: a link, where another layout needs none.
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
-                        break
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
                         break

@@ -147,4 +147,5 @@ def _loss(residuals: Array, prior: Array) -> float:
 
 def _standard_errors(jacobian: Array, weights: Array) -> Array:
     information = jacobian.T @ (jacobian * weights[:, None])
-    return np.sqrt(np.maximum(np.diag(np.linalg.inv(information + 1e-9 * np.eye(len(information)))), 0.0))
+    errors: Array = np.sqrt(np.maximum(np.diag(np.linalg.inv(information + 1e-9 * np.eye(len(information)))), 0.0))
+    return errors

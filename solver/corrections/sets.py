@@ -67,10 +67,12 @@ def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> 
     """The correction of this device under this engine, else of a sibling of its family."""
     own = [c for c in current.corrections if c.engine == engine and c.device == device]
     siblings = [c for c in current.corrections if c.engine == engine and c.family == family]
-    return (own or siblings or [None])[0]
+    return next(iter(own + siblings), None)
 
 
-def corrected_constants(current: CorrectionSet, constants: Constants, *, device: str, family: str, engine: str) -> Constants:
+def corrected_constants(
+    current: CorrectionSet, constants: Constants, *, device: str, family: str, engine: str
+) -> Constants:
     """The constants with fitted values in place of the catalog's where measurements reach."""
     correction = found_for(current, device, family, engine)
     if correction is None:

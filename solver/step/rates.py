@@ -1,5 +1,6 @@
 """Effective rates of one device, or arrays of them over many candidates: datasheet rate × efficiency, in SI."""
 
+import math
 from dataclasses import dataclass
 
 from solver.errors import FigureMissingError, UnsupportedError
@@ -97,6 +98,22 @@ def wide_dtype(device: Device) -> str:
     raise FigureMissingError(device.id, "16-bit matrix rate")
 
 
+def link_inside_node(
+    device: Device, constants: Constants, devices: int, link_domain_devices: int
+) -> tuple[float, float] | None:
+    """(bytes/s, latency in s) among ``devices`` of one node that exchange data; None where nothing joins them.
+
+    The scale-up link if its domain holds them all, else PCIe. One device alone needs no link: endless and immediate.
+    """
+    if devices == 1:
+        return math.inf, 0.0
+    if devices <= link_domain_devices and device.link_bytes_per_s > 0:
+        return device.link_bytes_per_s * constants.si("link_efficiency"), constants.si("all_reduce_latency_us")
+    if device.pcie_bytes_per_s > 0:
+        return device.pcie_bytes_per_s * constants.si("network_efficiency"), constants.si("all_reduce_latency_us")
+    return None
+
+
 def rates(
     device: Device,
     constants: Constants,
@@ -109,8 +126,8 @@ def rates(
 ) -> Rates:
     """Effective rates for one deployment.
 
-    link_domain_devices: how many devices of the node share the scale-up link; a tensor-parallel group that outgrows
-    it runs over PCIe inside a node, or over the network between nodes (network_bytes_per_s, per device).
+    link_domain_devices: how many devices of the node share the scale-up link. network_bytes_per_s: per device, where
+    stages lie on several nodes: they hand over by it, and so does a tensor-parallel group that nothing else joins.
     beside_experts_bytes: stored bytes of a weight outside the routed experts, where a checkpoint keeps those wider.
     Raises UnsupportedError and FigureMissingError as compute_dtype does.
     """
@@ -124,14 +141,14 @@ def rates(
     c = constants.si
     memory = device.memory_bytes_per_s
     peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
-    in_domain = layout.tensor_parallel <= max(1, link_domain_devices) and device.link_bytes_per_s > 0
-    if layout.tensor_parallel == 1 or in_domain:
-        link, latency = max(device.link_bytes_per_s, 1.0) * c("link_efficiency"), c("all_reduce_latency_us")
-    elif network_bytes_per_s > 0:
-        link, latency = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
-    elif device.pcie_bytes_per_s > 0:
-        link, latency = device.pcie_bytes_per_s * c("network_efficiency"), c("all_reduce_latency_us")
-    else:
+    between_nodes = None
+    if network_bytes_per_s > 0:
+        between_nodes = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
+    sharing = max(layout.tensor_parallel, layout.expert_parallel)
+    collective = link_inside_node(device, constants, sharing, link_domain_devices) or between_nodes
+    passing = layout.devices_per_replica if layout.pipeline_parallel > 1 else 1
+    hand_over = between_nodes or link_inside_node(device, constants, passing, link_domain_devices)
+    if collective is None or hand_over is None:
         raise FigureMissingError(device.id, "link between devices")
     layer = c("layer_overhead_us")
     if narrow:
@@ -158,12 +175,10 @@ def rates(
         expert_bytes_per_s=memory * c("expert_read_efficiency"),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
         stream_bytes_per_s=memory * c("stream_efficiency"),
-        link_bytes_per_s=link,
-        all_reduce_latency_s=latency,
-        hand_over_bytes_per_s=link if in_domain or network_bytes_per_s <= 0 else network_bytes_per_s,
-        hand_over_latency_s=c("network_latency_us")
-        if network_bytes_per_s > 0 and not in_domain
-        else c("all_reduce_latency_us"),
+        link_bytes_per_s=collective[0],
+        all_reduce_latency_s=collective[1],
+        hand_over_bytes_per_s=hand_over[0],
+        hand_over_latency_s=hand_over[1],
         layer_overhead_s=layer,
         expert_layer_overhead_s=c("expert_layer_overhead_us"),
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
