@@ -77,8 +77,7 @@ def read_costs(folder: Path = COSTS_FOLDER) -> CostCatalog:
 
 def _figures(file: str, document: dict[str, Any], errors: list[str]) -> list[CostFigureRow]:
     rows = []
-    for extra in sorted(document.keys() - {"figure"}):
-        errors.append(f"{file}: unknown table {extra}")
+    errors += [f"{file}: unknown table {extra}" for extra in sorted(document.keys() - {"figure"})]
     for number, entry in enumerate(document.get("figure", []), start=1):
         try:
             rows.append(CostFigureRow.model_validate(entry))
