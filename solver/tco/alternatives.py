@@ -120,7 +120,7 @@ REQUIRED: dict[type[Alternative], tuple[str, ...]] = {
         "api_usd_per_million_output_tokens", "tax_fraction",
     ),
 }  # fmt: skip
-"""Inputs each kind needs; energy, carbon and water of rented machines are reported only where their inputs are there."""
+"""Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
 
 SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 

@@ -8,43 +8,56 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class BreakEvenMonth:
-    """Where two cumulative cost curves cross first.
+    """Where two cumulative cost curves cross.
 
-    month: months from the start (a fraction within a month, by straight line); None where they never cross.
-    cheaper_before, cheaper_after: names; without a crossing both are the one that is cheaper all along.
+    crossings: months from the start, ascending (a fraction within a month, by straight line); a fleet that renews or
+    sells machines may cross more than once.
+    cheaper_at_start: who has spent less once they first differ; cheaper_at_horizon: at the end, None where equal.
     """
 
     first: str
     second: str
-    month: float | None
-    cheaper_before: str | None
-    cheaper_after: str | None
+    crossings: tuple[float, ...]
+    cheaper_at_start: str | None
+    cheaper_at_horizon: str | None
+
+    @property
+    def month(self) -> float | None:
+        """The first crossing."""
+        return self.crossings[0] if self.crossings else None
 
 
 def break_even_month(
     first: str, second: str, first_micro: NDArray[np.int64], second_micro: NDArray[np.int64]
 ) -> BreakEvenMonth:
-    """The first crossing of the cumulative costs, on exact money.
+    """Every crossing of the cumulative costs, on exact money. Curves that only touch do not cross.
 
     >>> buy, rent = np.array([100, 0, 0, 0]), np.array([0, 40, 40, 40])
-    >>> break_even_month("buy", "rent", buy, rent)
-    BreakEvenMonth(first='buy', second='rent', month=2.5, cheaper_before='rent', cheaper_after='buy')
+    >>> break_even_month("buy", "rent", buy, rent).month
+    2.5
     """
-    gap = np.cumsum(first_micro) - np.cumsum(second_micro)
-    different = np.flatnonzero(gap)
-    if different.size == 0:
-        return BreakEvenMonth(first, second, None, None, None)
-    start_sign = int(np.sign(gap[different[0]]))
-    before = second if start_sign > 0 else first
-    crossed = np.flatnonzero(np.sign(gap) == -start_sign)
-    if crossed.size == 0:
-        return BreakEvenMonth(first, second, None, before, before)
-    column = int(crossed[0])
-    previous, current = int(gap[column - 1]), int(gap[column])
-    month = column - 1 + previous / (previous - current)
-    if previous == 0:  # the curves touched first: equality began where the gap last was open
-        month = float(np.flatnonzero(gap[:column])[-1] + 1)
-    return BreakEvenMonth(first, second, month, before, first if before == second else second)
+    gap = [int(g) for g in np.cumsum(first_micro) - np.cumsum(second_micro)]
+    cheaper = {1: second, -1: first}
+    crossings: list[float] = []
+    opened: int | None = None  # the last column in which the curves differ
+    start_sign = 0
+    for column, current in enumerate(gap):
+        if current == 0:
+            continue
+        if opened is None:
+            start_sign = _sign(current)
+        elif _sign(gap[opened]) != _sign(current):
+            # Between two open columns the gap may have rested at zero: it closed in the column after ``opened``.
+            previous, following = gap[opened], gap[opened + 1]
+            crossings.append(opened + previous / (previous - following))
+        opened = column
+    return BreakEvenMonth(
+        first, second, tuple(crossings), cheaper.get(start_sign), cheaper.get(_sign(gap[-1])) if gap else None
+    )
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Arrays broadcast: a line that does not depend on the draw has one row.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -26,7 +26,7 @@ Line: TypeAlias = Literal[
     "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
     "api_output", "tax", "residual",
 ]  # fmt: skip
-LINES: tuple[Line, ...] = Line.__args__
+LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
 
 LINEAR_LINES: tuple[Line, ...] = tuple(
