@@ -101,11 +101,28 @@ class ApiAccess:
     notes: tuple[str, ...] = field(default=())
 
 
-Alternative: TypeAlias = RentedFleet | PurchasedFleet | ApiAccess
+Single: TypeAlias = RentedFleet | PurchasedFleet | ApiAccess
+
+
+@dataclass(frozen=True, slots=True)
+class MixedFleet:
+    """Several kinds of node that serve the demand together; their costs add up line by line."""
+
+    name: str
+    parts: tuple[RentedFleet | PurchasedFleet, ...]
+
+
+Alternative: TypeAlias = Single | MixedFleet
+
+
+def parts_of(alternative: Alternative) -> tuple[Single, ...]:
+    """What is evaluated: the parts of a mixed fleet, or the alternative itself."""
+    return alternative.parts if isinstance(alternative, MixedFleet) else (alternative,)
+
 
 _SHARED = ("utilisation_fraction", "growth_fraction_per_month", "discount_fraction_per_year")
 _PRICES_MOVE = ("price_learning_rate_fraction", "volume_doubling_months")
-REQUIRED: dict[type[Alternative], tuple[str, ...]] = {
+REQUIRED: dict[type[Single], tuple[str, ...]] = {
     RentedFleet: (*_SHARED, *_PRICES_MOVE, "rent_usd_per_node_hour", "tax_fraction"),
     PurchasedFleet: (
         *_SHARED, *_PRICES_MOVE, "inflation_fraction_per_year", "purchase_usd_per_node", "network_usd_per_node",
@@ -136,11 +153,13 @@ def check_alternatives(alternatives: Sequence[Alternative], scenario: Scenario) 
         if alternative.name in seen:
             raise CostInputError("alternatives.name", f"two alternatives are called {alternative.name!r}")
         seen.add(alternative.name)
-        _check_one(alternative, scenario)
+        if not parts_of(alternative):
+            raise CostInputError("fleet", "needs at least one kind of node", alternative.name)
+        for part in parts_of(alternative):
+            _check_one(part, scenario, alternative.name)
 
 
-def _check_one(alternative: Alternative, scenario: Scenario) -> None:
-    name = alternative.name
+def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
     check_figures(alternative.figures, name)
     have = scenario.figures.keys() | alternative.figures.keys()
     needed: tuple[str, ...] = REQUIRED[type(alternative)]

@@ -4,14 +4,14 @@ A line is an array (draws × columns); column 0 is the start, column k the end o
 Arrays broadcast: a line that does not depend on the draw has one row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from solver.tco import electricity, operating, renting, tokens
-from solver.tco.alternatives import Alternative, ApiAccess, PurchasedFleet, RentedFleet, Scenario
+from solver.tco.alternatives import ApiAccess, PurchasedFleet, RentedFleet, Scenario, Single
 from solver.tco.capital import (
     loan_balance_fraction,
     monthly_rate,
@@ -49,7 +49,21 @@ class Flows:
     facility_kwh: Array | None
 
 
-def cash_flows(alternative: Alternative, scenario: Scenario, values: Values) -> Flows:
+def added(flows: Sequence[Flows]) -> Flows:
+    """The parts of a mixed fleet together; energy is known when every part's is."""
+    if len(flows) == 1:
+        return flows[0]
+    lines: dict[Line, Array] = {}
+    for part in flows:
+        for line, flow in part.lines.items():
+            lines[line] = np.asarray(lines[line] + flow) if line in lines else flow
+    it = [part.it_kwh for part in flows if part.it_kwh is not None]
+    facility = [part.facility_kwh for part in flows if part.facility_kwh is not None]
+    known = len(it) == len(facility) == len(flows)
+    return Flows(lines, np.asarray(sum(it)) if known else None, np.asarray(sum(facility)) if known else None)
+
+
+def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
     """All lines of one alternative."""
     if isinstance(alternative, RentedFleet):
         flows = _rented(alternative, scenario, values)

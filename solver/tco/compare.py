@@ -8,7 +8,16 @@ from typing import Literal
 
 import numpy as np
 
-from solver.tco.alternatives import Alternative, ApiAccess, PurchasedFleet, RentedFleet, Scenario, check_alternatives
+from solver.tco.alternatives import (
+    Alternative,
+    ApiAccess,
+    PurchasedFleet,
+    RentedFleet,
+    Scenario,
+    Single,
+    check_alternatives,
+    parts_of,
+)
 from solver.tco.break_even import (
     BreakEvenMonth,
     BreakEvenUtilisation,
@@ -16,15 +25,15 @@ from solver.tco.break_even import (
     break_even_utilisation,
 )
 from solver.tco.capital import discount_factors, present_value
-from solver.tco.cash_flows import LINES, Flows, Line, cash_flows, served_tokens
+from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
 from solver.tco.electricity import grid_kg_co2e, water_l
 from solver.tco.figures import Array
 from solver.tco.money import MICRO_PER_USD, micro_dollars
 from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
 from solver.tco.tokens import usd_per_million
 
-Kind = Literal["rent", "purchase", "api"]
-_KINDS: dict[type[Alternative], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
+Kind = Literal["rent", "purchase", "api", "mixed"]
+_KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
 NO_TOKENS = "no tokens are served at this utilisation, so a cost per token is undefined"
 
 
@@ -61,11 +70,14 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """Net present value with one input at either end, all others as stated."""
+    """Net present value with one input at either end, all others as stated.
+
+    low, high: the ends; None where the parts of a mixed fleet have values of their own, moved together.
+    """
 
     input: str
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     npv_usd_at_low: float
     npv_usd_at_high: float
 
@@ -126,6 +138,8 @@ class Comparison:
 class _Evaluated:
     alternative: Alternative
     samples: Samples
+    values: Values
+    """Those of the first part; the scenario's inputs are the same in all."""
     flows: Flows
     total_usd: Array
     npv_usd: Array
@@ -158,19 +172,21 @@ def compare(
 
 def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> _Evaluated:
     samples = sample(alternative, scenario, sampling)
-    flows = cash_flows(alternative, scenario, samples.values)
-    rows = len(samples.values["utilisation_fraction"])
+    parts = zip(parts_of(alternative), samples.values, strict=True)
+    flows = added([cash_flows(part, scenario, part_values) for part, part_values in parts])
+    values = samples.values[0]
+    rows = len(values["utilisation_fraction"])
     total = np.zeros((rows, scenario.horizon_months + 1))
     for flow in flows.lines.values():
         total += flow
     demand = scenario.demand
-    tokens = served_tokens(scenario, samples.values, demand.input_tokens + demand.output_tokens).sum(axis=-1)
-    npv = present_value(total, samples.values["discount_fraction_per_year"])
-    return _Evaluated(alternative, samples, flows, total.sum(axis=-1), npv, tokens)
+    tokens = served_tokens(scenario, values, demand.input_tokens + demand.output_tokens).sum(axis=-1)
+    npv = present_value(total, values["discount_fraction_per_year"])
+    return _Evaluated(alternative, samples, values, flows, total.sum(axis=-1), npv, tokens)
 
 
 def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float) -> AlternativeCost:
-    values = evaluated.samples.values
+    values = evaluated.values
     lines = _cost_lines(evaluated.flows, float(values["discount_fraction_per_year"][STATED_ROW, 0]))
     total = sum(line.total for line in lines)
     stated = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in values.items()}
@@ -180,7 +196,7 @@ def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapes
     columns = range(scenario.horizon_months + 1)
     return AlternativeCost(
         name=evaluated.alternative.name,
-        kind=_KINDS[type(evaluated.alternative)],
+        kind=_kind(evaluated.alternative),
         lines=lines,
         flows=tuple(sum(line.flows[column] for line in lines) for column in columns),
         total=total,
@@ -192,6 +208,11 @@ def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapes
         swings=_swings(evaluated),
         uncertainty=_uncertainty(evaluated, sampling.draws, cheapest_fraction),
     )
+
+
+def _kind(alternative: Alternative) -> Kind:
+    kinds = {_KINDS[type(part)] for part in parts_of(alternative)}
+    return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:
@@ -223,7 +244,7 @@ def _unit_costs(total_usd: float, input_tokens: float, output_tokens: float, req
 
 
 def _footprint(evaluated: _Evaluated) -> Footprint:
-    flows, values = evaluated.flows, evaluated.samples.values
+    flows, values = evaluated.flows, evaluated.values
     if flows.it_kwh is None or flows.facility_kwh is None:
         return Footprint(None, None, None, None)
     it_kwh = float(flows.it_kwh[STATED_ROW].sum())
@@ -243,7 +264,7 @@ def _swings(evaluated: _Evaluated) -> tuple[Swing, ...]:
     swings = []
     for position, name in enumerate(evaluated.samples.inputs):
         row = FIRST_SWING_ROW + 2 * position
-        low, high = evaluated.samples.ends[position]
+        low, high = evaluated.samples.ends[position] or (None, None)
         swing = Swing(name, low, high, float(npv[row]), float(npv[row + 1]))
         if swing.effect_usd > 0:
             swings.append(swing)
@@ -277,7 +298,8 @@ def _spread(samples: Array) -> Spread:
 
 def _utilisation(first: _Evaluated, second: _Evaluated) -> BreakEvenUtilisation:
     names = first.alternative.name, second.alternative.name
-    if any(isinstance(e.alternative, RentedFleet) and e.alternative.follows_demand for e in (first, second)):
+    parts = (*parts_of(first.alternative), *parts_of(second.alternative))
+    if any(isinstance(part, RentedFleet) and part.follows_demand for part in parts):
         return BreakEvenUtilisation(
             *names, None, None, None, "a fleet that follows an hourly profile has its utilisation"
         )

@@ -6,7 +6,16 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from solver.tco.alternatives import REQUIRED, SPOT_REQUIRED, Alternative, PurchasedFleet, RentedFleet, Scenario
+from solver.tco.alternatives import (
+    REQUIRED,
+    SPOT_REQUIRED,
+    Alternative,
+    PurchasedFleet,
+    RentedFleet,
+    Scenario,
+    Single,
+    parts_of,
+)
 from solver.tco.errors import CostInputError
 from solver.tco.figures import QUANTITIES, Array, Figure, draw
 
@@ -44,18 +53,16 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """values: each input as a column. inputs: those varied, in the order of their pairs of rows."""
+    """values: each part's inputs as columns. inputs: those varied, in the order of their pairs
+    of rows; ends: their values there, None where parts of a mixed fleet differ.
+    """
 
-    values: dict[str, Array]
+    values: tuple[dict[str, Array], ...]
     inputs: tuple[str, ...]
-    ends: tuple[tuple[float, float], ...]
-
-    @property
-    def first_draw_row(self) -> int:
-        return FIRST_SWING_ROW + 2 * len(self.inputs)
+    ends: tuple[tuple[float, float] | None, ...]
 
 
-def inputs_used(alternative: Alternative, scenario: Scenario) -> dict[str, Figure]:
+def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
     """The figures that enter this alternative's cost or energy; its own stand before the scenario's."""
     merged = {**scenario.figures, **alternative.figures}
     names: Sequence[str] = REQUIRED[type(alternative)]
@@ -71,27 +78,46 @@ def inputs_used(alternative: Alternative, scenario: Scenario) -> dict[str, Figur
 def sample(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> Samples:
     """The table of inputs for one alternative.
 
-    A figure of the scenario has the same draws in every alternative; a figure of the alternative its own.
+    A figure of the scenario has the same draws in every alternative; a figure of the alternative its own, in which the
+    parts of a mixed fleet move together.
     """
-    figures = inputs_used(alternative, scenario)
-    inputs = tuple(sorted(figures))
+    parts = parts_of(alternative)
+    used = [inputs_used(part, scenario) for part in parts]
+    inputs = tuple(sorted({name for figures in used for name in figures}))
+    own = {name for part in parts for name in part.figures}
     rows = FIRST_SWING_ROW + 2 * len(inputs) + sampling.draws
-    values: dict[str, Array] = {}
-    ends: list[tuple[float, float]] = []
+    values: list[dict[str, Array]] = [{} for _ in parts]
+    ends: list[tuple[float, float] | None] = []
     for position, name in enumerate(inputs):
-        figure = figures[name]
-        column = np.full(rows, figure.typical)
-        low, high = _ends(name, figure, sampling)
-        ends.append((low, high))
-        swing_row = FIRST_SWING_ROW + 2 * position
-        column[swing_row], column[swing_row + 1] = low, high
-        if name == "utilisation_fraction":
-            column[IDLE_ROW], column[BUSY_ROW] = 0.0, 1.0
-        if sampling.draws:
-            stream = f"{alternative.name}:{name}" if name in alternative.figures else name
-            column[-sampling.draws :] = draw(figure, stream, sampling.draws, sampling.seed)
-        values[name] = column[:, np.newaxis]
-    return Samples(values, inputs, tuple(ends))
+        stream = f"{alternative.name}:{name}" if name in own else name
+        reached = set()
+        for figures, columns in zip(used, values, strict=True):
+            if name in figures:
+                low, high = _ends(name, figures[name], sampling)
+                reached.add((low, high))
+                columns[name] = _column(name, figures[name], rows, position, (low, high), stream, sampling)
+        ends.append(reached.pop() if len(reached) == 1 else None)
+    return Samples(tuple(values), inputs, tuple(ends))
+
+
+def _column(
+    name: str,
+    figure: Figure,
+    rows: int,
+    position: int,
+    ends: tuple[float, float],
+    stream: str,
+    sampling: Sampling,
+) -> Array:
+    """One input over all rows."""
+    column = np.full(rows, figure.typical)
+    swing_row = FIRST_SWING_ROW + 2 * position
+    column[swing_row : swing_row + 2] = ends
+    if name == "utilisation_fraction":
+        column[IDLE_ROW], column[BUSY_ROW] = 0.0, 1.0
+    if sampling.draws:
+        column[-sampling.draws :] = draw(figure, stream, sampling.draws, sampling.seed)
+    return column[:, np.newaxis]
 
 
 def _ends(name: str, figure: Figure, sampling: Sampling) -> tuple[float, float]:

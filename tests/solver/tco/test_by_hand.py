@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from solver.tco.alternatives import MixedFleet
 from solver.tco.compare import AlternativeCost, compare
 from solver.tco.figures import exactly
 from solver.tco.sampling import Sampling
@@ -155,3 +156,27 @@ def test_energy_of_rented_machines_is_told_where_their_power_is_known() -> None:
     }
     fleet = replace(rented(), figures={**rented().figures, **known})
     assert _cost(fleet, scenario(12)).footprint.it_kwh == pytest.approx(117_131.712)
+
+
+class TestMixedFleet:
+    def test_parts_add_up_line_by_line(self) -> None:
+        mixed = MixedFleet("both", (rented(nodes=1), bought(nodes=3), rented(nodes=2, usd_per_hour=5.0)))
+        whole = _cost(mixed, scenario(36))
+        lines: dict[str, int] = {}
+        for part in mixed.parts:
+            for line in _cost(part, scenario(36)).lines:
+                lines[line.name] = lines.get(line.name, 0) + line.total
+        assert {line.name: line.total for line in whole.lines} == pytest.approx(lines, abs=200)
+        assert whole.kind == "mixed"
+
+    def test_an_input_that_differs_between_parts_swings_in_all_of_them(self) -> None:
+        mixed = MixedFleet("both", (rented(nodes=1, usd_per_hour=30.0), rented(nodes=1, usd_per_hour=10.0)))
+        swings = {swing.input: swing for swing in _cost(mixed, scenario(12)).swings}
+        rent = swings["rent_usd_per_node_hour"]
+        assert (rent.low, rent.high) == (None, None)
+        assert rent.npv_usd_at_high / rent.npv_usd_at_low == pytest.approx(1.2 / 0.8)
+
+    def test_energy_is_unknown_when_a_parts_is(self) -> None:
+        assert _cost(MixedFleet("both", (rented(), bought())), scenario(12)).footprint.it_kwh is None
+        two = _cost(MixedFleet("both", (bought(nodes=1), bought(nodes=1))), scenario(12))
+        assert two.footprint.it_kwh == pytest.approx(117_131.712)
