@@ -4,10 +4,11 @@ The one place where cost rows are put together. What the catalog lacks stays mis
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from catalog.cost_rows import CostFigureRow, OperatorRow, PricePoint
 from catalog.read_costs import ANY_SUBJECT, CostCatalog
+from catalog.rows import EnergyRow
 from solver.tco.errors import CostInputError
 from solver.tco.figures import Figure
 from solver.tco.operating import staff_fte
@@ -29,17 +30,22 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a part of a figure comes from."""
+
+    source: str
+    as_of: str
+    checked: str
+
+
+@dataclass(frozen=True, slots=True)
 class Default:
-    """A figure taken from the catalog and the rows it was made of."""
+    """A figure taken from the catalog, what it was made of, and how."""
 
     figure: Figure
     unit: str
-    rows: tuple[CostFigureRow, ...]
+    origins: tuple[Origin, ...]
     how: str = ""
-
-    @property
-    def source(self) -> str:
-        return "; ".join(dict.fromkeys(row.source for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +54,10 @@ class CostDefaults:
 
     costs: CostCatalog
     operator: OperatorRow
-    found: dict[str, Default] = field(default_factory=dict)
 
-    def scenario(self, region: str) -> dict[str, Default]:
-        """Shared inputs. A region without a tariff or carbon row leaves that input missing."""
+    def scenario(self, region: str, energy: EnergyRow | None) -> dict[str, Default]:
+        """Shared inputs. Without a tariff or carbon row of the region that input is missing."""
         rows = {
-            "electricity_usd_per_kwh": self.costs.find("electricity_usd_per_kwh", region),
             "grid_kg_co2e_per_kwh": self._grid(region),
             "demand_charge_usd_per_kw_month": self.costs.find("demand_charge_usd_per_kw_month"),
             "water_l_per_kwh": self.costs.find("water_l_per_kwh"),
@@ -68,7 +72,8 @@ class CostDefaults:
             "volume_doubling_months": self.costs.find("volume_doubling_months"),
             "tax_fraction": self.costs.find("tax_fraction"),
         }
-        return {name: _as_stated(row) for name, row in rows.items() if row is not None}
+        defaults = {name: _as_stated(row) for name, row in rows.items() if row is not None}
+        return defaults | ({} if energy is None else _energy(energy))
 
     def _grid(self, region: str) -> CostFigureRow | None:
         """Carbon of the region, or of its country where the tariff is of a part of it."""
@@ -110,7 +115,7 @@ class CostDefaults:
             return Default(
                 Figure(limit_kw + figure.low, limit_kw + figure.typical, limit_kw + figure.high),
                 "kW",
-                (other,),
+                (_origin(other),),
                 "power limits of the devices plus everything else in a server",
             )
         return None
@@ -207,7 +212,8 @@ class CostDefaults:
             return fte / nodes
 
         figure = Figure(per_node(lambda r: r.low), per_node(lambda r: r.typical), per_node(lambda r: r.high))
-        return Default(figure, "FTE per node", (small, large), f"a fleet of {devices} devices")
+        origins = (_origin(small), _origin(large))
+        return Default(figure, "FTE per node", origins, f"a fleet of {devices} devices")
 
     def _plain(self, *names: str) -> dict[str, Default]:
         rows = ((name, self.costs.find(name)) for name in names)
@@ -224,14 +230,14 @@ class CostDefaults:
         return Default(
             _from_point(_scaled(row, 1.0), self.operator.maintenance_price_point),
             row.unit,
-            (row,),
+            (_origin(row),),
             f"{what} of this operator class: {self.operator.maintenance_price_point} end",
         )
 
     def _at_point(self, terms: list[tuple[CostFigureRow, float]], unit: str, how: str) -> Default:
         whole = _combined(terms, unit, how)
         point = self.operator.purchase_price_point
-        return Default(_from_point(whole.figure, point), unit, whole.rows, f"{how} ({point} price)".strip())
+        return Default(_from_point(whole.figure, point), unit, whole.origins, f"{how} ({point} price)".strip())
 
 
 def defaults_for(costs: CostCatalog, operator: str) -> CostDefaults:
@@ -246,19 +252,38 @@ def figures(defaults: Mapping[str, Default]) -> dict[str, Figure]:
     return {name: default.figure for name, default in defaults.items()}
 
 
+def _origin(row: CostFigureRow) -> Origin:
+    return Origin(row.source, row.as_of, row.checked)
+
+
+def _energy(row: EnergyRow) -> dict[str, Default]:
+    """Tariff and, where the row states it, carbon intensity of a place."""
+    origin = Origin(row.provenance.source, row.provenance.retrieved_on.isoformat(), row.provenance.checked)
+    typical = float(row.usd_per_kwh)
+    low = typical if row.low_usd_per_kwh is None else float(row.low_usd_per_kwh)
+    high = typical if row.high_usd_per_kwh is None else float(row.high_usd_per_kwh)
+    defaults = {"electricity_usd_per_kwh": Default(Figure(low, typical, high), "USD per kWh", (origin,), row.name)}
+    if row.grid_kg_co2e_per_kwh is not None:
+        carbon = row.grid_kg_co2e_per_kwh
+        defaults["grid_kg_co2e_per_kwh"] = Default(
+            Figure(carbon, carbon, carbon), "kg CO2e per kWh", (origin,), row.name
+        )
+    return defaults
+
+
 def _scaled(row: CostFigureRow, factor: float) -> Figure:
     return Figure(row.low * factor, row.typical * factor, row.high * factor)
 
 
 def _as_stated(row: CostFigureRow) -> Default:
-    return Default(_scaled(row, 1.0), row.unit, (row,))
+    return Default(_scaled(row, 1.0), row.unit, (_origin(row),))
 
 
 def _combined(terms: list[tuple[CostFigureRow, float]], unit: str, how: str) -> Default:
     """Σ factor · row, end by end."""
     parts = [_scaled(row, factor) for row, factor in terms]
     figure = Figure(sum(p.low for p in parts), sum(p.typical for p in parts), sum(p.high for p in parts))
-    return Default(figure, unit, tuple(row for row, _ in terms), how)
+    return Default(figure, unit, tuple(_origin(row) for row, _ in terms), how)
 
 
 def _from_point(figure: Figure, point: PricePoint) -> Figure:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from catalog.read_costs import CostCatalog
+from catalog.rows import EnergyRow
 from service.tco.defaults import MachineFacts, defaults_for, figures
 from solver.errors import FigureMissingError
 from solver.tco.owner_cost import OwnerCost, owner_cost_per_device_hour
@@ -31,14 +32,17 @@ class ReferenceRow:
         return self.ours.usd_per_device_hour / self.published_usd_per_device_hour - 1.0
 
 
-def reference_rows(costs: CostCatalog) -> list[ReferenceRow]:
-    """Every published owner's cost, by operator class and device. Rental prices are not an owner's cost."""
+def reference_rows(costs: CostCatalog, tariff: EnergyRow) -> list[ReferenceRow]:
+    """Every published owner's cost, by operator class and device. Rental prices are not an owner's cost.
+
+    tariff: of REFERENCE_REGION, unless another place is looked at.
+    """
     rows = []
     for subject in costs.subjects(REFERENCE):
         device, operator = subject.split(":")
         published = costs.find(REFERENCE, subject)
         if operator in costs.operators and published is not None:
-            rows.append(_row(costs, device, operator, published.typical))
+            rows.append(_row(costs, tariff, device, operator, published.typical))
     return sorted(rows, key=lambda row: (row.operator, row.device))
 
 
@@ -49,13 +53,13 @@ def machine_of(device: str) -> MachineFacts:
     return MachineFacts(device, device, BOARD_DEVICES, "hgx_8")
 
 
-def _row(costs: CostCatalog, device: str, operator: str, published: float) -> ReferenceRow:
+def _row(costs: CostCatalog, tariff: EnergyRow, device: str, operator: str, published: float) -> ReferenceRow:
     defaults = defaults_for(costs, operator)
     machine = machine_of(device)
     life = defaults.life_months()
     if life is None:
         return ReferenceRow(device, operator, published, None, "it_life_years")
-    inputs = defaults.scenario(REFERENCE_REGION) | defaults.ownership(machine, nodes=1)
+    inputs = defaults.scenario(tariff.region, tariff) | defaults.ownership(machine, nodes=1)
     try:
         ours = owner_cost_per_device_hour(device, figures(inputs), machine.devices, round(life.figure.typical))
     except FigureMissingError as missing:

@@ -6,17 +6,20 @@ would close it.
 """
 
 from dataclasses import replace
+from decimal import Decimal
 
 from rich.console import Console
 from rich.table import Table
 
 from catalog.cost_rows import CostFigureRow
+from catalog.read import read_catalog
 from catalog.read_costs import CostCatalog, read_costs
-from service.tco.reference import REFERENCE, ReferenceRow, reference_rows
+from catalog.rows import EnergyRow
+from service.tco.reference import REFERENCE_REGION, ReferenceRow, reference_rows
 
 DRIVERS = (
     "device_purchase_usd", "system_all_in_usd", "system_purchase_usd", "server_parts_usd", "server_nvme_usd",
-    "network_usd_per_device", "all_in_power_kw_per_device", "serving_power_fraction", "electricity_usd_per_kwh",
+    "network_usd_per_device", "all_in_power_kw_per_device", "serving_power_fraction",
     "power_usage_effectiveness", "colocation_usd_per_kw_month", "it_life_years", "residual_fraction_after_5_years",
     "cost_of_capital_fraction_per_year", "insurance_fraction_per_year", "maintenance_fraction_per_year",
     "spare_fraction", "staff_fte_per_1000_devices", "staff_usd_per_fte_year",
@@ -27,9 +30,10 @@ STEP_FRACTION = 0.2
 def main() -> None:
     console = Console(width=170)
     costs = read_costs()
-    rows = reference_rows(costs)
+    tariff = read_catalog().energy[REFERENCE_REGION]
+    rows = reference_rows(costs, tariff)
     console.print(_lines(rows))
-    console.print(_drivers(costs, rows))
+    console.print(_drivers(costs, tariff, rows))
 
 
 def _lines(rows: list[ReferenceRow]) -> Table:
@@ -67,12 +71,13 @@ def _lines(rows: list[ReferenceRow]) -> Table:
     return table
 
 
-def _drivers(costs: CostCatalog, rows: list[ReferenceRow]) -> Table:
+def _drivers(costs: CostCatalog, tariff: EnergyRow, rows: list[ReferenceRow]) -> Table:
     """How far our mean figure moves when one input goes up by a fifth, everywhere."""
     base = _mean(rows)
-    effects = sorted(
-        ((name, _mean(reference_rows(_raised(costs, name))) / base - 1.0) for name in DRIVERS), key=lambda e: -abs(e[1])
-    )
+    dear = tariff.model_copy(update={"usd_per_kwh": tariff.usd_per_kwh * (1 + Decimal(str(STEP_FRACTION)))})
+    raised = {name: reference_rows(_raised(costs, name), tariff) for name in DRIVERS}
+    raised["electricity_usd_per_kwh"] = reference_rows(costs, dear)
+    effects = sorted(((name, _mean(rows) / base - 1.0) for name, rows in raised.items()), key=lambda e: -abs(e[1]))
     table = Table(title=f"What drives it: mean change when an input rises by {STEP_FRACTION:.0%}")
     table.add_column("input")
     table.add_column("change", justify="right")
@@ -87,8 +92,6 @@ def _mean(rows: list[ReferenceRow]) -> float:
 
 
 def _raised(costs: CostCatalog, name: str) -> CostCatalog:
-    assert name != REFERENCE
-
     def raised(row: CostFigureRow) -> CostFigureRow:
         most = 1.0 if row.name.endswith("_fraction") else float("inf")
         ends = {end: min(most, getattr(row, end) * (1.0 + STEP_FRACTION)) for end in ("low", "typical", "high")}

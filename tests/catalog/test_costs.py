@@ -57,7 +57,7 @@ def test_power_usage_effectiveness_is_at_least_one_and_shares_at_most_one() -> N
 
 
 def test_nothing_stands_in_for_another_subject() -> None:
-    assert COSTS.find("electricity_usd_per_kwh", "atlantis") is None
+    assert COSTS.find("grid_kg_co2e_per_kwh", "atlantis") is None
 
 
 def test_all_errors_come_at_once(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 import pytest
 
+from catalog.read import read_catalog
 from catalog.read_costs import read_costs
-from service.tco.reference import reference_rows
+from service.tco.reference import REFERENCE_REGION, reference_rows
 
-ROWS = {(row.device, row.operator): row for row in reference_rows(read_costs())}
+ROWS = {
+    (row.device, row.operator): row for row in reference_rows(read_costs(), read_catalog().energy[REFERENCE_REGION])
+}
 PUBLISHED = {
     "h100-sxm": (1.30, 1.69),
     "h200-sxm": (1.41, 1.74),
