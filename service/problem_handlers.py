@@ -12,19 +12,21 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.problems import PROBLEM_TYPES, FieldError, InvalidInput, Problem, problem_response
+from service.problems import PROBLEM_TYPES, FieldError, InvalidFieldsError, ProblemError, problem_response
 from solver.errors import InvalidInputError
 
 log = logging.getLogger("clusterwright")
 
 MOST_FIELD_ERRORS = 50
-NOT_MIGRATED = re.compile(r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I)
+NOT_MIGRATED = re.compile(
+    r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I
+)
 READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
 FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 
 
 def install_problem_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(InvalidInputError, _outside_domain)
     app.add_exception_handler(HTTPException, _http)
@@ -35,7 +37,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 
 async def _problem(_request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, ProblemError)
     return problem_response(problem.slug, problem.detail, headers=problem.headers, **problem.extra)
 
 
@@ -47,11 +49,11 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
         reason = malformed.get("ctx", {}).get("error", "not JSON")
         return problem_response("malformed-body", f"the body is not valid JSON: {reason}")
     listed = [_field_error(e, invalid.body) for e in errors[:MOST_FIELD_ERRORS]]
-    return await _problem(request, InvalidInput(listed))
+    return await _problem(request, InvalidFieldsError(listed))
 
 
 async def _outside_domain(request: Request, invalid: Exception) -> JSONResponse:
-    return await _problem(request, InvalidInput([FieldError(str(invalid), pointer="")]))
+    return await _problem(request, InvalidFieldsError([FieldError(str(invalid), pointer="")]))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
@@ -60,7 +62,9 @@ async def _http(_request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 404:
         return problem_response("not-found", "no resource at this address; /openapi.json lists them", headers=headers)
     if error.status_code == 405:
-        return problem_response("method-not-allowed", f"allowed: {headers.get('allow', 'see OpenAPI')}", headers=headers)
+        return problem_response(
+            "method-not-allowed", f"allowed: {error.headers.get('Allow', '') if error.headers else ''}", headers=headers
+        )
     if error.status_code == 400:
         return problem_response("malformed-body", str(error.detail), headers=headers)
     return problem_response("http", str(error.detail), status=error.status_code, headers=headers)
@@ -71,7 +75,9 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
     text = f"{type(error.orig).__name__} {error.orig}"
     retry = {"Retry-After": "5"}
     if NOT_MIGRATED.search(text):
-        return problem_response("unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry)
+        return problem_response(
+            "unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry
+        )
     if FULL.search(text):
         return problem_response("storage-full", "the database cannot grow", headers=retry)
     if READ_ONLY.search(text):
@@ -139,11 +145,15 @@ def json_pointer(loc: tuple[Any, ...], body: Any) -> str:
     here = body
     for position, step in enumerate(loc):
         is_last = position == len(loc) - 1
-        if isinstance(here, dict) and step in here:
-            here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+        if _holds(here, step):
             here = here[step]
         elif not (is_last and isinstance(here, dict) and step != "[key]"):
             continue
         parts.append(str(step).replace("~", "~0").replace("/", "~1"))
     return "".join(f"/{part}" for part in parts)
+
+
+def _holds(here: Any, step: Any) -> bool:
+    if isinstance(here, dict):
+        return step in here
+    return isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here)
