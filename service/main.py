@@ -23,6 +23,7 @@ from service.recommendations.catalog_snapshot import SnapshotCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
+from service.tco import routes as tco
 from service.wire.problems import ProblemOut
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -80,6 +81,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        tco.router,
         health.router,
     ):
         app.include_router(router)

@@ -55,10 +55,10 @@ class CostDefaults:
     costs: CostCatalog
     operator: OperatorRow
 
-    def scenario(self, region: str, energy: EnergyRow | None) -> dict[str, Default]:
+    def scenario(self, region: str | None, energy: EnergyRow | None) -> dict[str, Default]:
         """Shared inputs. Without a tariff or carbon row of the region that input is missing."""
         rows = {
-            "grid_kg_co2e_per_kwh": self._grid(region),
+            "grid_kg_co2e_per_kwh": None if region is None else self._grid(region),
             "demand_charge_usd_per_kw_month": self.costs.find("demand_charge_usd_per_kw_month"),
             "water_l_per_kwh": self.costs.find("water_l_per_kwh"),
             "power_usage_effectiveness": self.costs.find(

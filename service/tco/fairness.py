@@ -1,9 +1,9 @@
 """A fair comparison: every alternative serves the same workloads to the same targets, or is refused with the reason."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from service.problems import FieldError, InvalidInput
+from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.plan import PlanningInputs
 from service.recommendations.snapshot import lengths_from_wire
@@ -21,7 +21,7 @@ FLEET_PROVIDER = "fleet"
 def usable_recommendations(
     asked: ComparisonIn, stored: Mapping[str, RecommendationTable]
 ) -> dict[str, tuple[RecommendationIn, ResultOut]]:
-    """Requests and results by id. Raises InvalidInput for unknown, infeasible or partly serving recommendations."""
+    """Requests and results by id. Raises InvalidFieldsError for unknown, infeasible or partly serving ones."""
     errors: list[FieldError] = []
     usable: dict[str, tuple[RecommendationIn, ResultOut]] = {}
     for position, alternative in enumerate(asked.alternatives):
@@ -39,7 +39,7 @@ def usable_recommendations(
             errors.append(FieldError(f"{alternative.name!r} cannot serve the workload: {reason}", pointer=pointer))
         usable[wanted] = (request, result)
     if errors:
-        raise InvalidInput(errors)
+        raise InvalidFieldsError(errors)
     return usable
 
 
@@ -56,9 +56,9 @@ def _unusable(result: ResultOut) -> str | None:
 
 def agreed_workloads(
     asked: ComparisonIn, recommendations: Mapping[str, tuple[RecommendationIn, ResultOut]]
-) -> list[WorkloadIn]:
-    """The one list of workloads that every alternative is about. Raises InvalidInput where two differ."""
-    agreed = asked.workloads
+) -> Sequence[WorkloadIn]:
+    """The one list of workloads that every alternative is about. Raises InvalidFieldsError where two differ."""
+    agreed: Sequence[WorkloadIn] | None = asked.workloads
     origin = "workloads"
     errors: list[FieldError] = []
     for position, alternative in enumerate(asked.alternatives):
@@ -76,13 +76,13 @@ def agreed_workloads(
                 )
             )
     if errors:
-        raise InvalidInput(errors)
+        raise InvalidFieldsError(errors)
     if agreed is None:
-        raise InvalidInput([FieldError("needed unless a recommendation brings them", pointer="/workloads")])
+        raise InvalidFieldsError([FieldError("needed unless a recommendation brings them", pointer="/workloads")])
     return agreed
 
 
-def _difference(first: list[WorkloadIn], second: list[WorkloadIn]) -> str | None:
+def _difference(first: Sequence[WorkloadIn], second: Sequence[WorkloadIn]) -> str | None:
     if len(first) != len(second):
         return f"{len(first)} against {len(second)} workloads"
     for one, other in zip(
@@ -94,7 +94,7 @@ def _difference(first: list[WorkloadIn], second: list[WorkloadIn]) -> str | None
     return None
 
 
-def token_demand(workloads: list[WorkloadIn]) -> TokenDemand:
+def token_demand(workloads: Sequence[WorkloadIn]) -> TokenDemand:
     """All streams together: requests add up, tokens of a request are their mean."""
     requests = sum(w.traffic.requests_per_s for w in workloads)
     tokens_in = tokens_out = cached = 0.0
@@ -113,11 +113,11 @@ def token_demand(workloads: list[WorkloadIn]) -> TokenDemand:
 
 
 def fleet_planning(
-    alternative: AlternativeIn, workloads: list[WorkloadIn], inputs: PlanningInputs, position: int
+    alternative: AlternativeIn, workloads: Sequence[WorkloadIn], inputs: PlanningInputs, position: int
 ) -> PlanningInputs:
     """The question whether an explicit fleet can serve the workloads, as a plan with nothing else to rent.
 
-    Raises InvalidInput for nodes whose devices lack a figure that planning needs.
+    Raises InvalidFieldsError for nodes whose devices lack a figure that planning needs.
     """
     snapshot = inputs.snapshot
     offers = []
@@ -125,7 +125,9 @@ def fleet_planning(
         node = snapshot.nodes.get(part.node)
         if node is None:
             pointer = f"/alternatives/{position}/fleet/{number}/node"
-            raise InvalidInput([FieldError(f"{part.node!r} cannot be planned with: {_why(snapshot)}", pointer=pointer)])
+            raise InvalidFieldsError(
+                [FieldError(f"{part.node!r} cannot be planned with: {_why(snapshot)}", pointer=pointer)]
+            )
         offers.append(
             Offer(
                 id=f"{FLEET_PROVIDER}:{number}:own:on_demand",
@@ -137,7 +139,7 @@ def fleet_planning(
                 max_nodes=part.count,
             )
         )
-    request = RecommendationIn(workloads=workloads, limits=LimitsIn(commitments=None), alternatives=0)
+    request = RecommendationIn(workloads=tuple(workloads), limits=LimitsIn(commitments=None), alternatives=0)
     own = replace(
         snapshot,
         offers=tuple(offers),
@@ -156,7 +158,7 @@ def _why(snapshot: CatalogSnapshot) -> str:
 def check_fleet(
     alternative: AlternativeIn, position: int, planning: PlanningInputs, plan: Callable[[PlanningInputs], ResultOut]
 ) -> None:
-    """Raises InvalidInput with the planner's reason when the fleet cannot serve the workloads to their targets."""
+    """Raises InvalidFieldsError with the planner's reason when the fleet cannot serve the workloads."""
     result = plan(planning)
     if result.outcome != "infeasible":
         return
@@ -165,7 +167,7 @@ def check_fleet(
         for rejected in result.rejected
     ]
     why = "; ".join(reasons[:3]) or "no layout meets the targets"
-    raise InvalidInput(
+    raise InvalidFieldsError(
         [
             FieldError(
                 f"{alternative.name!r} cannot serve the workload: {why}", pointer=f"/alternatives/{position}/fleet"

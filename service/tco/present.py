@@ -73,7 +73,10 @@ def present_result(
         ),
         alternatives=costs,
         cheapest=cheapest.name,
-        defaults=[*_defaults(None, shared.defaults), *(d for r in resolved for d in _defaults(r.asked.name, r.defaults))],
+        defaults=[
+            *_defaults(None, shared.defaults),
+            *(d for r in resolved for d in _defaults(r.asked.name, r.defaults)),
+        ],
     )
 
 

@@ -6,7 +6,6 @@ from decimal import Decimal
 
 from service.offers.tables import OfferTable, PriceStepTable
 from service.tco.defaults import CostDefaults, Default
-from service.wire.tco import Acquisition
 from solver.tco.figures import Figure, exactly
 
 TERM_MONTHS: Mapping[str, int] = {"reserved_1y": 12, "reserved_1y_no_upfront": 12, "reserved_3y": 36}
@@ -39,7 +38,7 @@ class PriceBook:
         found = self.offers.get(offer)
         return None if found is None or found[1] is None else found[1].usd_per_hour
 
-    def price(self, offer: str, acquisition: Acquisition, known: Decimal | None) -> Priced | None:
+    def price(self, offer: str, acquisition: str, known: Decimal | None) -> Priced | None:
         """Price of ``offer``'s machine under ``acquisition``; ``known`` is its price in the plan. None: nobody says."""
         own = offer.rsplit(":", 1)[-1]
         if own == acquisition and known is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from service.problems import FieldError, InvalidInput
+from service.problems import FieldError, InvalidFieldsError
 from service.tco.defaults import CostDefaults, Default, MachineFacts, figures
 from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
 from service.wire.recommendations import ResultOut
@@ -67,15 +67,20 @@ def nodes_of(
     ]
 
 
-def resolve(asked: AlternativeIn, position: int, nodes: list[Nodes], prices: PriceBook) -> Resolved:
-    """Raises InvalidInput pointing at what is missing or contradictory."""
+def resolve(
+    asked: AlternativeIn, position: int, nodes: list[Nodes], prices: PriceBook, owned: Mapping[str, Figure]
+) -> Resolved:
+    """``owned``: figures of ownership that the request states for all alternatives.
+
+    Raises InvalidFieldsError pointing at what is missing or contradictory.
+    """
     if asked.api is not None:
         return _api(asked)
     resolved = Resolved(asked, ApiAccess(asked.name, {}), acquisition=asked.acquisition)
     built: list[RentedFleet | PurchasedFleet] = []
     for part in nodes:
         if asked.acquisition == PURCHASE:
-            built.append(_bought(asked, part, prices.defaults, resolved))
+            built.append(_bought(asked, part, prices.defaults, resolved, owned))
         else:
             built.append(_rented(asked, position, part, prices, resolved))
     resolved.alternative = built[0] if len(built) == 1 else MixedFleet(asked.name, tuple(built))
@@ -108,7 +113,7 @@ def _rented(asked: AlternativeIn, position: int, part: Nodes, prices: PriceBook,
     upfront = 0.0
     if asked.payment != "no_upfront":
         if term is None:
-            raise InvalidInput(
+            raise InvalidFieldsError(
                 [FieldError(f"{acquisition} is not a commitment", pointer=f"/alternatives/{position}/payment")]
             )
         upfront = 1.0
@@ -119,7 +124,7 @@ def _rented(asked: AlternativeIn, position: int, part: Nodes, prices: PriceBook,
                 resolved.defaults["upfront_fraction"] = partial
     if asked.follows_demand and term is not None:
         pointer = f"/alternatives/{position}/follows_demand"
-        raise InvalidInput([FieldError("a commitment is paid for day and night", pointer=pointer)])
+        raise InvalidFieldsError([FieldError("a commitment is paid for day and night", pointer=pointer)])
     if price.default is not None:
         resolved.defaults["rent_ratio_to_on_demand"] = price.default
         resolved.notes.append(f"no price of {part.offer} under {acquisition} is stored; a sourced ratio stands in")
@@ -142,7 +147,7 @@ def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str
     if part.stated and part.usd_per_node_hour is not None:
         return Priced(exactly(float(part.usd_per_node_hour)), None, "stated")
     if part.offer is None:
-        raise InvalidInput(
+        raise InvalidFieldsError(
             [FieldError("a rented fleet needs an offer or usd_per_node_hour", pointer=f"{part.pointer}/offer")]
         )
     if asked.acquisition is None and part.usd_per_node_hour is not None:
@@ -152,12 +157,14 @@ def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str
         detail = (
             f"{asked.name!r}: no price of {part.offer} under {acquisition}, and no ratio to derive one (figure_missing)"
         )
-        raise InvalidInput([FieldError(detail, pointer=part.pointer)])
+        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)])
     return found
 
 
-def _bought(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved: Resolved) -> PurchasedFleet:
-    stated = _stated(asked.purchase)
+def _bought(
+    asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved: Resolved, owned: Mapping[str, Figure]
+) -> PurchasedFleet:
+    stated = {**owned, **_stated(asked.purchase)}
     found = {name: d for name, d in defaults.ownership(part.machine, part.count).items() if name not in stated}
     if "residual_fraction" in stated:
         found = {name: d for name, d in found.items() if not name.startswith("residual_fraction")}
@@ -166,7 +173,7 @@ def _bought(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved:
     if months is None:
         if life is None:
             detail = "figure_missing: no life of machines in the catalog"
-            raise InvalidInput([FieldError(detail, pointer=f"{part.pointer}/depreciation_months")])
+            raise InvalidFieldsError([FieldError(detail, pointer=f"{part.pointer}/depreciation_months")])
         months = round(life.figure.typical)
         found["depreciation_months"] = life
     financed = asked.purchase.finance_rate_percent is not None or asked.purchase.finance_months is not None
@@ -178,7 +185,7 @@ def _bought(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved:
             f"{asked.name!r}: no price of {part.machine.node} in the catalog (figure_missing); state "
             "purchase.usd_per_node"
         )
-        raise InvalidInput([FieldError(detail, pointer=part.pointer)])
+        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)])
     for optional in ("network_usd_per_node", "storage_usd_per_node"):
         if optional not in table:
             table[optional] = exactly(0.0)

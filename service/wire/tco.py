@@ -33,7 +33,8 @@ UsdOrFree = Annotated[
 """An amount of US dollars that may be zero."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Months = Annotated[int, Field(ge=1, le=LONGEST_HORIZON_MONTHS)]
-Acquisition = Literal[Commitment, "purchase"]
+Acquisition = Commitment
+"""A commitment to rent, or ``purchase``."""
 Payment = Literal["no_upfront", "partial_upfront", "all_upfront"]
 
 
@@ -98,7 +99,7 @@ class AlternativeIn(Request):
 
     name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
     recommendation: Name | None = None
-    fleet: Annotated[list[FleetPartIn], Field(min_length=1, max_length=MOST_NODE_KINDS)] | None = None
+    fleet: Annotated[tuple[FleetPartIn, ...], Field(min_length=1, max_length=MOST_NODE_KINDS)] | None = None
     api: ApiIn | None = None
     acquisition: Acquisition | None = None
     payment: Payment = "no_upfront"
@@ -141,7 +142,9 @@ class ComparisonIn(Request):
     horizon_months: Months = 36
     discount_rate_percent: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] | None = None
     utilisation_fraction: Fraction | None = None
-    hourly_profile: Annotated[list[Fraction], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None = None
+    hourly_profile: (
+        Annotated[tuple[Fraction, ...], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None
+    ) = None
     growth_percent_per_month: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] = 0.0
     inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
     price_learning_rate_percent: Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)] | None = None
@@ -152,8 +155,8 @@ class ComparisonIn(Request):
     operator: Annotated[str, Field(max_length=40)] = "enterprise"
     currency: CurrencyIn | None = None
     price_as_of: Instant | None = None
-    workloads: Annotated[list[WorkloadIn], Field(min_length=1, max_length=MOST_WORKLOADS)] | None = None
-    alternatives: Annotated[list[AlternativeIn], Field(min_length=1, max_length=MOST_ALTERNATIVES)]
+    workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)] | None = None
+    alternatives: Annotated[tuple[AlternativeIn, ...], Field(min_length=1, max_length=MOST_ALTERNATIVES)]
     sensitivity: SensitivityIn = SensitivityIn()
     monte_carlo: MonteCarloIn = MonteCarloIn()
 
