@@ -17,6 +17,7 @@ from service.llms import routes as llms
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
+from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -82,6 +83,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         estimates.router,
         recommendations.router,
         tco.router,
+        prices_import.router,
         health.router,
     ):
         app.include_router(router)
