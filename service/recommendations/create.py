@@ -15,7 +15,7 @@ from service.database import Database
 from service.llms.queries import llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.names import check_names
+from service.recommendations.check import check_names, check_traffic
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
@@ -63,7 +63,7 @@ def read_inputs(
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
-    return PlanningInputs(asked, snapshot, shapes, price_as_of, correction_set=None)
+    return PlanningInputs(asked, snapshot, shapes, check_traffic(asked), price_as_of, correction_set=None)
 
 
 def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop) -> RecommendationOut:

@@ -10,6 +10,7 @@ from service.problems import UnavailableError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.wire.recommendations import RecommendationIn, ResultOut
 from solver.llm_shape import LlmShape
+from solver.workload import Traffic
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class PlanningInputs:
     request: RecommendationIn
     snapshot: CatalogSnapshot
     shapes: dict[str, LlmShape]
+    traffic: tuple[Traffic, ...]
+    """In the order of the request's workloads."""
     price_as_of: dt.datetime
     correction_set: int | None
 
@@ -27,6 +30,6 @@ def plan(inputs: PlanningInputs) -> ResultOut:
     """Runs in a solver thread; no database connection is held.
 
     To connect: build ``solver.recommend.PlanningInput`` from ``inputs`` (offers, shapes and traffic are solver
-    dataclasses already; see ``snapshot.traffic_from_wire``), call ``recommend``, and present its result as ResultOut.
+    dataclasses already), call ``recommend``, and present its result as ResultOut.
     """
     raise UnavailableError(f"planning of {len(inputs.request.workloads)} workload(s) is not connected in this version")

@@ -24,6 +24,7 @@ from service.wire.quantities import (
     Usd,
     UsdIn,
     WeightFormat,
+    at_most,
 )
 from service.wire.traffic import Traffic
 
@@ -80,7 +81,11 @@ class LimitsIn(Request):
 
 
 class RecommendationIn(Request):
-    workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)]
+    workloads: Annotated[
+        tuple[WorkloadIn, ...],
+        Field(min_length=1, max_length=MOST_WORKLOADS),
+        at_most(MOST_WORKLOADS, "workloads"),
+    ]
     limits: LimitsIn = LimitsIn()
     objective: Objective = "cost"
     price_as_of: Instant | None = None

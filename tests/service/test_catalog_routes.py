@@ -42,7 +42,9 @@ class TestGetDevices:
         assert answer.status_code == 404
         assert "h200-sxm" in answer.json()["close_matches"]
 
-    @pytest.mark.parametrize("parameters", [{"limit": 0}, {"limit": 501}, {"limit": "many"}, {"next": "!"}, {"next": "AA"}])
+    @pytest.mark.parametrize(
+        "parameters", [{"limit": 0}, {"limit": 501}, {"limit": "many"}, {"next": "!"}, {"next": "AA"}]
+    )
     def test_bad_paging_names_the_parameter(self, client: TestClient, parameters: dict[str, Any]) -> None:
         answer = client.get("/v1/devices", params=parameters)
         assert answer.status_code == 422

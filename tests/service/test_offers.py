@@ -102,7 +102,9 @@ class TestPostPrice:
         "amount", ["", "abc", "NaN", "Infinity", "-1", "0", 12.48, True, [], "1e400", "0.0000001", "99999999999"]
     )
     def test_what_is_no_price_is_refused(self, client: TestClient, amount: Any) -> None:
-        answer = client.post("/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices", json=PRICE | {"usd_per_hour": amount})
+        answer = client.post(
+            "/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices", json=PRICE | {"usd_per_hour": amount}
+        )
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["pointer"] == "/usd_per_hour"
 
