@@ -95,26 +95,25 @@ class CostDefaults:
     def power(self, machine: MachineFacts) -> dict[str, Default]:
         """Peak draw of a node and how much of it is used."""
         defaults = self._plain("idle_power_fraction", "serving_power_fraction")
-        peak = self._peak_kw(machine)
-        return defaults | ({"peak_kw_per_node": peak} if peak is not None else {})
+        peak = self._peak_w(machine)
+        return defaults | ({"peak_w_per_node": peak} if peak is not None else {})
 
-    def _peak_kw(self, machine: MachineFacts) -> Default | None:
+    def _peak_w(self, machine: MachineFacts) -> Default | None:
         row = self.costs.find("all_in_power_kw_per_device", machine.device)
         if row is not None:
-            return _combined([(row, machine.devices)], "kW", "all-in power per device times devices")
+            return _combined([(row, machine.devices * 1000.0)], "W", "all-in power per device times devices")
         if machine.device_power_limit_w is None:
             return None
-        limit_kw = machine.devices * machine.device_power_limit_w / 1000.0
+        limit_w = machine.devices * machine.device_power_limit_w
         other = self.costs.find("server_other_power_w_per_device")
         if machine.host_power_w is not None:
-            total = limit_kw + machine.host_power_w / 1000.0
-            return Default(Figure(total, total, total), "kW", (), "power limits of the devices plus the host's power")
+            total = limit_w + machine.host_power_w
+            return Default(Figure(total, total, total), "W", (), "power limits of the devices plus the host's power")
         if machine.kind in SERVER_KINDS and other is not None:
-            per_w = machine.devices / 1000.0
-            figure = _scaled(other, per_w)
+            around = _scaled(other, float(machine.devices))
             return Default(
-                Figure(limit_kw + figure.low, limit_kw + figure.typical, limit_kw + figure.high),
-                "kW",
+                Figure(limit_w + around.low, limit_w + around.typical, limit_w + around.high),
+                "W",
                 (_origin(other),),
                 "power limits of the devices plus everything else in a server",
             )

@@ -218,7 +218,7 @@ def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
 
 
 def _part(part: Nodes, price: Priced | None, defaults: Mapping[str, Default]) -> PartOut:
-    peak = defaults.get("peak_kw_per_node")
+    peak = defaults.get("peak_w_per_node")
     return PartOut(
         node=part.machine.node,
         device=part.machine.device,
@@ -226,6 +226,6 @@ def _part(part: Nodes, price: Priced | None, defaults: Mapping[str, Default]) ->
         devices=part.count * part.machine.devices,
         offer=None if price is None else price.offer,
         usd_per_node_hour=None if price is None else price.usd_per_node_hour,
-        price_basis="purchase" if price is None else price.basis,
-        peak_kw_per_node=None if peak is None else peak.figure.typical,
+        rent_basis="purchase" if price is None else price.basis,
+        peak_kw_per_node=None if peak is None else peak.figure.typical / 1000.0,
     )

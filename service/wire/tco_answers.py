@@ -24,7 +24,7 @@ class PartOut(Answer):
     devices: int
     offer: str | None
     usd_per_node_hour: Usd | None
-    price_basis: str
+    rent_basis: str
     peak_kw_per_node: float | None
 
 

@@ -126,7 +126,7 @@ REQUIRED: dict[type[Single], tuple[str, ...]] = {
     RentedFleet: (*_SHARED, *_PRICES_MOVE, "rent_usd_per_node_hour", "tax_fraction"),
     PurchasedFleet: (
         *_SHARED, *_PRICES_MOVE, "inflation_fraction_per_year", "purchase_usd_per_node", "network_usd_per_node",
-        "storage_usd_per_node", "spare_fraction", "peak_kw_per_node", "idle_power_fraction", "serving_power_fraction",
+        "storage_usd_per_node", "spare_fraction", "peak_w_per_node", "idle_power_fraction", "serving_power_fraction",
         "power_usage_effectiveness", "electricity_usd_per_kwh", "demand_charge_usd_per_kw_month",
         "colocation_usd_per_kw_month", "maintenance_fraction_per_year", "support_fraction_per_year",
         "insurance_fraction_per_year", "staff_fte_per_node", "staff_usd_per_fte_year", "software_usd_per_device_year",

@@ -203,14 +203,14 @@ def _running(
     inflation = _inflation(scenario, values)
     tariff = values["electricity_usd_per_kwh"] * inflation
     effectiveness = values["power_usage_effectiveness"]
-    it_kwh = electricity.energy_kwh_per_month(_average_kw(values)) * alive
-    peak_kw = values["peak_kw_per_node"] * alive
+    it_kwh = electricity.energy_kwh_per_month(_average_w(values)) * alive
+    peak_w = values["peak_w_per_node"] * alive
     demand_charge = values["demand_charge_usd_per_kw_month"] * inflation
     bills: dict[Line, Quantity] = {
         "power": electricity.power_usd(it_kwh, tariff),
         "cooling": electricity.cooling_usd(it_kwh, effectiveness, tariff),
-        "demand_charge": electricity.demand_charge_usd_per_month(peak_kw, effectiveness, demand_charge),
-        "space": electricity.space_usd_per_month(peak_kw, values["colocation_usd_per_kw_month"] * inflation),
+        "demand_charge": electricity.demand_charge_usd_per_month(peak_w, effectiveness, demand_charge),
+        "space": electricity.space_usd_per_month(peak_w, values["colocation_usd_per_kw_month"] * inflation),
         "maintenance": operating.yearly_share_usd_per_month(installed, values["maintenance_fraction_per_year"]),
         "support": operating.yearly_share_usd_per_month(installed, values["support_fraction_per_year"]),
         "insurance": operating.yearly_share_usd_per_month(installed, values["insurance_fraction_per_year"]),
@@ -224,9 +224,9 @@ def _running(
     return {line: _at_month_ends(bill, months) for line, bill in bills.items()}
 
 
-def _average_kw(values: Values) -> Quantity:
-    return electricity.average_kw(
-        values["peak_kw_per_node"],
+def _average_w(values: Values) -> Quantity:
+    return electricity.average_w(
+        values["peak_w_per_node"],
         values["idle_power_fraction"],
         values["serving_power_fraction"],
         values["utilisation_fraction"],
@@ -235,10 +235,10 @@ def _average_kw(values: Values) -> Quantity:
 
 def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None]:
     """Energy of the machines and of the whole building by month, where every input is known."""
-    names = ("peak_kw_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
+    names = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
     if any(name not in values for name in names):
         return None, None
-    it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_kw(values)) * nodes)
+    it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_w(values)) * nodes)
     it_kwh = np.broadcast_to(it_kwh, (it_kwh.shape[0], scenario.horizon_months))
     return it_kwh, np.asarray(it_kwh * values["power_usage_effectiveness"])
 

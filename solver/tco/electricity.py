@@ -3,24 +3,27 @@
 from solver.tco.figures import Quantity
 from solver.units import HOURS_PER_MONTH
 
+WATTS_PER_KW = 1000.0
+"""Tariffs and colocation are priced by the kilowatt."""
 
-def average_kw(
-    peak_kw: Quantity, idle_fraction: Quantity, serving_fraction: Quantity, utilisation_fraction: Quantity
+
+def average_w(
+    peak_w: Quantity, idle_fraction: Quantity, serving_fraction: Quantity, utilisation_fraction: Quantity
 ) -> Quantity:
     """Average draw of machines that are always on: peak · (idle + (serving − idle) · utilisation).
 
-    >>> round(average_kw(10.0, 0.4, 0.8, 0.5), 9)
-    6.0
+    >>> round(average_w(10_000.0, 0.4, 0.8, 0.5), 6)
+    6000.0
     """
-    return peak_kw * (idle_fraction + (serving_fraction - idle_fraction) * utilisation_fraction)
+    return peak_w * (idle_fraction + (serving_fraction - idle_fraction) * utilisation_fraction)
 
 
-def energy_kwh_per_month(kw: Quantity) -> Quantity:
+def energy_kwh_per_month(average_w: Quantity) -> Quantity:
     """
-    >>> energy_kwh_per_month(1.37)
+    >>> energy_kwh_per_month(1370.0)
     1000.1
     """
-    return kw * HOURS_PER_MONTH
+    return average_w / WATTS_PER_KW * HOURS_PER_MONTH
 
 
 def power_usd(it_kwh: Quantity, usd_per_kwh: Quantity) -> Quantity:
@@ -42,23 +45,23 @@ def cooling_usd(it_kwh: Quantity, power_usage_effectiveness: Quantity, usd_per_k
 
 
 def demand_charge_usd_per_month(
-    peak_kw: Quantity, power_usage_effectiveness: Quantity, usd_per_kw_month: Quantity
+    peak_w: Quantity, power_usage_effectiveness: Quantity, usd_per_kw_month: Quantity
 ) -> Quantity:
     """Charge on the month's highest draw at the meter.
 
-    >>> demand_charge_usd_per_month(100.0, 1.25, 10.0)
+    >>> demand_charge_usd_per_month(100_000.0, 1.25, 10.0)
     1250.0
     """
-    return peak_kw * power_usage_effectiveness * usd_per_kw_month
+    return peak_w / WATTS_PER_KW * power_usage_effectiveness * usd_per_kw_month
 
 
-def space_usd_per_month(peak_kw: Quantity, colocation_usd_per_kw_month: Quantity) -> Quantity:
+def space_usd_per_month(peak_w: Quantity, colocation_usd_per_kw_month: Quantity) -> Quantity:
     """Colocation bills contracted (peak) IT power; electricity is passed through on top.
 
-    >>> space_usd_per_month(10.2, 184.0)
+    >>> space_usd_per_month(10_200.0, 184.0)
     1876.8
     """
-    return peak_kw * colocation_usd_per_kw_month
+    return peak_w / WATTS_PER_KW * colocation_usd_per_kw_month
 
 
 def grid_kg_co2e(facility_kwh: Quantity, kg_per_kwh: Quantity) -> Quantity:

@@ -74,7 +74,7 @@ QUANTITIES: Mapping[str, Domain] = MappingProxyType(
         "residual_fraction_after_3_years": _FRACTION,
         "residual_fraction_after_5_years": _FRACTION,
         "finance_fraction_per_year": Domain("per year", 0.0, 1.0),
-        "peak_kw_per_node": Domain("kW", 0.0, 1e5),
+        "peak_w_per_node": Domain("W", 0.0, 1e8),
         "idle_power_fraction": _FRACTION,
         "serving_power_fraction": _FRACTION,
         "colocation_usd_per_kw_month": _usd("USD/kW-month"),

@@ -49,17 +49,17 @@ def owner_cost_per_device_hour(
         )
     )
     recovered = capital_recovery_usd_per_month(capital, residual, typical("discount_fraction_per_year"), life_months)
-    peak_kw = typical("peak_kw_per_node")
+    peak_w = typical("peak_w_per_node")
     effectiveness, tariff = typical("power_usage_effectiveness"), typical("electricity_usd_per_kwh")
-    kw = electricity.average_kw(
-        peak_kw, typical("idle_power_fraction"), typical("serving_power_fraction"), utilisation_fraction
+    mean_w = electricity.average_w(
+        peak_w, typical("idle_power_fraction"), typical("serving_power_fraction"), utilisation_fraction
     )
-    it_kwh = electricity.energy_kwh_per_month(kw)
+    it_kwh = electricity.energy_kwh_per_month(mean_w)
     per_month = {
         "capital": recovered,
         "power": electricity.power_usd(it_kwh, tariff),
         "cooling": electricity.cooling_usd(it_kwh, effectiveness, tariff),
-        "space": electricity.space_usd_per_month(peak_kw, typical("colocation_usd_per_kw_month")),
+        "space": electricity.space_usd_per_month(peak_w, typical("colocation_usd_per_kw_month")),
         "maintenance": operating.yearly_share_usd_per_month(capital, typical("maintenance_fraction_per_year")),
         "insurance": operating.yearly_share_usd_per_month(capital, typical("insurance_fraction_per_year")),
         "staff": operating.staff_usd_per_month(typical("staff_fte_per_node"), typical("staff_usd_per_fte_year")),

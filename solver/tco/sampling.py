@@ -29,7 +29,7 @@ SwingMode: TypeAlias = Literal["step", "range"]
 """``step``: each input up and down by a fraction of itself. ``range``: to its low and high, by the step without one."""
 
 _OPTIONAL = ("grid_kg_co2e_per_kwh", "water_l_per_kwh")
-_ENERGY = ("peak_kw_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
+_ENERGY = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
 _RESIDUAL = ("residual_fraction", "residual_fraction_after_3_years", "residual_fraction_after_5_years")
 
 

@@ -71,14 +71,14 @@ class TestPost:
     def test_rent_is_the_plans_price_for_every_hour(self, client: TestClient) -> None:
         rent = client.post(URL, json=only("rent on demand")).json()["alternatives"][0]
         assert _money(rent["total_usd"]) == Decimal("110.08") * 730 * 36
-        assert rent["parts"][0]["price_basis"] == "plan"
+        assert rent["parts"][0]["rent_basis"] == "plan"
         assert rent["energy_kwh"] > 0
 
     def test_a_commitment_without_a_stored_price_takes_a_sourced_ratio_and_says_so(self, client: TestClient) -> None:
         body = client.post(URL, json=only("reserve 3 years")).json()
         reserve = body["alternatives"][0]
         ratio = next(d for d in body["defaults"] if d["input"] == "rent_ratio_to_on_demand")
-        assert reserve["parts"][0]["price_basis"] == "ratio"
+        assert reserve["parts"][0]["rent_basis"] == "ratio"
         assert ratio["alternative"] == "reserve 3 years"
         assert ratio["origins"][0]["source"]
         rounded = round(110.08 * ratio["typical"] * 730 * 36, 6)
@@ -91,7 +91,7 @@ class TestPost:
         offer |= {"node": NODE, "price": price}
         assert client.post("/v1/offers", json=offer).status_code in (200, 201)
         reserve = client.post(URL, json=only("reserve 3 years")).json()["alternatives"][0]
-        assert reserve["parts"][0]["price_basis"] == "stored_offer"
+        assert reserve["parts"][0]["rent_basis"] == "stored_offer"
         assert _money(reserve["total_usd"]) == 2 * Decimal("22.5") * 730 * 36
 
     def test_buying_shows_every_line_and_every_default_with_its_source(self, client: TestClient) -> None:

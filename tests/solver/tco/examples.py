@@ -29,7 +29,7 @@ OWNED = {
     "spare_fraction": exactly(0.05),
     "residual_fraction_after_3_years": Figure(0.2, 0.45, 0.7),
     "residual_fraction_after_5_years": Figure(0.0, 0.1, 0.2),
-    "peak_kw_per_node": exactly(10.96),
+    "peak_w_per_node": exactly(10_960.0),
     "idle_power_fraction": exactly(0.4),
     "serving_power_fraction": Figure(0.55, 0.75, 0.93),
     "colocation_usd_per_kw_month": Figure(150.0, 184.0, 220.0),

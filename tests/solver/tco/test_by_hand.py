@@ -150,7 +150,7 @@ def test_no_use_leaves_the_cost_per_token_undefined_and_says_so() -> None:
 
 def test_energy_of_rented_machines_is_told_where_their_power_is_known() -> None:
     known = {
-        "peak_kw_per_node": exactly(10.96),
+        "peak_w_per_node": exactly(10_960.0),
         "idle_power_fraction": exactly(0.4),
         "serving_power_fraction": exactly(0.75),
     }
