@@ -1,15 +1,13 @@
 """Import one list: read it, store it, tell what changed and which answers it touches."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from fastapi.concurrency import run_in_threadpool
 from sqlmodel import Session, col, select
 
-from service.clock import Clock
-from service.database import Database
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
 from service.prices_import.queries import BATCH, all_recommendations
@@ -17,26 +15,13 @@ from service.prices_import.recognise import read_quotes
 from service.prices_import.store import MOST_EXAMPLES, Change, Report, store_quotes
 from service.prices_import.touched import Touched, touched_recommendations
 from service.problems import ProblemError
-from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.create import read_inputs
-from service.recommendations.plan import PlanningInputs, plan
-from service.solver_pool import SolverPool
+from service.recommendations.create import Workshop, read_inputs
+from service.recommendations.plan import PlanningInputs
 from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
 from service.wire.recommendations import ResultOut
 
 log = logging.getLogger("clusterwright")
 PERCENT = 100.0
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What an import needs besides the request."""
-
-    database: Database
-    snapshots: SnapshotCache
-    pool: SolverPool
-    clock: Clock
-    plan: Callable[[PlanningInputs], ResultOut] = plan
 
 
 @dataclass(frozen=True)
@@ -93,7 +78,7 @@ async def _replan(touched: Touched, workshop: Workshop) -> ResultOut | None:
 
 def _inputs(touched: Touched, workshop: Workshop) -> PlanningInputs:
     with workshop.database.reading() as session:
-        return read_inputs(session, touched.request, workshop.clock(), workshop.snapshots)
+        return read_inputs(session, touched.request, workshop.clock(), workshop)
 
 
 def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, ResultOut | None]) -> PricesImportOut:

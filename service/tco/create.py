@@ -2,25 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from fastapi.concurrency import run_in_threadpool
 
 from service import VERSION
-from service.clock import Clock
-from service.database import Database
-from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.plan import PlanningInputs, plan
-from service.solver_pool import SolverPool
+from service.recommendations.create import Workshop
 from service.tco.circumstances import sampling_of
 from service.tco.fairness import check_fleet
 from service.tco.prepare import Prepared, prepare
 from service.tco.present import present_comparison, present_result
 from service.tco.refusals import pointed
 from service.tco.tables import ComparisonTable
-from service.wire.recommendations import ResultOut
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 from solver.errors import FigureMissingError
@@ -29,17 +22,6 @@ from solver.tco.errors import CostInputError
 
 ID_BYTES = 16
 """128 random bits: the id of a comparison is a link that cannot be guessed."""
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What making a comparison needs besides the request."""
-
-    database: Database
-    snapshots: SnapshotCache
-    pool: SolverPool
-    clock: Clock
-    plan: Callable[[PlanningInputs], ResultOut] = plan
 
 
 async def create_comparison(asked: ComparisonIn, workshop: Workshop) -> ComparisonOut:
@@ -54,7 +36,7 @@ async def create_comparison(asked: ComparisonIn, workshop: Workshop) -> Comparis
 def _prepare(asked: ComparisonIn, workshop: Workshop) -> Prepared:
     price_as_of = asked.price_as_of or workshop.clock()
     with workshop.database.reading() as session:
-        return prepare(session, asked, price_as_of, workshop.snapshots)
+        return prepare(session, asked, price_as_of, workshop)
 
 
 def _compute_and_store(asked: ComparisonIn, prepared: Prepared, workshop: Workshop) -> ComparisonOut:

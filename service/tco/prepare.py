@@ -12,8 +12,7 @@ from catalog.rows import EnergyRow
 from service.edition.queries import require_edition
 from service.nodes.queries import node_ids
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.create import read_inputs
+from service.recommendations.create import Workshop, read_inputs
 from service.recommendations.plan import PlanningInputs
 from service.tco.circumstances import Circumstances, circumstances
 from service.tco.defaults import CostDefaults, Default, MachineFacts, defaults_for
@@ -55,7 +54,7 @@ def cost_catalog() -> CostCatalog:
     return read_costs()
 
 
-def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, snapshots: SnapshotCache) -> Prepared:
+def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, workshop: Workshop) -> Prepared:
     """Raises InvalidFieldsError."""
     costs = cost_catalog()
     _check_currency(asked, costs)
@@ -82,7 +81,7 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, sna
             for position, alternative in enumerate(asked.alternatives)
         ],
         shared=shared,
-        planning=_fleet_checks(session, asked, workloads, price_as_of, snapshots),
+        planning=_fleet_checks(session, asked, workloads, price_as_of, workshop),
     )
 
 
@@ -91,13 +90,13 @@ def _fleet_checks(
     asked: ComparisonIn,
     workloads: Sequence[WorkloadIn],
     price_as_of: dt.datetime,
-    snapshots: SnapshotCache,
+    workshop: Workshop,
 ) -> list[tuple[int, PlanningInputs]]:
     fleets = [position for position, a in enumerate(asked.alternatives) if a.fleet is not None]
     if not fleets:
         return []
     question = RecommendationIn(workloads=tuple(workloads), limits=LimitsIn(commitments=None), alternatives=0)
-    inputs = read_inputs(session, question, price_as_of, snapshots)
+    inputs = read_inputs(session, question, price_as_of, workshop)
     return [(p, fleet_planning(asked.alternatives[p], workloads, inputs, p)) for p in fleets]
 
 

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Query, Request, Response, status
 from service.access import Reader
 from service.database import ReadSession
 from service.problems import NotFoundError
-from service.tco.create import Workshop, create_comparison
+from service.tco.create import create_comparison
 from service.tco.export import CSV_MEDIA_TYPE, XLSX_MEDIA_TYPE, as_csv, as_xlsx
 from service.tco.present import present_comparison
 from service.tco.queries import comparison_by_id
+from service.tco.workshop import workshop_of
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 
@@ -21,10 +22,7 @@ FILES: dict[int | str, dict[str, Any]] = {200: {"content": {CSV_MEDIA_TYPE: {}, 
 
 @router.post("", status_code=status.HTTP_201_CREATED, summary="Rent, reserve, buy, or call an API: what each costs")
 async def post_comparison(request: Request, response: Response, _caller: Reader, asked: ComparisonIn) -> ComparisonOut:
-    state = request.app.state
-    comparison = await create_comparison(
-        asked, Workshop(state.database, state.snapshots, state.solver_pool, state.clock)
-    )
+    comparison = await create_comparison(asked, workshop_of(request))
     response.headers["Location"] = comparison.link
     return comparison
 
