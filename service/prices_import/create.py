@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
 from service.nodes.tables import NodeTable
@@ -18,7 +19,7 @@ from service.problems import ProblemError
 from service.recommendations.create import Workshop, read_inputs
 from service.recommendations.plan import PlanningInputs
 from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
-from service.wire.recommendations import ResultOut
+from service.wire.recommendations import RecommendationIn, ResultOut
 
 log = logging.getLogger("clusterwright")
 PERCENT = 100.0
@@ -38,7 +39,7 @@ async def import_prices(asked: PricesImportIn, workshop: Workshop) -> PricesImpo
     replanned: dict[str, ResultOut | None] = {}
     if asked.replan and not asked.dry_run:
         for touched in imported.touched[: asked.most_replans]:
-            replanned[touched.recommendation] = await _replan(touched, workshop)
+            replanned[touched.plan.recommendation] = await _replan(touched, workshop)
     return _present(asked, imported, replanned)
 
 
@@ -71,14 +72,14 @@ async def _replan(touched: Touched, workshop: Workshop) -> ResultOut | None:
     try:
         inputs = await run_in_threadpool(_inputs, touched, workshop)
         return await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
-    except ProblemError as problem:
-        log.warning("cannot plan %s again: %s", touched.recommendation, problem.detail)
+    except (ProblemError, ValidationError) as problem:
+        log.warning("cannot plan %s again: %s", touched.plan.recommendation, problem)
         return None
 
 
 def _inputs(touched: Touched, workshop: Workshop) -> PlanningInputs:
     with workshop.database.reading() as session:
-        return read_inputs(session, touched.request, workshop.clock(), workshop)
+        return read_inputs(session, RecommendationIn.model_validate(touched.request), workshop.clock(), workshop)
 
 
 def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, ResultOut | None]) -> PricesImportOut:
@@ -100,7 +101,7 @@ def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, Re
             SkippedOut(reason=reason, count=len(offers), examples=offers[:MOST_EXAMPLES])
             for reason, offers in sorted(report.skipped.items())
         ],
-        recommendations=[_touched(t, replanned.get(t.recommendation)) for t in imported.touched],
+        recommendations=[_touched(t, replanned.get(t.plan.recommendation)) for t in imported.touched],
     )
 
 
@@ -115,14 +116,14 @@ def _change(change: Change) -> PriceChangeOut:
 
 
 def _touched(touched: Touched, again: ResultOut | None) -> TouchedOut:
-    stored = touched.result.totals.usd_per_hour if touched.result.totals else None
+    stored = touched.plan.usd_per_hour
     different: bool | None = True if touched.effect == "price_changes" else None
     price: Decimal | None = None
     if again is not None:
         price = again.totals.usd_per_hour if again.totals else None
-        different = again.outcome != touched.result.outcome or price != stored
+        different = again.outcome != touched.plan.outcome or price != stored
     return TouchedOut(
-        recommendation=touched.recommendation,
+        recommendation=touched.plan.recommendation,
         effect=touched.effect,
         offers=list(touched.offers[:MOST_EXAMPLES]),
         usd_per_hour_stored=stored,

@@ -3,22 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
 from service.prices_import.store import Change
 from service.recommendations.tables import RecommendationTable
+from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.prices_import import Effect
-from service.wire.recommendations import RecommendationIn, ResultOut
+from service.wire.recommendations import LimitsIn
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
     """effect ``price_changes``: the plan itself costs ``plan_usd_per_hour``; else an offer it may use got cheaper."""
 
-    recommendation: str
-    request: RecommendationIn
-    result: ResultOut
+    plan: StoredPlan
+    request: dict[str, Any]
     effect: Effect
     offers: tuple[str, ...]
     plan_usd_per_hour: Decimal | None
@@ -37,33 +38,32 @@ def touched_recommendations(
     cheaper = [c for c in changes if c.before is None or c.quote.usd_per_hour < c.before]
     found = []
     for row in stored:
-        request, result = RecommendationIn.model_validate(row.request), ResultOut.model_validate(row.result)
-        own = tuple(sorted({line.offer for line in result.plan} & by_offer.keys()))
+        plan = stored_plan(row)
+        own = tuple(sorted({line.offer for line in plan.lines} & by_offer.keys()))
         if own:
-            found.append(Touched(row.id, request, result, "price_changes", own, _plan_price(result, by_offer)))
+            found.append(Touched(plan, row.request, "price_changes", own, _plan_price(plan, by_offer)))
             continue
-        allowed = tuple(sorted(c.quote.offer for c in cheaper if _allowed(c.quote.offer, request, offers)))
+        allowed = tuple(sorted(c.quote.offer for c in cheaper if _allowed(c.quote.offer, plan.limits, offers)))
         if allowed:
-            found.append(Touched(row.id, request, result, "cheaper_offer", allowed, None))
+            found.append(Touched(plan, row.request, "cheaper_offer", allowed, None))
     return found
 
 
-def _plan_price(result: ResultOut, changes: Mapping[str, Change]) -> Decimal:
+def _plan_price(plan: StoredPlan, changes: Mapping[str, Change]) -> Decimal:
     """The same plan at the new prices."""
     total = Decimal(0)
-    for line in result.plan:
+    for line in plan.lines:
         change = changes.get(line.offer)
         total += line.usd_per_hour if change is None else change.quote.usd_per_hour * line.nodes
     return total
 
 
-def _allowed(offer: str, request: RecommendationIn, offers: Mapping[str, tuple[OfferTable, NodeTable]]) -> bool:
+def _allowed(offer: str, limits: LimitsIn, offers: Mapping[str, tuple[OfferTable, NodeTable]]) -> bool:
     """Whether the request's limits let the offer in."""
     known = offers.get(offer)
     if known is None:
         return True  # new with this list and not yet stored (a dry run): cannot be ruled out
     row, node = known
-    limits = request.limits
     pairs = (
         (limits.devices, node.device_id),
         (limits.providers, row.provider),

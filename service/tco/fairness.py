@@ -8,6 +8,7 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.plan import PlanningInputs
 from service.recommendations.snapshot import lengths_from_wire
 from service.recommendations.tables import RecommendationTable
+from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.recommendations import LimitsIn, RecommendationIn, ResultOut, WorkloadIn
 from service.wire.tco import AlternativeIn, ComparisonIn
 from solver.hardware import Offer
@@ -18,12 +19,10 @@ SAME = ("llm", "context_tokens", "traffic", "targets")
 FLEET_PROVIDER = "fleet"
 
 
-def usable_recommendations(
-    asked: ComparisonIn, stored: Mapping[str, RecommendationTable]
-) -> dict[str, tuple[RecommendationIn, ResultOut]]:
-    """Requests and results by id. Raises InvalidFieldsError for unknown, infeasible or partly serving ones."""
+def usable_recommendations(asked: ComparisonIn, stored: Mapping[str, RecommendationTable]) -> dict[str, StoredPlan]:
+    """Plans by id. Raises InvalidFieldsError for unknown, infeasible or partly serving recommendations."""
     errors: list[FieldError] = []
-    usable: dict[str, tuple[RecommendationIn, ResultOut]] = {}
+    usable: dict[str, StoredPlan] = {}
     for position, alternative in enumerate(asked.alternatives):
         wanted = alternative.recommendation
         if wanted is None:
@@ -33,30 +32,26 @@ def usable_recommendations(
         if row is None:
             errors.append(FieldError(f"no recommendation {wanted[:80]!r}", pointer=pointer))
             continue
-        request, result = RecommendationIn.model_validate(row.request), ResultOut.model_validate(row.result)
-        reason = _unusable(result)
+        usable[wanted] = stored_plan(row)
+        reason = _unusable(usable[wanted])
         if reason is not None:
             errors.append(FieldError(f"{alternative.name!r} cannot serve the workload: {reason}", pointer=pointer))
-        usable[wanted] = (request, result)
     if errors:
         raise InvalidFieldsError(errors)
     return usable
 
 
-def _unusable(result: ResultOut) -> str | None:
-    if result.outcome == "infeasible":
-        why = result.conflicts[0].detail if result.conflicts else "no plan meets the targets"
-        return f"the recommendation is infeasible ({why})"
-    if not result.plan or result.totals is None:
+def _unusable(plan: StoredPlan) -> str | None:
+    if plan.outcome == "infeasible":
+        return f"the recommendation is infeasible ({'; '.join(plan.reasons) or 'no plan meets the targets'})"
+    if not plan.lines or plan.served_fraction is None:
         return "the recommendation has no plan"
-    if result.totals.served_fraction < 1.0:
-        return f"its plan serves {result.totals.served_fraction:.1%} of the traffic"
+    if plan.served_fraction < 1.0:
+        return f"its plan serves {plan.served_fraction:.1%} of the traffic"
     return None
 
 
-def agreed_workloads(
-    asked: ComparisonIn, recommendations: Mapping[str, tuple[RecommendationIn, ResultOut]]
-) -> Sequence[WorkloadIn]:
+def agreed_workloads(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> Sequence[WorkloadIn]:
     """The one list of workloads that every alternative is about. Raises InvalidFieldsError where two differ."""
     agreed: Sequence[WorkloadIn] | None = asked.workloads
     origin = "workloads"
@@ -64,7 +59,7 @@ def agreed_workloads(
     for position, alternative in enumerate(asked.alternatives):
         if alternative.recommendation is None:
             continue
-        own = recommendations[alternative.recommendation][0].workloads
+        own = plans[alternative.recommendation].workloads
         if agreed is None:
             agreed, origin = own, repr(alternative.name)
         difference = _difference(agreed, own)
@@ -162,15 +157,20 @@ def check_fleet(
     result = plan(planning)
     if result.outcome != "infeasible":
         return
-    reasons = [conflict.detail for conflict in result.conflicts] or [
-        f"{rejected.device}: {rejected.reason}" + (f" ({rejected.nearest})" if rejected.nearest else "")
-        for rejected in result.rejected
+    detail = f"{alternative.name!r} cannot serve the workload: {_reason(result)}"
+    raise InvalidFieldsError([FieldError(detail, pointer=f"/alternatives/{position}/fleet")])
+
+
+def _reason(result: ResultOut) -> str:
+    """The planner's reason: what contradicts, and the smallest changes that would do."""
+    because = [f"{conflict.detail} ({', '.join(conflict.limits)})" for conflict in result.conflicts]
+    enough = [
+        f"{change.limit} of {_shown(change.relaxing_to)} would do"
+        for change in result.relaxations
+        if change.relaxing_to is not None
     ]
-    why = "; ".join(reasons[:3]) or "no layout meets the targets"
-    raise InvalidFieldsError(
-        [
-            FieldError(
-                f"{alternative.name!r} cannot serve the workload: {why}", pointer=f"/alternatives/{position}/fleet"
-            )
-        ]
-    )
+    return "; ".join([*because, *enough]) or "no layout meets the targets"
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -27,7 +27,8 @@ from service.tco.queries import (
 )
 from service.tco.refusals import pointed
 from service.tco.resolve import PURCHASE, Resolved, nodes_of, resolve
-from service.wire.recommendations import LimitsIn, RecommendationIn, ResultOut, WorkloadIn
+from service.tco.stored_plan import StoredPlan
+from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.tco import ComparisonIn
 from solver.tco.errors import CostInputError
 from solver.tco.figures import Figure, exactly
@@ -61,9 +62,8 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
     _check_alternatives(asked)
     defaults = _operator(asked, costs)
     stored = recommendations_by_ids(session, (a.recommendation for a in asked.alternatives if a.recommendation))
-    usable = usable_recommendations(asked, stored)
-    workloads = agreed_workloads(asked, usable)
-    plans = {name: result for name, (_, result) in usable.items()}
+    plans = usable_recommendations(asked, stored)
+    workloads = agreed_workloads(asked, plans)
     machines = _machines(session, asked, plans)
     prices = PriceBook(priced_offers(session, _offers_of(asked, plans), price_as_of), defaults)
     _check_offers(asked, prices)
@@ -127,14 +127,14 @@ def _place(session: Session, asked: ComparisonIn, defaults: CostDefaults) -> dic
     return defaults.scenario(region, EnergyRow.model_validate(row.row))
 
 
-def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, ResultOut]) -> dict[str, MachineFacts]:
+def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> dict[str, MachineFacts]:
     """Facts about every node named. Raises InvalidFieldsError for fleets of nodes nobody knows."""
     named = {
         (part.node, f"/alternatives/{position}/fleet/{number}/node")
         for position, alternative in enumerate(asked.alternatives)
         for number, part in enumerate(alternative.fleet or [])
     }
-    planned = {line.node for result in plans.values() for line in result.plan}
+    planned = {line.node for plan in plans.values() for line in plan.lines}
     rows = machines_by_ids(session, {node for node, _ in named} | planned)
     missing = sorted((pointer, node) for node, pointer in named if node not in rows)
     if missing:
@@ -155,13 +155,13 @@ def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, ResultO
     }
 
 
-def _offers_of(asked: ComparisonIn, plans: Mapping[str, ResultOut]) -> set[str]:
+def _offers_of(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> set[str]:
     """Ids of every offer whose price may be needed: those named, the same on demand, and as acquired."""
     wanted = set()
     for alternative in asked.alternatives:
         named = {part.offer for part in alternative.fleet or [] if part.offer is not None}
         if alternative.recommendation is not None:
-            named |= {line.offer for line in plans[alternative.recommendation].plan}
+            named |= {line.offer for line in plans[alternative.recommendation].lines}
         for offer in named:
             wanted |= {offer, under(offer, "on_demand"), under(offer, alternative.acquisition or "on_demand")}
     return wanted

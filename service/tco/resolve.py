@@ -7,7 +7,7 @@ from decimal import Decimal
 from service.problems import FieldError, InvalidFieldsError
 from service.tco.defaults import CostDefaults, Default, MachineFacts, figures
 from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
-from service.wire.recommendations import ResultOut
+from service.tco.stored_plan import StoredPlan
 from service.wire.tco import AlternativeIn, PurchaseIn
 from service.wire.tco_answers import PartOut
 from solver.tco.alternatives import Alternative, ApiAccess, MixedFleet, PurchasedFleet, RentedFleet
@@ -42,7 +42,7 @@ class Resolved:
 
 
 def nodes_of(
-    asked: AlternativeIn, position: int, plans: Mapping[str, ResultOut], machines: Mapping[str, MachineFacts]
+    asked: AlternativeIn, position: int, plans: Mapping[str, StoredPlan], machines: Mapping[str, MachineFacts]
 ) -> list[Nodes]:
     """The nodes an alternative consists of; lines of a plan that rent the same offer are one."""
     if asked.fleet is not None:
@@ -56,7 +56,7 @@ def nodes_of(
     if asked.recommendation is None:
         return []
     counted: dict[tuple[str, str], tuple[int, Decimal]] = {}
-    for line in plans[asked.recommendation].plan:
+    for line in plans[asked.recommendation].lines:
         nodes, usd = counted.get((line.node, line.offer), (0, Decimal(0)))
         counted[line.node, line.offer] = nodes + line.nodes, usd + line.usd_per_hour
     pointer = f"/alternatives/{position}/recommendation"

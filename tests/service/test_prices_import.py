@@ -251,3 +251,13 @@ class TestTouched:
         report = client.post(URL, json=dearer).json()
         assert [c["offer"] for c in report["changes"]] == [offer]
         assert report["recommendations"] == []
+
+    def test_planning_again_tells_what_the_answer_is_now(self, client: TestClient) -> None:
+        limits = {"providers": ["aws"], "devices": ["h100-sxm"], "regions": ["us-east-1", "us-east-2"]}
+        made = client.post("/v1/recommendations", json=RECOMMENDATION | {"limits": limits}).json()
+        text = "offer,usd_per_hour\naws:p5.48xlarge:us-east-2:on_demand,0.5\n"
+        report = client.post(URL, json=_body(text, replan=True)).json()
+        touched = next(t for t in report["recommendations"] if t["recommendation"] == made["id"])
+        assert touched["effect"] == "cheaper_offer"
+        assert touched["answered_differently"] is True
+        assert Decimal(touched["replanned_usd_per_hour"]) < Decimal(touched["usd_per_hour_stored"])

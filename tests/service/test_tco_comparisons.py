@@ -13,10 +13,6 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from service.problems import InvalidFieldsError
-from service.tco.fairness import check_fleet
-from service.wire.recommendations import ResultOut
-from service.wire.tco import AlternativeIn
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.tco_bodies import COMPARISON, INFEASIBLE, NODE, OFFER, RESULT, only, store_recommendation
 
@@ -190,14 +186,32 @@ class TestFairness:
         demand = answer.json()["demand"]
         assert demand["input_tokens"] == pytest.approx(1200, rel=0.01)
 
-    def test_a_fleet_that_cannot_serve_is_refused_with_the_planners_reason(self) -> None:
-        fleet = AlternativeIn(name="small", fleet=[{"node": NODE, "count": 1}], acquisition="purchase")
-        result = ResultOut.model_validate(INFEASIBLE)
-        with pytest.raises(InvalidFieldsError) as refused:
-            check_fleet(fleet, 2, None, lambda _planning: result)
-        error = refused.value.field_errors[0]
-        assert error.pointer == "/alternatives/2/fleet"
-        assert "cannot serve the workload: no layout reaches 1 ms" in error.detail
+    def test_a_fleet_that_cannot_serve_is_refused_with_the_planners_reason(self, client: TestClient) -> None:
+        body = only("rent on demand")
+        body["alternatives"].append(_fleet("small", "hgx-h200-8", 1))
+        detail = _refused(client, body, "/alternatives/1/fleet")
+        assert detail.startswith("'small' cannot serve the workload: ")
+        assert "traffic.requests_per_s of" in detail
+
+    def test_a_recommendation_of_the_planner_is_compared(self, client: TestClient) -> None:
+        limits = {"providers": ["aws"], "devices": ["h100-sxm"], "regions": ["us-east-1"]}
+        made = client.post("/v1/recommendations", json=RECOMMENDATION | {"limits": limits}).json()
+        assert made["outcome"] == "optimal"
+        rent = client.post(
+            URL, json=changed(only("rent on demand"), "alternatives/0/recommendation", made["id"])
+        ).json()
+        assert _money(rent["alternatives"][0]["usd_by_month"][1]) == _money(made["totals"]["usd_per_hour"]) * 730
+
+    def test_a_fleet_that_can_serve_is_compared(self, client: TestClient) -> None:
+        body = only("rent on demand")
+        body["alternatives"].append(_fleet("enough", "hgx-h200-8", 4))
+        answer = client.post(URL, json=body)
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["alternatives"][1]["parts"][0]["devices"] == 32
+
+
+def _fleet(name: str, node: str, count: int) -> dict[str, Any]:
+    return {"name": name, "fleet": [{"node": node, "count": count}], "acquisition": "purchase"}
 
 
 class TestBadInput:
