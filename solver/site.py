@@ -5,6 +5,7 @@ checked, and the check says so by its absence.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.errors import FigureMissingError, InvalidInputError
@@ -131,6 +132,18 @@ def room_it_limit_w(room: Room) -> float | None:
     return min(limits) if limits else None
 
 
+def nodes_per_rack(needs: MachineNeeds, room: Room) -> int | None:
+    """Whole machines in one rack, by its power and by its height; None where neither is stated.
+
+    >>> nodes_per_rack(MachineNeeds("8 × H200", 8, 10_960.0), Room(rack_w=45_000.0, nodes_per_rack=6))
+    4
+    """
+    counts = [] if room.nodes_per_rack is None else [room.nodes_per_rack]
+    if room.rack_w is not None:
+        counts.append(math.floor(room.rack_w / _power_w(needs) + 1e-9))
+    return min(counts) if counts else None
+
+
 def nodes_that_fit(needs: MachineNeeds, room: Room) -> int | None:
     """How many such machines a room holds: by power and cooling, and by whole machines in a rack. None: unlimited.
 
@@ -141,13 +154,33 @@ def nodes_that_fit(needs: MachineNeeds, room: Room) -> int | None:
     power_w = room_it_limit_w(room)
     if power_w is not None:
         counts.append(math.floor(power_w / _power_w(needs) + 1e-9))
-    if room.racks is not None:
-        per_rack = [] if room.nodes_per_rack is None else [room.nodes_per_rack]
-        if room.rack_w is not None:
-            per_rack.append(math.floor(room.rack_w / _power_w(needs) + 1e-9))
-        if per_rack:
-            counts.append(room.racks * min(per_rack))
+    per_rack = nodes_per_rack(needs, room)
+    if room.racks is not None and per_rack is not None:
+        counts.append(room.racks * per_rack)
     return min(counts) if counts else None
+
+
+def room_checks(machines: Sequence[tuple[MachineNeeds, int]], room: Room) -> list[SiteCheck]:
+    """Each stated limit of a room that holds so many of each machine: IT power, heat, whole machines in racks.
+
+    >>> room = Room(cooling_w=90_000.0, racks=4, rack_w=15_000.0)
+    >>> checks = room_checks([(MachineNeeds("8 × H200", 8, 10_960.0), 5)], room)
+    >>> [check.reason for check in checks if not check.holds]
+    ['racks: needs 5 racks, 4 racks available']
+    """
+    checks = []
+    limit_w = room_it_limit_w(room)
+    if limit_w is not None:
+        total_w = math.fsum(_power_w(needs) * count for needs, count in machines)
+        checks.append(SiteCheck("room_power", total_w, limit_w, "W"))
+    if room.racks is not None:
+        racks = 0.0
+        for needs, count in machines:
+            per_rack = nodes_per_rack(needs, room)
+            if per_rack is not None:
+                racks += math.ceil(count / per_rack) if per_rack else math.inf
+        checks.append(SiteCheck("racks", racks, float(room.racks), "racks"))
+    return checks
 
 
 def _power_w(needs: MachineNeeds) -> float:

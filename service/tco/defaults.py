@@ -27,6 +27,8 @@ class MachineFacts:
     kind: str
     device_power_limit_w: float | None = None
     host_power_w: float | None = None
+    psu_w: float | None = None
+    pcie_lanes_per_device: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ class CostDefaults:
             "staff_fte_per_node": self._staff(machine, nodes),
         }
         return defaults | self.power(machine) | {name: value for name, value in optional.items() if value is not None}
+
+    def load_fraction(self, name: str, subject: str = ANY_SUBJECT) -> float:
+        """How much of a power supply's or a breaker's rating may be used for hours on end; all of it without a row."""
+        row = self.costs.find(name, subject)
+        return 1.0 if row is None else row.typical
 
     def life_months(self) -> Default | None:
         row = self.costs.find("it_life_years")

@@ -17,6 +17,7 @@ from service.recommendations.plan import PlanningInputs
 from service.tco.circumstances import Circumstances, circumstances
 from service.tco.defaults import CostDefaults, Default, MachineFacts, defaults_for
 from service.tco.fairness import agreed_workloads, fleet_planning, token_demand, usable_recommendations
+from service.tco.placement import check_site
 from service.tco.prices import PriceBook, under
 from service.tco.queries import (
     energy_by_region,
@@ -72,14 +73,19 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
     except CostInputError as error:
         raise pointed(asked, error) from error
     owned = _owned(asked)
+    nodes = [
+        nodes_of(alternative, position, plans, machines) for position, alternative in enumerate(asked.alternatives)
+    ]
+    resolved = [
+        resolve(alternative, position, nodes[position], prices, owned)
+        for position, alternative in enumerate(asked.alternatives)
+    ]
+    check_site(asked, nodes, shared.scenario.figures, defaults)
     return Prepared(
         price_as_of=price_as_of,
         catalog_digest=require_edition(session).digest,
         cost_catalog_digest=costs.digest,
-        resolved=[
-            resolve(alternative, position, nodes_of(alternative, position, plans, machines), prices, owned)
-            for position, alternative in enumerate(asked.alternatives)
-        ],
+        resolved=resolved,
         shared=shared,
         planning=_fleet_checks(session, asked, workloads, price_as_of, workshop),
     )
@@ -150,6 +156,8 @@ def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredP
             kind=node.kind,
             device_power_limit_w=device.row["power_limit_w"],
             host_power_w=node.row["host_power_w"],
+            psu_w=node.row["psu_w"],
+            pcie_lanes_per_device=node.row["pcie_lanes_per_device"],
         )
         for node_id, (node, device) in rows.items()
     }

@@ -73,6 +73,33 @@ class PurchaseIn(Request):
     finance_months: Months | None = None
 
 
+Kilowatts = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
+class SiteIn(Request):
+    """Where bought machines are to stand; what is left out is not checked.
+
+    circuit_*: what one machine is plugged into. pcie_lanes: of one machine's board. feed_kw: at the meter, so PUE is in
+    it. cooling_kw: heat the room takes away. rack_kw, nodes_per_rack: of each of ``racks``.
+    """
+
+    circuit_v: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] | None = None
+    circuit_a: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+    circuit_phases: Literal[1, 3] = 1
+    pcie_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None
+    feed_kw: Kilowatts | None = None
+    cooling_kw: Kilowatts | None = None
+    racks: Annotated[int, Field(ge=1, le=MOST_COUNT)] | None = None
+    rack_kw: Kilowatts | None = None
+    nodes_per_rack: Annotated[int, Field(ge=1, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _whole_circuit(self) -> Self:
+        if (self.circuit_v is None) != (self.circuit_a is None):
+            raise ValueError("a circuit needs circuit_v and circuit_a")
+        return self
+
+
 class FleetPartIn(Request):
     """Nodes of one kind. ``usd_per_node_hour``: a rent of your own; otherwise ``offer`` names a stored price."""
 
@@ -152,6 +179,7 @@ class ComparisonIn(Request):
     electricity: ElectricityIn = ElectricityIn()
     power_usage_effectiveness: Annotated[float, Field(ge=1, le=5, allow_inf_nan=False)] | None = None
     colocation_usd_per_kw_month: UsdOrFree | None = None
+    site: SiteIn | None = None
     operator: Annotated[str, Field(max_length=40)] = "enterprise"
     currency: CurrencyIn | None = None
     price_as_of: Instant | None = None

@@ -274,6 +274,31 @@ class TestBadInput:
         assert NODE in _refused(client, body, "/alternatives/1/fleet/0/offer")
 
 
+class TestSite:
+    """The plan's two 8 × H100 nodes draw 10.96 kW each."""
+
+    @pytest.mark.parametrize(
+        ("site", "reason"),
+        [
+            ({"cooling_kw": 20}, "room_power: needs 21920 W, 20000 W available"),
+            ({"feed_kw": 25}, "room_power: needs 21920 W, 19230.8 W available"),  # 25 kW / 1.3
+            ({"racks": 1, "rack_kw": 15}, "racks: needs 2 racks, 1 racks available"),
+            ({"racks": 1, "nodes_per_rack": 1}, "racks: needs 2 racks, 1 racks available"),
+            ({"circuit_v": 208, "circuit_a": 30, "circuit_phases": 3}, "circuit: needs 10960 W, 8646.4 W available"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, client: TestClient, site: dict[str, Any], reason: str) -> None:
+        assert reason in _refused(client, only("buy", site=site), "/alternatives/0")
+
+    def test_what_fits_is_compared_and_rented_machines_stand_elsewhere(self, client: TestClient) -> None:
+        site = {"cooling_kw": 25, "feed_kw": 30, "racks": 2, "rack_kw": 12}
+        assert client.post(URL, json=only("buy", site=site)).status_code == 201
+        assert client.post(URL, json=only("rent on demand", site={"cooling_kw": 1})).status_code == 201
+
+    def test_half_a_circuit_is_refused(self, client: TestClient) -> None:
+        _refused(client, only("buy", site={"circuit_v": 208}), "/site")
+
+
 class TestGet:
     def test_gives_back_what_was_answered(self, client: TestClient) -> None:
         made = client.post(URL, json=COMPARISON).json()
