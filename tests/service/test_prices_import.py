@@ -1,18 +1,26 @@
 """POST /v1/offers/import, and the readers of price lists."""
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from catalog.read import Catalog
+from service.cli.main import main
 from service.cli.prices import gpuhunt_list
+from service.database import Database
+from service.migrate import migrate
 from service.prices_import.recognise import read_quotes
 from service.problems import InvalidFieldsError
+from service.seeding import seed
+from tests.conftest import FixedClock, postgres_schema
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.tco_bodies import INFEASIBLE, OFFER, RESULT, store_recommendation
 
@@ -49,6 +57,23 @@ VANTAGE = [
     }
 ]
 OWN = f"offer,usd_per_hour\n{OFFER},50.0\n"
+
+
+@pytest.fixture
+def seeded_url(database_kind: str, request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Iterator[str]:
+    """Imports change prices that other tests look at: on PostgreSQL too, every test has a database of its own."""
+    if database_kind == "sqlite":
+        path = tmp_path / "seeded.sqlite"
+        shutil.copy(request.getfixturevalue("seeded_template"), path)
+        yield f"sqlite:///{path}"
+        return
+    with postgres_schema() as url:
+        database = Database(url)
+        migrate(database)
+        with database.writing() as session:
+            seed(session, catalog, FixedClock())
+        database.close()
+        yield url
 
 
 def _body(payload: Any, **fields: Any) -> dict[str, Any]:
@@ -261,3 +286,28 @@ class TestTouched:
         assert touched["effect"] == "cheaper_offer"
         assert touched["answered_differently"] is True
         assert Decimal(touched["replanned_usd_per_hour"]) < Decimal(touched["usd_per_hour_stored"])
+
+
+class TestCommand:
+    """The command asks the application in this process when no service listens."""
+
+    @pytest.fixture(autouse=True)
+    def own_database(self, seeded_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CLUSTERWRIGHT_DATABASE_URL", seeded_url)
+        monkeypatch.setattr("service.cli.client.DEFAULT_URL", "http://127.0.0.1:9")  # nothing listens on discard
+
+    def test_imports_and_reports(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        file = tmp_path / "aws.csv"
+        file.write_text(SKYPILOT)
+        options = ["--provider", "aws", "--valid-from", "2026-11-20T00:00:00Z", "--source", "a test"]
+        assert main(["prices", "import", str(file), *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["appended"] == 3
+        assert main(["prices", "import", str(file), *options]) == 0
+        assert "3 unchanged" in capsys.readouterr().out
+
+    def test_bad_input_has_its_own_exit_code(self, tmp_path: Path) -> None:
+        options = ["--valid-from", "2026-11-20T00:00:00Z", "--source", "a test"]
+        assert main(["prices", "import", str(tmp_path / "none.csv"), *options]) == 2
+        assert main(["prices", "import", *options]) == 2
+        (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
+        assert main(["prices", "import", str(tmp_path / "odd.csv"), *options]) == 2
