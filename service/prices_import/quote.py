@@ -6,7 +6,8 @@ from decimal import Decimal, InvalidOperation
 
 from service.problems import FieldError, InvalidFieldsError
 
-PART = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$")
+PART = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.\-_]{0,79}$")
+"""As in the id of an offer."""
 SIX_PLACES = Decimal("0.000001")
 MOST_USD_PER_HOUR = Decimal(10_000_000)
 

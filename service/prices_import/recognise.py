@@ -1,5 +1,6 @@
 """Which list is this?"""
 
+import csv
 import json
 from typing import Any
 
@@ -24,8 +25,7 @@ COLUMNS: tuple[tuple[ListFormat, frozenset[str]], ...] = (
     ("skypilot", SKYPILOT_COLUMNS),
     ("gpuhunt", GPUHUNT_COLUMNS),
 )
-STATES_PROVIDER: frozenset[ListFormat] = frozenset(("own",))
-"""Formats that name the provider themselves; a gpuhunt list may, in a column."""
+IN_CSV: frozenset[ListFormat] = frozenset(("own", "skypilot", "gpuhunt"))
 
 
 def recognised(payload: Any, stated: ListFormat) -> tuple[ListFormat, Any]:
@@ -51,23 +51,30 @@ def recognised(payload: Any, stated: ListFormat) -> tuple[ListFormat, Any]:
 
 
 def read_quotes(payload: Any, stated: ListFormat, provider: str | None) -> tuple[ListFormat, list[Quote]]:
-    """Every priced line, the cheapest zone of each region."""
-    name, body = recognised(payload, stated)
-    if isinstance(body, str) != (name in ("own", "skypilot", "gpuhunt")):
-        raise unreadable(f"a list of {name} is {'JSON' if isinstance(body, str) else 'CSV'}")
+    """Every priced line, the cheapest zone of each region. Raises InvalidFieldsError."""
+    try:
+        name, body = recognised(payload, stated)
+        if isinstance(body, str) != (name in IN_CSV):
+            raise unreadable(f"a list of {name} is {'JSON' if isinstance(body, str) else 'CSV'}")
+        return name, cheapest(_read(name, body, provider))
+    except csv.Error as error:
+        raise unreadable(f"not CSV: {error}") from None
+
+
+def _read(name: ListFormat, body: Any, provider: str | None) -> list[Quote]:
     if name == "own":
-        return name, cheapest(read_own(body))
-    in_rows = name == "gpuhunt" and "provider" in columns_of(body)
-    if provider is None and not in_rows:
+        return read_own(body)
+    if name == "gpuhunt" and "provider" in columns_of(body):
+        return read_gpuhunt(body, provider or "")
+    if provider is None:
         raise InvalidFieldsError(
             [FieldError(f"a list of {name} does not say whose prices they are", pointer="/provider")]
         )
-    known = provider or ""
     if name == "skypilot":
-        return name, cheapest(read_skypilot(body, known))
+        return read_skypilot(body, provider)
     if name == "gpuhunt":
-        return name, cheapest(read_gpuhunt(body, known))
-    return name, cheapest(read_karpenter(body, known) if name == "karpenter" else read_vantage(body, known))
+        return read_gpuhunt(body, provider)
+    return read_karpenter(body, provider) if name == "karpenter" else read_vantage(body, provider)
 
 
 def _decoded(payload: Any) -> Any:

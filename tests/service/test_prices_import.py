@@ -144,7 +144,7 @@ class TestReaders:
             "", "hello", "a,b\n1,2\n", "{not json", {}, [], 7, None, [1, 2], {"us": 5},
             f"offer,usd_per_hour\n{OFFER},-5\n", f"offer,usd_per_hour\n{OFFER},cheap\n",
             "offer,usd_per_hour\naws:p5.48xlarge,5\n", "offer,usd_per_hour\naws:p5:us:lease,5\n",
-            {"us": {"on_demand": 5}},
+            {"us": {"on_demand": 5}}, "offer,usd_per_hour\n" + "x" * 200_000 + ",5\n", "[" * 100_000,
         ],
     )  # fmt: skip
     def test_what_is_no_price_list_is_refused(self, payload: Any) -> None:
@@ -220,6 +220,11 @@ class TestImport:
         client.post(URL, json=_body(OWN))
         again = client.get(f"/v1/offers/{OFFER}", params={"price_as_of": "2026-10-01T00:00:00Z"}).json()["price"]
         assert again == old
+
+    def test_names_that_no_offer_can_have_are_left_out(self, client: TestClient) -> None:
+        payload = {"us east": {"p5.48xlarge": 5}, "r" * 200: {"p5.48xlarge": 5}}
+        report = client.post(URL, json=_body(payload)).json()
+        assert (report["appended"], report["skipped"][0]["count"]) == (0, 2)
 
     def test_a_dry_run_stores_nothing(self, client: TestClient) -> None:
         before = client.get(f"/v1/offers/{OFFER}").json()
