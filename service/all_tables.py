@@ -10,9 +10,11 @@ from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
+from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
 
 TABLES: tuple[type[SQLModel], ...] = (
+    ComparisonTable,
     ConstantTable,
     DeviceTable,
     EditionTable,

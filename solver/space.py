@@ -20,6 +20,7 @@ from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
+from solver.memory_weights import stored_bytes
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
@@ -29,7 +30,7 @@ from solver.workload import EngineSettings
 TENSOR_PARALLEL_DEGREES = (1, 2, 4, 8, 16, 32, 64)
 PIPELINE_DEGREES_IN_NODE = (1, 2, 4, 8)
 MOST_NODES_PER_REPLICA = 64
-"""How far a model that fits no single node is spread. Degrees are powers of two, so that replicas pack nodes exactly."""
+"""How far a model that fits no single node is spread. Degrees are powers of two: replicas then pack nodes exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,23 @@ class SearchSpace:
             found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
         assert isinstance(found, np.ndarray)
         return found
+
+    @property
+    def kin(self) -> NDArray[np.int64]:
+        """Number of each row's kin: rows on the same device, cut alike but for pipeline stages, with the same weights."""
+        found = self.memo.get("kin")
+        if found is None:
+            numbers: dict[tuple[object, ...], int] = {}
+            found = self.memo["kin"] = np.array(
+                [numbers.setdefault(self._kin_key(row), len(numbers)) for row in self.rows], dtype=np.int64
+            )
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def _kin_key(self, row: Row) -> tuple[object, ...]:
+        layout = row.layout
+        parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
+        return (self.platforms[row.platform].device.id, *parallel, row.precision.weights)
 
 
 def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
@@ -215,7 +233,7 @@ def build_space(
     kv_formats: Sequence[str],
     settings: EngineSettings,
 ) -> SearchSpace:
-    """Tabulate all candidates of one model. Combinations that cannot run are counted in ``dropped`` with their reason."""
+    """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons."""
     every = platforms(nodes, priors, settings.name)
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
@@ -260,6 +278,7 @@ def build_space(
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,
                                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
                             )  # fmt: skip
                     except FigureMissingError as missing:
                         # Only this layout may lack it: a link, where another layout needs none.

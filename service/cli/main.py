@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from service import VERSION
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
+from service.cli.prices_arguments import add_prices_command
 from service.settings import Settings, SettingsError, read_settings
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -60,6 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
         listing.add_argument("id", nargs="?", help="show one of them in full")
         _add_client_options(listing)
+
+    add_prices_command(_add(commands, "prices", "import price lists"))
 
     token = _add(commands, "token", "make, list and revoke bearer tokens")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -117,6 +120,10 @@ def _command(name: str) -> Command:
         from service.cli.up import up_command
 
         return up_command
+    if name == "prices":
+        from service.cli.prices import prices_command
+
+        return prices_command
     from service.cli import ask
 
     if name in LISTS:

@@ -45,6 +45,10 @@ class Schedule:
     """How much shorter an arithmetic-bound step is while the board is still below its sustained power."""
     clock_settling_s: float = 1.0
     """Time constant with which the board settles to its sustained clock under load, and recovers."""
+    lane_step_s: float = 0.0
+    """Added to every step of a batch that shares a pipeline with others in flight."""
+    contending_lanes: int = 0
+    """Other batches in the same pipeline: while one of them prefills, this one waits for the stages."""
     tokens_per_step: float = 1.0
     """Tokens one decode step yields per sequence (above 1 with speculative decoding)."""
     query_tokens: int = 1
@@ -147,6 +151,8 @@ def simulate(
     waiting: deque[int] = deque()
     context = 0.0  # summed context of running sequences
     reserved = float(shared)  # KV tokens of prompts in prefill, plus the shared prefix once
+    contending = s.contending_lanes
+    lane_s = s.lane_step_s if contending else 0.0
     promised = float(shared)  # the same for engines that never evict: whole requests, output included
     headroom, settling = s.clock_headroom_fraction, s.clock_settling_s
     heat = 0.0  # 0: rested, 1: at the sustained clock
@@ -277,7 +283,7 @@ def simulate(
                 rows = decoding * width + len(first_tokens)
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
                 duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
-                duration += head_s[rows] + pair_time + decoding * sequence_s
+                duration += head_s[rows] + pair_time + decoding * sequence_s + lane_s
                 if decoding:
                     if draft_s:
                         duration += draft_s[decoding]
@@ -287,6 +293,12 @@ def simulate(
                     else:
                         duration += context_slope * context
                         moved += context_size * context
+                if contending:
+                    # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
+                    # they prefill as well: seen from one batch, its own prompts stand for those of the others.
+                    extra = duration - (decode_s[decoding] + context_slope * context if decoding else 0.0)
+                    if extra > 0.0:
+                        duration += contending * (1.0 - heat) * extra
                 cooling = exp(-duration / settling)
                 duration -= headroom * (1.0 - heat) * (1.0 - cooling) * settling
                 heat = 1.0 - (1.0 - heat) * cooling
@@ -326,7 +338,7 @@ def simulate(
         if not sequences:
             blocked = False
             continue
-        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s
+        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s + lane_s
         if windowed:
             context_now, slope = tables.context_s(sequences, context)
             start_s += context_now

@@ -41,7 +41,11 @@ class Rates:
     gemm_flop_per_s: Quantity
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
-    expert_flop_per_s: Quantity
+    expert_half_width: Quantity
+    """Expert width per rank at which routed products reach half the dense efficiency."""
+    expert_evenness: Quantity
+    """Shape of the gamma law of experts' popularity; large where all are alike."""
+    expert_weight_bytes: Quantity
     attention_flop_per_s: Quantity
     weight_bytes_per_s: Quantity
     expert_bytes_per_s: Quantity
@@ -57,6 +61,7 @@ class Rates:
     eager_layer_s: Quantity
     eager_expert_layer_s: Quantity
     step_overhead_s: Quantity
+    pipeline_step_overhead_s: Quantity
     sequence_overhead_s: Quantity
     decode_sequence_tokens: Quantity
     expert_imbalance: Quantity
@@ -117,11 +122,13 @@ def rates(
     *,
     link_domain_devices: int,
     network_bytes_per_s: float = 0.0,
+    beside_experts_bytes: float | None = None,
 ) -> Rates:
     """Effective rates for one deployment.
 
     link_domain_devices: how many devices of the node share the scale-up link. network_bytes_per_s: per device, where
     stages lie on several nodes: they hand over by it, and so does a tensor-parallel group that nothing else joins.
+    beside_experts_bytes: stored bytes of a weight outside the routed experts, where a checkpoint keeps those wider.
     Raises UnsupportedError and FigureMissingError as compute_dtype does.
     """
     dtype = compute_dtype(device, precision.weights)
@@ -148,18 +155,21 @@ def rates(
         layer += c("quantised_layer_overhead_us")
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
-    expert_efficiency = c("expert_gemm_efficiency_8bit" if narrow else "expert_gemm_efficiency_16bit")
+    bits = "8bit" if narrow else "16bit"
+    stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
     return Rates(
         tensor_parallel=float(layout.tensor_parallel),
         expert_parallel=float(layout.expert_parallel),
-        weight_bytes=WEIGHT_FORMATS[precision.weights].bytes_per_weight,
+        weight_bytes=stored if beside_experts_bytes is None else beside_experts_bytes,
         activation_bytes=1.0 if narrow else 2.0,
         kv_bytes=kv_bytes,
         quantised_activations=1.0 if narrow else 0.0,
         row_tile=TILE_ROWS_8BIT if narrow else 1.0,
         gemm_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
-        expert_flop_per_s=peak * expert_efficiency,
+        expert_half_width=c(f"expert_half_width_{bits}"),
+        expert_evenness=c(f"expert_evenness_{bits}"),
+        expert_weight_bytes=stored,
         attention_flop_per_s=wide_peak * c("attention_efficiency"),
         weight_bytes_per_s=memory * c("weight_read_efficiency"),
         expert_bytes_per_s=memory * c("expert_read_efficiency"),
@@ -175,6 +185,7 @@ def rates(
         eager_layer_s=c("eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         step_overhead_s=c("step_overhead_us"),
+        pipeline_step_overhead_s=c("pipeline_step_overhead_us"),
         sequence_overhead_s=c("sequence_overhead_us"),
         decode_sequence_tokens=c("decode_sequence_tokens"),
         expert_imbalance=c("expert_imbalance"),
