@@ -284,19 +284,21 @@ def simulate(
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
                 duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
                 duration += head_s[rows] + pair_time + decoding * sequence_s + lane_s
+                attention_s = 0.0
                 if decoding:
                     if draft_s:
                         duration += draft_s[decoding]
                     if windowed:
-                        duration += tables.context_s(decoding, context)[0]
+                        attention_s = tables.context_s(decoding, context)[0]
                         moved += tables.context_bytes(decoding, context)
                     else:
-                        duration += context_slope * context
+                        attention_s = context_slope * context
                         moved += context_size * context
+                    duration += attention_s
                 if contending:
                     # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
                     # they prefill as well: seen from one batch, its own prompts stand for those of the others.
-                    extra = duration - (decode_s[decoding] + context_slope * context if decoding else 0.0)
+                    extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
                     if extra > 0.0:
                         duration += contending * (1.0 - heat) * extra
                 cooling = exp(-duration / settling)

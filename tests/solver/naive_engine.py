@@ -199,7 +199,13 @@ class NaiveEngine:
                 )
         else:
             seconds = t.decode_s[len(decoding)]
-        seconds += t.head_s[rows] + len(decoding) * t.sequence_s + t.context_s(len(decoding), context)[0]
+        attention = t.context_s(len(decoding), context)[0]
+        seconds += t.head_s[rows] + len(decoding) * t.sequence_s + attention
+        if s.contending_lanes:
+            seconds += s.lane_step_s
+            if chunks:
+                without = t.decode_s[len(decoding)] + attention if decoding else 0.0
+                seconds += s.contending_lanes * (1 - self.heat) * max(0.0, seconds - without)
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)
             seconds -= s.clock_headroom_fraction * (1 - self.heat) * (1 - cooling) * s.clock_settling_s

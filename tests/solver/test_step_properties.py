@@ -169,7 +169,7 @@ class TestBounds:
         r, d = found.rates(), found.device
         memory = (r.weight_bytes_per_s, r.expert_bytes_per_s, r.kv_bytes_per_s, r.stream_bytes_per_s)
         assert all(0 < rate <= d.memory_bytes_per_s for rate in memory)
-        arithmetic = (r.gemm_flop_per_s, r.wide_flop_per_s, r.expert_flop_per_s, r.attention_flop_per_s)
+        arithmetic = (r.gemm_flop_per_s, r.wide_flop_per_s, r.attention_flop_per_s)
         assert all(0 < rate <= max(d.flop_per_s.values()) for rate in arithmetic)
         fastest = max(d.link_bytes_per_s, d.pcie_bytes_per_s)
         assert layout.pipeline_parallel == 1 or 0 < r.hand_over_bytes_per_s <= fastest
