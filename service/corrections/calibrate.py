@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from catalog.benchmark_rows import BenchmarkFile
 from catalog.correction_rows import (
@@ -45,7 +45,6 @@ def calibrate(
     """One correction set from all clean runs, one entry a device and engine."""
     priors = catalog_priors(catalog)
     runs = measurements(catalog, files, priors)
-    context = {run.id: run_file for run_file in files for run in run_file.runs}
     groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
     for run in runs:
         groups[run.configuration.device.id, run.configuration.engine.name].append(run)
@@ -54,7 +53,7 @@ def calibrate(
         made_on=made_on,
         made_by="clusterwright calibrate",
         corrections=[
-            _engine_correction(catalog, priors, device, engine, members, context, rounds)
+            _engine_correction(catalog, priors, device, engine, members, rounds)
             for (device, engine), members in sorted(groups.items())
         ],
     )
@@ -66,7 +65,6 @@ def _engine_correction(
     device: str,
     engine: str,
     runs: Sequence[Measurement],
-    files: Mapping[str, BenchmarkFile],
     rounds: int,
 ) -> EngineCorrectionRow:
     base = constants_of(catalog, priors, device, engine)
