@@ -3,6 +3,7 @@
 from sqlmodel import SQLModel
 
 from service.constants.tables import ConstantTable
+from service.corrections.tables import CorrectionSetTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
@@ -16,6 +17,7 @@ from service.tokens.tables import TokenTable
 TABLES: tuple[type[SQLModel], ...] = (
     ComparisonTable,
     ConstantTable,
+    CorrectionSetTable,
     DeviceTable,
     EditionTable,
     EnergyTable,

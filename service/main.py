@@ -10,6 +10,7 @@ from service import VERSION, health
 from service.access import RateLimit
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
+from service.corrections import routes as corrections
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
@@ -84,6 +85,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        corrections.router,
         tco.router,
         prices_import.router,
         health.router,
