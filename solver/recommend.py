@@ -28,6 +28,8 @@ from solver.workload import EngineSettings, Load, Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+DRAFT_GAP_FRACTION = 0.03
+"""Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
 PREDICTION_REQUESTS = 500
 """Requests replayed to predict a line of the plan, per lane."""
 
@@ -114,7 +116,9 @@ def solve_confirmed(
     some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
     soon as a plan goes beyond it.
     """
-    options = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
+    final = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
+    draft = replace(final, gap_fraction=max(final.gap_fraction, DRAFT_GAP_FRACTION))
+    options = draft if len(planning.workloads) > 1 else final
     rounds = 0
     while True:
         rounds += 1
@@ -126,8 +130,11 @@ def solve_confirmed(
             assembly = with_default_limits(planning, assembly)
             continue
         failed = _failures(current, result, confirmations)
-        if not failed:
+        if not failed and (options is final or result.outcome == "optimal"):
             return current, result, rounds
+        if not failed:
+            options = final
+            continue
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
