@@ -37,27 +37,33 @@ class Provenance(Row):
 
 
 class DeviceRow(Row):
-    """One accelerator, as an engine sees it. Matrix rates are DENSE; sparse ones are kept apart and never planned with."""
+    """One accelerator, as an engine sees it.
+
+    Matrix rates are DENSE; sparse ones are kept apart and never planned with.
+    """
 
     id: Slug
     name: str
     vendor: str
     architecture: str
     family: Slug
-    """Devices that share efficiencies: hopper, blackwell, ampere, ada, cdna3, tpu-v5, gaudi3, trainium2, xeon-amx …"""
+    """Devices that share efficiencies: hopper, blackwell-dc, blackwell-gr, ampere-dc, ampere-gr, ada, cdna3, tpu-v5e,
+    gaudi3, trainium2, xeon-amx … (dc: data-centre dies with HBM; gr: graphics dies with GDDR)"""
     category: Literal[
         "datacenter_gpu", "workstation_gpu", "consumer_gpu", "tpu", "trainium", "gaudi", "lpu", "wafer_scale",
         "dataflow", "risc_v", "cpu", "unified_memory", "edge", "npu", "other",
     ]  # fmt: skip
-    memory_class: Literal["hbm", "gddr", "unified", "host", "sram"] | None
+    memory_class: Literal["hbm", "gddr", "unified", "host", "sram"] | None = None
+    """gddr: graphics or other low-power DRAM on a card of its own. unified: shared with the host. host: a processor's
+    DIMMs. sram: on-chip memory only. None: not published."""
     status: Status
     launched: str | None = None
     form_factor: str | None = None
-    memory_gib: Positive | None
+    memory_gib: Positive | None = None
     """What the driver exposes, in GiB."""
     memory_gb_marketed: Positive | None = None
     memory_type: str | None = None
-    memory_bandwidth_gb_per_s: Positive | None
+    memory_bandwidth_gb_per_s: Positive | None = None
     dense_fp64_tflop_per_s: Positive | None = None
     dense_fp32_tflop_per_s: Positive | None = None
     dense_tf32_tflop_per_s: Positive | None = None
@@ -65,6 +71,8 @@ class DeviceRow(Row):
     dense_fp16_tflop_per_s: Positive | None = None
     dense_fp8_tflop_per_s: Positive | None = None
     dense_int8_top_per_s: Positive | None = None
+    dense_fp6_tflop_per_s: Positive | None = None
+    dense_int4_top_per_s: Positive | None = None
     dense_fp4_tflop_per_s: Positive | None = None
     sparse_bf16_tflop_per_s: Positive | None = None
     sparse_fp8_tflop_per_s: Positive | None = None
@@ -84,7 +92,7 @@ class DeviceRow(Row):
     engines: list[str] = []
     """Serving engines known to run on it: vllm, sglang, tensorrt-llm, tgi, llama.cpp, jetstream, neuron, groq, …"""
     missing: list[str] = []
-    """Figures that nobody has published; planning with them is refused by name."""
+    """Fields that nobody has published; a calculation that needs one is refused by that name."""
     provenance: Provenance
 
 
@@ -131,8 +139,17 @@ class OfferRow(Row):
     notes: str = ""
 
 
+class SourceRow(Row):
+    """Where a set of prices comes from, under the short key that price files use."""
+
+    text: str = Field(min_length=10)
+
+
 class PriceRow(Row):
-    """One price step: from ``valid_from`` on, the offer costs this (None: withdrawn). Per node-hour, USD."""
+    """One price step: from ``valid_from`` on, the offer costs this (None: withdrawn). Per node-hour, USD.
+
+    ``source`` is the full text behind the short key of the file.
+    """
 
     offer: str
     valid_from: dt.date
@@ -142,12 +159,17 @@ class PriceRow(Row):
     confidence: Literal["high", "medium", "low"]
 
 
+UsdPerKwh = Annotated[Decimal, Field(ge=0, max_digits=10, decimal_places=6)]
+
+
 class EnergyRow(Row):
-    """Electricity of one place: tariff and carbon intensity."""
+    """Electricity of one place: tariff with its usual range, and carbon intensity where a source gives one."""
 
     region: str
     name: str
-    usd_per_kwh: Annotated[Decimal, Field(ge=0, max_digits=10, decimal_places=6)]
+    usd_per_kwh: UsdPerKwh
+    low_usd_per_kwh: UsdPerKwh | None = None
+    high_usd_per_kwh: UsdPerKwh | None = None
     grid_kg_co2e_per_kwh: NotNegative | None = None
     provenance: Provenance
 
@@ -187,6 +209,7 @@ class LlmAttentionRow(Row):
     qk_rope_head_dim: int = Field(default=0, ge=0)
     kv_values_per_token: NotNegative = 0.0
     attended_tokens_limit: int = Field(default=0, ge=0)
+    index_bytes_per_token: NotNegative = 0.0
     state_values: NotNegative = 0.0
     state_value_bytes: NotNegative = 2.0
     weights: NotNegative
@@ -222,6 +245,8 @@ class LlmRow(Row):
     feed_forward: list[LlmFeedForwardRow]
     qk_norm: bool = False
     native_weights: str = "bf16"
+    native_beside_experts: str | None = None
+    """Format of everything but the routed experts in the published checkpoint, where it differs."""
     other_weights: NotNegative = 0.0
     unquantised_weights: NotNegative = 0.0
     published_total_weights: Positive | None = None

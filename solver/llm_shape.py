@@ -37,6 +37,8 @@ class AttentionGroup:
     """Cached values per token and layer where no formula above gives it (compressed attention); 0 means: by formula."""
     attended_tokens_limit: int = 0
     """Sparse attention reads at most so many tokens of the context (0: all)."""
+    index_bytes_per_token: float = 0.0
+    """Bytes cached per token and layer beside keys and values, whatever their dtype (keys of a sparse indexer)."""
     state_values: float = 0.0
     """Values of recurrent state per sequence and layer (linear groups)."""
     state_value_bytes: float = 2.0
@@ -85,6 +87,8 @@ class LlmShape:
     qk_norm: bool = False
     native_weights: str = "bf16"
     """Format in which the publisher ships the weights."""
+    native_beside_experts: str | None = None
+    """Format of everything but the routed experts in that checkpoint, where it differs (gpt-oss: bf16)."""
     other_weights: float = 0.0
     """Parameters outside layers, embedding and head (final norm, learned positions, …)."""
     unquantised_weights: float = 0.0

@@ -20,6 +20,8 @@ class WeightFormat:
         A format whose list starts with fp8/fp4/int8 quantises activations too; a weight-only format lists bf16/fp16.
     quantised: whether embeddings, head, norms, router and other small tensors stay at 16 bits.
     source: where the block layout is defined.
+    group: input values that share one scale; a shard of a matrix must hold whole groups (1: no such limit).
+    whole_file: bits are an average over the whole file, embedding and head included (GGUF).
     """
 
     name: str
@@ -27,6 +29,8 @@ class WeightFormat:
     compute: tuple[ComputeDtype, ...]
     quantised: bool
     source: str
+    group: int = 1
+    whole_file: bool = False
 
     @property
     def bytes_per_weight(self) -> float:
@@ -34,9 +38,16 @@ class WeightFormat:
 
 
 def _f(
-    name: str, bits: float, compute: tuple[ComputeDtype, ...], *, quantised: bool, source: str
+    name: str,
+    bits: float,
+    compute: tuple[ComputeDtype, ...],
+    *,
+    quantised: bool,
+    source: str,
+    group: int = 1,
+    whole_file: bool = False,
 ) -> tuple[str, WeightFormat]:
-    return name, WeightFormat(name, bits, compute, quantised, source)
+    return name, WeightFormat(name, bits, compute, quantised, source, group, whole_file)
 
 
 WEIGHT_FORMATS: dict[str, WeightFormat] = dict(
@@ -47,19 +58,25 @@ WEIGHT_FORMATS: dict[str, WeightFormat] = dict(
         _f("fp16", 16, ("fp16",), quantised=False, source="IEEE 754 binary16"),
         _f("fp8", 8, ("fp8",), quantised=True, source="OCP 8-bit floating point specification v1.0, per-tensor scale"),
         _f("int8", 8, ("int8",), quantised=True, source="W8A8, per-channel scale (amortised over rows)"),
-        _f("int4", 4 + 16 / 128 + 4 / 128, ("bf16", "fp16"), quantised=True,
+        _f("int4", 4 + 16 / 128 + 4 / 128, ("bf16", "fp16"), quantised=True, group=128,
            source="GPTQ/AWQ group 128: fp16 scale and 4-bit zero point a group"),
-        _f("nf4", 4 + 8 / 64 + 32 / (64 * 256), ("bf16", "fp16"), quantised=True,
+        _f("int4_g32", 4 + 16 / 32, ("bf16", "fp16"), quantised=True, group=32,
+           source="compressed-tensors pack-quantized, symmetric, group 32: one 16-bit scale a group (Kimi-K2.5)"),
+        _f("nf4", 4 + 8 / 64 + 32 / (64 * 256), ("bf16", "fp16"), quantised=True, group=64,
            source="QLoRA (Dettmers et al. 2023): block 64, double-quantised 8-bit scales"),
-        _f("mxfp4", 4 + 8 / 32, ("fp4", "bf16", "fp16"), quantised=True,
+        _f("mxfp4", 4 + 8 / 32, ("fp4", "bf16", "fp16"), quantised=True, group=32,
            source="OCP Microscaling Formats v1.0: block 32, one E8M0 scale"),
-        _f("nvfp4", 4 + 8 / 16, ("fp4", "bf16", "fp16"), quantised=True,
+        _f("nvfp4", 4 + 8 / 16, ("fp4", "bf16", "fp16"), quantised=True, group=16,
            source="NVIDIA NVFP4: block 16, one E4M3 scale"),
-        _f("q8_0", 8 + 16 / 32, ("fp16", "bf16", "fp32"), quantised=True, source="GGUF Q8_0: block 32, one fp16 scale"),
-        _f("q4_k_m", 4.83, ("fp16", "bf16", "fp32"), quantised=True,
+        _f("q8_0", 8 + 16 / 32, ("fp16", "bf16", "fp32"), quantised=True, group=32, whole_file=True,
+           source="GGUF Q8_0: block 32, one fp16 scale"),
+        _f("q4_k_m", 4.83, ("fp16", "bf16", "fp32"), quantised=True, group=256, whole_file=True,
            source="GGUF: mixture of Q4_K (4.5 bits) and Q6_K (6.5625 bits) tensors; 4.83 averaged over Llama files"),
     ]
 )  # fmt: skip
+
+UNQUANTISED_BYTES = 2.0
+"""Bytes of a parameter that a quantised checkpoint leaves in 16 bits."""
 
 KV_CACHE_BYTES: dict[str, float] = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
 """Bytes of one stored key or value element by KV-cache dtype."""

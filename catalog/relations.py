@@ -1,0 +1,77 @@
+"""What must hold between rows of different kinds."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from catalog.rows import ConstantRow, DeviceRow, NodeRow, OfferRow, PriceRow
+
+
+def relation_errors(
+    devices: Mapping[str, DeviceRow],
+    nodes: Mapping[str, NodeRow],
+    offers: Mapping[str, OfferRow],
+    prices: Sequence[PriceRow],
+    constants: Sequence[ConstantRow],
+) -> Iterator[str]:
+    """Every broken relation, as a sentence."""
+    for device in devices.values():
+        yield from _device_errors(device)
+    for node in nodes.values():
+        yield from _node_errors(node, devices)
+    for offer in offers.values():
+        if offer.node not in nodes:
+            yield f"offer {offer.id}: unknown node {offer.node!r}"
+    yield from _price_errors(offers, prices)
+    yield from _constant_errors(devices, constants)
+
+
+def _device_errors(device: DeviceRow) -> Iterator[str]:
+    for field in device.missing:
+        if field not in DeviceRow.model_fields:
+            yield f"device {device.id}: missing names an unknown field {field!r}"
+        elif getattr(device, field) is not None:
+            yield f"device {device.id}: {field} is listed as missing but has a value"
+    if device.memory_gib is None and "memory_gib" not in device.missing:
+        yield f"device {device.id}: no memory_gib, and not listed as missing"
+    if device.memory_bandwidth_gb_per_s is None and "memory_bandwidth_gb_per_s" not in device.missing:
+        yield f"device {device.id}: no memory_bandwidth_gb_per_s, and not listed as missing"
+
+
+def _node_errors(node: NodeRow, devices: Mapping[str, DeviceRow]) -> Iterator[str]:
+    if node.device not in devices:
+        yield f"node {node.id}: unknown device {node.device!r}"
+        return
+    if node.link_domain_devices > node.devices:
+        yield f"node {node.id}: a link domain of {node.link_domain_devices} among {node.devices} devices"
+    domain = devices[node.device].link_domain_devices
+    if node.link_domain_devices > domain and "link_domain_devices" not in node.provenance.exceptions:
+        yield f"node {node.id}: a link domain of {node.link_domain_devices}; {node.device} joins {domain} at most"
+    if node.rack_domain_devices and node.rack_domain_devices < node.devices:
+        yield f"node {node.id}: a rack domain of {node.rack_domain_devices} is smaller than its {node.devices} devices"
+    if node.rack_domain_devices > domain and "rack_domain_devices" not in node.provenance.exceptions:
+        yield f"node {node.id}: a rack domain of {node.rack_domain_devices}; {node.device} joins {domain} at most"
+
+
+def _price_errors(offers: Mapping[str, OfferRow], prices: Sequence[PriceRow]) -> Iterator[str]:
+    steps = Counter((price.offer, price.valid_from) for price in prices)
+    for (offer, valid_from), count in steps.items():
+        if offer not in offers:
+            yield f"price of {valid_from}: unknown offer {offer!r}"
+        if count > 1:
+            yield f"offer {offer}: {count} price steps on {valid_from}"
+    priced = {offer for offer, _ in steps}
+    for offer in offers:
+        if offer not in priced:
+            yield f"offer {offer}: no price"
+
+
+def _constant_errors(devices: Mapping[str, DeviceRow], constants: Sequence[ConstantRow]) -> Iterator[str]:
+    families = {device.family for device in devices.values()}
+    for constant in constants:
+        who = f"constant {constant.name} ({constant.family}, {constant.device}, {constant.engine})"
+        if constant.family != "*" and constant.family not in families:
+            yield f"{who}: unknown family"
+        if constant.device != "*" and constant.device not in devices:
+            yield f"{who}: unknown device"
+        if not constant.low <= constant.value <= constant.high:
+            yield f"{who}: {constant.value} is outside its range {constant.low} to {constant.high}"

@@ -1,0 +1,27 @@
+"""Imports every table once, so that ``SQLModel.metadata`` is complete for migrations."""
+
+from sqlmodel import SQLModel
+
+from service.constants.tables import ConstantTable
+from service.devices.tables import DeviceTable
+from service.edition.tables import EditionTable
+from service.energy.tables import EnergyTable
+from service.llms.tables import LlmTable
+from service.nodes.tables import NodeTable
+from service.offers.tables import OfferTable, PriceStepTable
+from service.recommendations.tables import RecommendationTable
+from service.tokens.tables import TokenTable
+
+TABLES: tuple[type[SQLModel], ...] = (
+    ConstantTable,
+    DeviceTable,
+    EditionTable,
+    EnergyTable,
+    LlmTable,
+    NodeTable,
+    OfferTable,
+    PriceStepTable,
+    RecommendationTable,
+    TokenTable,
+)
+METADATA = SQLModel.metadata

@@ -1,0 +1,30 @@
+"""SQL about language models."""
+
+from sqlmodel import Session, col, select
+
+from service.llms.tables import LlmTable
+
+
+def list_llms(
+    session: Session, *, after: str | None, limit: int, family: str | None = None, origin: str | None = None
+) -> list[LlmTable]:
+    wanted = select(LlmTable).order_by(LlmTable.id).limit(limit)
+    if after is not None:
+        wanted = wanted.where(LlmTable.id > after)
+    if family is not None:
+        wanted = wanted.where(LlmTable.family == family)
+    if origin is not None:
+        wanted = wanted.where(LlmTable.origin == origin)
+    return list(session.exec(wanted).all())
+
+
+def llm_by_id(session: Session, llm_id: str) -> LlmTable | None:
+    return session.get(LlmTable, llm_id)
+
+
+def llms_by_ids(session: Session, wanted: set[str]) -> list[LlmTable]:
+    return list(session.exec(select(LlmTable).where(col(LlmTable.id).in_(wanted))).all())
+
+
+def llm_ids(session: Session) -> list[str]:
+    return list(session.exec(select(col(LlmTable.id)).order_by(LlmTable.id)).all())

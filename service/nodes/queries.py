@@ -1,0 +1,30 @@
+"""SQL about nodes."""
+
+from sqlmodel import Session, col, select
+
+from service.nodes.tables import NodeTable
+
+
+def list_nodes(
+    session: Session, *, after: str | None, limit: int, device: str | None = None, kind: str | None = None
+) -> list[NodeTable]:
+    wanted = select(NodeTable).order_by(NodeTable.id).limit(limit)
+    if after is not None:
+        wanted = wanted.where(NodeTable.id > after)
+    if device is not None:
+        wanted = wanted.where(NodeTable.device_id == device)
+    if kind is not None:
+        wanted = wanted.where(NodeTable.kind == kind)
+    return list(session.exec(wanted).all())
+
+
+def node_by_id(session: Session, node_id: str) -> NodeTable | None:
+    return session.get(NodeTable, node_id)
+
+
+def all_nodes(session: Session) -> list[NodeTable]:
+    return list(session.exec(select(NodeTable).order_by(NodeTable.id)).all())
+
+
+def node_ids(session: Session) -> list[str]:
+    return list(session.exec(select(col(NodeTable.id)).order_by(NodeTable.id)).all())

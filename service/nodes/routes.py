@@ -1,0 +1,39 @@
+"""GET /v1/nodes."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.access import Reader
+from service.database import ReadSession
+from service.nodes.present import present_node
+from service.nodes.queries import list_nodes, node_by_id, node_ids
+from service.paging import Limit, Next, cut_page, last_id
+from service.problems import not_found
+from service.wire.nodes import NodeOut
+from service.wire.pages import Page
+
+router = APIRouter(prefix="/v1/nodes", tags=["catalog"])
+Filter = Annotated[str | None, Query(max_length=120)]
+
+
+@router.get("", summary="List machines")
+def get_nodes(
+    _caller: Reader,
+    session: ReadSession,
+    limit: Limit = 100,
+    next: Next = None,  # noqa: A002
+    device: Filter = None,
+    kind: Filter = None,
+) -> Page[NodeOut]:
+    rows = list_nodes(session, after=last_id("next", next), limit=limit + 1, device=device, kind=kind)
+    page, cursor = cut_page(rows, limit)
+    return Page(items=[present_node(r) for r in page], next=cursor)
+
+
+@router.get("/{node_id}", summary="One machine")
+def get_node(_caller: Reader, session: ReadSession, node_id: str) -> NodeOut:
+    row = node_by_id(session, node_id)
+    if row is None:
+        raise not_found("node", node_id, node_ids(session))
+    return present_node(row)

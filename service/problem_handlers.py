@@ -1,0 +1,149 @@
+"""Maps everything that can be raised to a problem document."""
+
+import difflib
+import logging
+import re
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
+
+from service.problems import PROBLEM_TYPES, FieldError, InvalidInput, Problem, problem_response
+from solver.errors import InvalidInputError
+
+log = logging.getLogger("clusterwright")
+
+MOST_FIELD_ERRORS = 50
+NOT_MIGRATED = re.compile(r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I)
+READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
+FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(InvalidInputError, _outside_domain)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DBAPIError, _database)
+    app.add_exception_handler(PoolTimeoutError, _database_busy)
+    app.add_exception_handler(ResponseValidationError, _unexpected)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _problem(_request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, Problem)
+    return problem_response(problem.slug, problem.detail, headers=problem.headers, **problem.extra)
+
+
+async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse:
+    assert isinstance(invalid, RequestValidationError)
+    errors = invalid.errors()
+    malformed = next((e for e in errors if e["type"] == "json_invalid"), None)
+    if malformed is not None:
+        reason = malformed.get("ctx", {}).get("error", "not JSON")
+        return problem_response("malformed-body", f"the body is not valid JSON: {reason}")
+    listed = [_field_error(e, invalid.body) for e in errors[:MOST_FIELD_ERRORS]]
+    return await _problem(request, InvalidInput(listed))
+
+
+async def _outside_domain(request: Request, invalid: Exception) -> JSONResponse:
+    return await _problem(request, InvalidInput([FieldError(str(invalid), pointer="")]))
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 404:
+        return problem_response("not-found", "no resource at this address; /openapi.json lists them", headers=headers)
+    if error.status_code == 405:
+        return problem_response("method-not-allowed", f"allowed: {headers.get('allow', 'see OpenAPI')}", headers=headers)
+    if error.status_code == 400:
+        return problem_response("malformed-body", str(error.detail), headers=headers)
+    return problem_response("http", str(error.detail), status=error.status_code, headers=headers)
+
+
+async def _database(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, DBAPIError)
+    text = f"{type(error.orig).__name__} {error.orig}"
+    retry = {"Retry-After": "5"}
+    if NOT_MIGRATED.search(text):
+        return problem_response("unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry)
+    if FULL.search(text):
+        return problem_response("storage-full", "the database cannot grow", headers=retry)
+    if READ_ONLY.search(text):
+        return problem_response("unavailable", "the database cannot be written or opened: read-only?", headers=retry)
+    if error.connection_invalidated or type(error).__name__ == "OperationalError":
+        log.warning("database error: %s", text.splitlines()[0])
+        return problem_response("unavailable", "the database is busy or unreachable", headers=retry)
+    return await _unexpected(request, error)
+
+
+async def _database_busy(_request: Request, _error: Exception) -> JSONResponse:
+    return problem_response("unavailable", "no database connection became free in time", headers={"Retry-After": "2"})
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    request_id = getattr(request.state, "request_id", None)
+    log.error("unexpected failure, request %s", request_id, exc_info=error)
+    return problem_response(
+        "internal", PROBLEM_TYPES["internal"].explanation, request_id=request_id,
+        headers={"X-Request-Id": request_id} if request_id else None,
+    )  # fmt: skip
+
+
+def _field_error(error: Any, body: Any) -> FieldError:
+    place, *rest = error["loc"] or ("body",)
+    detail = _message(error)
+    if place == "body":
+        return FieldError(detail, pointer=json_pointer(tuple(rest), body))
+    return FieldError(detail, parameter=".".join(map(str, rest)) or str(place))
+
+
+def _message(error: Any) -> str:
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return f"unknown field {str(error['loc'][-1])[:80]!r}"
+    if kind == "missing":
+        return "this field is required"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    given = error.get("input")
+    expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))
+    if kind in {"literal_error", "union_tag_invalid", "enum"} and isinstance(expected, str):
+        choices = re.findall(r"'([^']*)'", expected)
+        name = given if isinstance(given, str) else error.get("ctx", {}).get("tag")
+        close = difflib.get_close_matches(str(name)[:80], choices, n=3) if name is not None else []
+        shown = f"{str(name)[:80]!r} is not known here" if isinstance(name, str) else "not one of the known values"
+        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        return f"{shown}; known: {', '.join(choices)}{hint}"
+    return message
+
+
+def json_pointer(loc: tuple[Any, ...], body: Any) -> str:
+    """The JSON pointer (RFC 6901) of a validation location.
+
+    Locations also hold the tags of unions and a mark for dictionary keys, which are no part of the document:
+    the body is walked, and what it does not contain is left out unless it is a missing last field.
+
+    >>> json_pointer(("a", 0, "uniform", "low"), {"a": [{"low": -1}]})
+    '/a/0/low'
+    >>> json_pointer(("a", "missing"), {"a": {}})
+    '/a/missing'
+    >>> json_pointer(("targets", "p97", "[key]"), {"targets": {"p97": 1}})
+    '/targets/p97'
+    """
+    parts: list[str] = []
+    here = body
+    for position, step in enumerate(loc):
+        is_last = position == len(loc) - 1
+        if isinstance(here, dict) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+            here = here[step]
+        elif not (is_last and isinstance(here, dict) and step != "[key]"):
+            continue
+        parts.append(str(step).replace("~", "~0").replace("/", "~1"))
+    return "".join(f"/{part}" for part in parts)

@@ -1,0 +1,89 @@
+"""Settings, read from the environment with the prefix ``CLUSTERWRIGHT_``. Each is described in docs/settings.md."""
+
+import os
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+PREFIX = "CLUSTERWRIGHT_"
+TEST_ONLY = frozenset({"CLUSTERWRIGHT_TEST_DATABASE_URL"})
+"""Read by the test suite, not by the service."""
+
+
+class SettingsError(Exception):
+    """A setting has a value that the service refuses to run with."""
+
+
+class Settings(BaseSettings):
+    """What an operator decides. An unknown or unsafe value stops the process before it serves anything."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    database_url: str = "sqlite:///clusterwright.sqlite"
+    """``sqlite:///FILE`` (default: a file in the working directory) or ``postgresql+psycopg://…``."""
+    database_pool_size: int = Field(default=10, ge=1, le=200)
+    """Connections kept open; as many again may be opened under load."""
+    database_lock_timeout_s: float = Field(default=10.0, gt=0, le=600)
+    """How long a statement waits for a lock before the request is answered 503."""
+    body_limit_bytes: int = Field(default=2_000_000, ge=10_000, le=100_000_000)
+    """Largest request body."""
+    import_body_limit_bytes: int = Field(default=16_000_000, ge=10_000, le=1_000_000_000)
+    """Largest body of the import routes, which take whole files of other tools."""
+    rate_limit_requests_per_s: float = Field(default=500.0, gt=0, le=1_000_000)
+    """Sustained requests per second of one token, or of one address without a token."""
+    rate_limit_burst: int = Field(default=1_000, ge=1, le=10_000_000)
+    """Requests that may come at once before the rate limit applies."""
+    solver_workers: int = Field(default=2, ge=1, le=64)
+    """Plans and estimates computed at the same time."""
+    solver_queue: int = Field(default=32, ge=0, le=10_000)
+    """Requests that may wait for a solver worker; the next one is answered 503 with Retry-After."""
+    shutdown_grace_s: float = Field(default=8.0, ge=0, le=600)
+    """After SIGTERM, how long running requests may take before they are answered 503."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    url: str | None = None
+    """Command line only: address of the service to talk to."""
+    token: SecretStr | None = None
+    """Command line only: bearer token to send."""
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_is_supported(cls, value: str) -> str:
+        try:
+            url = make_url(value)
+        except ArgumentError:
+            raise ValueError("not a database URL; for example sqlite:///clusterwright.sqlite") from None
+        if url.drivername == "sqlite":
+            if not url.database or url.database == ":memory:" or "mode=memory" in url.database:
+                raise ValueError("an in-memory database forgets everything; name a file: sqlite:///FILE")
+        elif url.drivername != "postgresql+psycopg":
+            raise ValueError(f"{url.drivername} is not supported; use sqlite:/// or postgresql+psycopg://")
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_http(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value
+
+    @model_validator(mode="after")
+    def _limits_agree(self) -> "Settings":
+        if self.import_body_limit_bytes < self.body_limit_bytes:
+            raise ValueError("import_body_limit_bytes is below body_limit_bytes")
+        return self
+
+
+def read_settings() -> Settings:
+    """The environment's settings; raises SettingsError with one line for each bad value, never showing a secret."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | TEST_ONLY
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise SettingsError(f"unknown settings: {', '.join(unknown)}; known: {', '.join(sorted(known - TEST_ONLY))}")
+    try:
+        return Settings()
+    except ValidationError as bad:
+        lines = [f"{PREFIX}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in bad.errors()]
+        raise SettingsError("; ".join(lines)) from None

@@ -1,0 +1,39 @@
+"""How a model is deployed: layout, precision, engine."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from service.wire.quantities import KvCacheFormat, Name, PositiveFraction, Request, Slug, TokenCount, WeightFormat
+
+Degree = Annotated[int, Field(ge=1, le=100_000)]
+
+
+class LayoutIn(Request):
+    """Parallel degrees; each is 1 unless stated."""
+
+    tensor_parallel: Degree = 1
+    pipeline_parallel: Degree = 1
+    data_parallel: Degree = 1
+    expert_parallel: Degree = 1
+
+
+class PrecisionIn(Request):
+    """Formats of weights and of the key-value cache; 16-bit bfloat unless stated."""
+
+    weights: WeightFormat = "bf16"
+    kv_cache: KvCacheFormat = "bf16"
+
+
+class EngineIn(Request):
+    """The serving engine and the settings that change memory or time.
+
+    ``max_context_tokens``: null means the model's own limit.
+    """
+
+    name: Slug = "vllm"
+    version: Name | None = None
+    max_batched_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 8192
+    max_sequences: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    memory_fraction: PositiveFraction = 0.92
+    max_context_tokens: TokenCount | None = None

@@ -1,0 +1,46 @@
+"""GET /v1/devices. Matrix rates are dense; sparse ones carry their own names and are never planned with."""
+
+from service.wire.quantities import Answer, ProvenanceOut
+
+
+class DeviceOut(Answer):
+    id: str
+    name: str
+    vendor: str
+    architecture: str
+    family: str
+    category: str
+    memory_class: str | None
+    status: str
+    launched: str | None
+    form_factor: str | None
+    memory_gib: float | None
+    memory_gb_marketed: float | None
+    memory_type: str | None
+    memory_bandwidth_gb_per_s: float | None
+    dense_fp64_tflop_per_s: float | None
+    dense_fp32_tflop_per_s: float | None
+    dense_tf32_tflop_per_s: float | None
+    dense_bf16_tflop_per_s: float | None
+    dense_fp16_tflop_per_s: float | None
+    dense_fp8_tflop_per_s: float | None
+    dense_int8_top_per_s: float | None
+    dense_fp4_tflop_per_s: float | None
+    sparse_bf16_tflop_per_s: float | None
+    sparse_fp8_tflop_per_s: float | None
+    sparse_int8_top_per_s: float | None
+    sparse_fp4_tflop_per_s: float | None
+    on_chip_sram_mb: float | None
+    cache_mb: float | None
+    power_limit_w: float | None
+    power_basis: str | None
+    link_name: str | None
+    link_one_direction_gb_per_s: float | None
+    link_domain_devices: int
+    link_topology: str | None
+    pcie_generation: int | None
+    pcie_lanes: int | None
+    engines: list[str]
+    missing: list[str]
+    """Figures nobody has published; planning with them is refused by name."""
+    provenance: ProvenanceOut

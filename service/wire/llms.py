@@ -1,0 +1,103 @@
+"""GET and POST /v1/llms."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from service.wire.quantities import Answer, ProvenanceOut, Request, Slug
+
+DEEPEST_CONFIG = 32
+
+
+def _not_too_deep(config: dict[str, Any]) -> dict[str, Any]:
+    """Walks with a list instead of recursion: the point is to survive what would exhaust the stack."""
+    level: list[Any] = [config]
+    for _ in range(DEEPEST_CONFIG):
+        level = [child for value in level for child in _children(value)]
+        if not level:
+            return config
+    raise ValueError(f"nested deeper than {DEEPEST_CONFIG} levels")
+
+
+def _children(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+class LlmIn(Request):
+    """A model to add: an id of your choice and its Hugging Face ``config.json``."""
+
+    id: Slug
+    config: Annotated[dict[str, Any], AfterValidator(_not_too_deep)]
+
+
+class AttentionOut(Answer):
+    """A group of identical token-mixing layers; widths that the kind does not have are 0."""
+
+    kind: str
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    v_head_dim: int
+    window_tokens: int
+    q_lora_rank: int
+    kv_lora_rank: int
+    qk_nope_head_dim: int
+    qk_rope_head_dim: int
+    kv_values_per_token: float
+    attended_tokens_limit: int
+    index_bytes_per_token: float
+    state_values: float
+    state_value_bytes: float
+    weights: float
+
+
+class FeedForwardOut(Answer):
+    """A group of identical feed-forward layers, dense or mixture of experts."""
+
+    layers: int
+    intermediate: int
+    gated: bool
+    experts: int
+    top_k: int
+    expert_intermediate: int
+    expert_hidden: int
+    shared_intermediate: int
+    weights: float
+    active_weights: float
+
+
+class LlmOut(Answer):
+    """One model. ``total_weights`` and ``active_weights`` are counts of parameters, computed from the widths."""
+
+    id: str
+    name: str
+    hugging_face_id: str | None
+    family: str
+    origin: str
+    """``edition``: from the catalog files; ``user``: added over the API."""
+    hidden: int
+    vocabulary: int
+    tied_embeddings: bool
+    max_context_tokens: int
+    layers: int
+    attention: list[AttentionOut]
+    feed_forward: list[FeedForwardOut]
+    qk_norm: bool
+    native_weights: str
+    native_beside_experts: str | None
+    total_weights: float
+    active_weights: float
+    published_total_weights: float | None
+    published_active_weights: float | None
+    weight_bytes: dict[str, int]
+    """Of the whole model, by weight format."""
+    kv_cache_bytes_per_token: dict[str, float]
+    """Of one more token of context while no window is full, by cache format."""
+    state_bytes_per_sequence: float
+    """Of recurrent layers, whatever the context."""
+    provenance: ProvenanceOut

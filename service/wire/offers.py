@@ -1,0 +1,95 @@
+"""Offers and their prices."""
+
+import datetime as dt
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.wire.quantities import Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdIn
+
+Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$", max_length=80)]
+Source = Annotated[str, Field(min_length=3, max_length=2000)]
+Confidence = Literal["high", "medium", "low"]
+
+
+class PriceIn(Request):
+    """A price step: from ``valid_from`` on, a node-hour costs this. Null withdraws the offer from then on."""
+
+    usd_per_hour: UsdIn | None
+    valid_from: Instant
+    source: Source
+    confidence: Confidence = "high"
+    correction: bool = False
+    """True replaces what is stored for the same instant; the earlier belief is kept beside it."""
+
+
+class OfferIn(Request):
+    """Own hardware or an own contract. The id is ``provider:instance:region:commitment``."""
+
+    id: Name | None = None
+    provider: Slug
+    instance: Part
+    region: Part
+    commitment: Commitment
+    node: Name
+    max_nodes: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    notes: Annotated[str, Field(max_length=2000)] = ""
+    price: PriceIn | None = None
+
+    @property
+    def stored_id(self) -> str:
+        return f"{self.provider}:{self.instance}:{self.region}:{self.commitment}"
+
+    @model_validator(mode="after")
+    def _id_agrees(self) -> Self:
+        if self.id is not None and self.id != self.stored_id:
+            raise ValueError(f"the id of this offer is {self.stored_id!r}; leave `id` out or give that")
+        return self
+
+
+class PriceOut(Answer):
+    """The step in force. ``age_days``: from ``retrieved_on`` to the instant asked for."""
+
+    usd_per_hour: Usd | None
+    valid_from: dt.datetime
+    source: str
+    retrieved_on: dt.date
+    confidence: str
+    recorded_at: dt.datetime
+    age_days: int
+
+
+class OfferOut(Answer):
+    id: str
+    provider: str
+    instance: str
+    region: str
+    commitment: str
+    node: str
+    device: str
+    devices: int
+    max_nodes: int | None
+    notes: str
+    origin: str
+    price_as_of: dt.datetime
+    price: PriceOut | None
+    """Null where no price is known at that instant."""
+    usd_per_device_hour: Usd | None
+
+
+class PriceStepOut(Answer):
+    """A stored price step."""
+
+    offer: str
+    usd_per_hour: Usd | None
+    valid_from: dt.datetime
+    source: str
+    retrieved_on: dt.date
+    confidence: str
+    recorded_at: dt.datetime
+
+
+class PriceStepsOut(Answer):
+    """Every step ever stored for an offer, oldest first."""
+
+    items: list[PriceStepOut]

@@ -1,0 +1,29 @@
+"""RFC 9457 problem documents, as OpenAPI shows them."""
+
+from pydantic import ConfigDict
+
+from service.wire.quantities import Answer
+
+
+class FieldErrorOut(Answer):
+    """Either ``pointer`` (into the body) or ``parameter`` (of the query) says where."""
+
+    model_config = ConfigDict(extra="allow")
+    detail: str
+
+
+class ProblemOut(Answer):
+    model_config = ConfigDict(extra="allow")
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class ProblemTypeOut(Answer):
+    """What one ``type`` means."""
+
+    type: str
+    status: int
+    title: str
+    explanation: str

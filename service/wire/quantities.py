@@ -1,0 +1,125 @@
+"""Names, numbers, money and intervals as they appear in JSON."""
+
+import datetime as dt
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+
+class Request(BaseModel):
+    """Base of request shapes: a misspelt field is refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """Base of response shapes."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*$", max_length=120)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+"""A reference to something stored; whether it exists is checked against the database."""
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+PositiveFraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+LARGEST = 1e9
+PositiveNumber = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+"""Above zero, finite, and at most a thousand million: enough for any rate, latency or power a plan may ask for."""
+TokenCount = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+def _decimal_text(value: Any) -> Any:
+    if isinstance(value, bool | float):
+        raise ValueError('money is a JSON string holding a decimal, such as "12.480000"')
+    if isinstance(value, str):
+        try:
+            return Decimal(value)
+        except InvalidOperation:
+            raise ValueError(f"{value[:40]!r} is not a decimal number") from None
+    return value
+
+
+UsdIn = Annotated[
+    Decimal,
+    BeforeValidator(_decimal_text, json_schema_input_type=str),
+    Field(gt=0, le=10_000_000, max_digits=14, decimal_places=6, allow_inf_nan=False),
+]
+"""A positive amount of US dollars in a request, at most six decimal places."""
+
+
+def usd_text(amount: Decimal) -> str:
+    """
+    >>> usd_text(Decimal("41.76"))
+    '41.760000'
+    """
+    return f"{amount:.6f}"
+
+
+Usd = Annotated[Decimal, PlainSerializer(usd_text, return_type=str), Field(allow_inf_nan=False)]
+"""An amount of US dollars in an answer: a string with six decimal places."""
+
+
+def _in_utc(value: dt.datetime) -> dt.datetime:
+    if value.tzinfo is None:
+        raise ValueError("a time stamp needs its offset: 2026-11-21T00:00:00Z")
+    return value.astimezone(dt.UTC)
+
+
+Instant = Annotated[dt.datetime, AfterValidator(_in_utc)]
+
+Basis = Literal["measured", "corrected", "borrowed", "analytical"]
+WeightFormat = Literal[
+    "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_k_m",
+]  # fmt: skip
+KvCacheFormat = Literal["fp32", "bf16", "fp16", "fp8", "int8"]
+Commitment = Literal[
+    "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "capacity_block", "purchase",
+]  # fmt: skip
+
+PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
+
+
+def _computed_percentile(name: str) -> str:
+    if name not in PERCENTILES:
+        raise ValueError(f"{name[:20]!r} is not computed; the statistics computed are {', '.join(PERCENTILES)}")
+    return name
+
+
+PercentileName = Annotated[str, AfterValidator(_computed_percentile)]
+
+
+class Interval(Answer):
+    """A predicted quantity with the interval that holds nine of ten measured values."""
+
+    expected: float
+    low: float
+    high: float
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.low <= self.expected <= self.high:
+            raise ValueError(f"low {self.low} <= expected {self.expected} <= high {self.high} does not hold")
+        return self
+
+
+class Percentiles(Answer):
+    """Statistics over requests."""
+
+    mean: Interval
+    p50: Interval
+    p90: Interval
+    p95: Interval
+    p99: Interval
+
+
+class ProvenanceOut(Answer):
+    """Where figures come from. ``exceptions`` gives fields whose source or check differs from the row's."""
+
+    source: str
+    retrieved_on: dt.date
+    checked: str
+    exceptions: dict[str, str]
+    notes: str

@@ -1,0 +1,231 @@
+"""POST /v1/recommendations: workloads in, proven-cheapest cluster out."""
+
+import datetime as dt
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.quantities import (
+    Answer,
+    Basis,
+    Commitment,
+    Instant,
+    Interval,
+    KvCacheFormat,
+    Name,
+    PercentileName,
+    Percentiles,
+    PositiveFraction,
+    PositiveNumber,
+    Request,
+    TokenCount,
+    Usd,
+    UsdIn,
+    WeightFormat,
+)
+from service.wire.traffic import Traffic
+
+MOST_WORKLOADS = 50
+MOST_NAMES = 5_000
+
+TargetsByPercentile = dict[PercentileName, PositiveNumber]
+Objective = Literal["cost", "throughput", "power"]
+
+
+class TargetsIn(Request):
+    """Upper limits by percentile: ``{"ttft_ms": {"p95": 1000}}``. What is left out is not limited."""
+
+    ttft_ms: TargetsByPercentile = {}
+    tpot_ms: TargetsByPercentile = {}
+    e2e_ms: TargetsByPercentile = {}
+
+
+class PrecisionChoiceIn(Request):
+    """Formats the plan may choose from."""
+
+    weights: Annotated[list[WeightFormat], Field(min_length=1)] = ["bf16", "fp8"]
+    kv_cache: Annotated[list[KvCacheFormat], Field(min_length=1)] = ["bf16", "fp8"]
+
+
+class WorkloadIn(Request):
+    """One stream of requests to one model."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    llm: Name
+    context_tokens: TokenCount | None = None
+    """Longest context to be served; null means the longest that the traffic produces."""
+    traffic: Traffic
+    targets: TargetsIn = TargetsIn()
+    precision: PrecisionChoiceIn = PrecisionChoiceIn()
+    utilisation_limit_fraction: PositiveFraction = 0.85
+
+
+class OfferLimitIn(Request):
+    max_nodes: Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class LimitsIn(Request):
+    """What the plan must stay within; null leaves a choice open."""
+
+    devices: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    providers: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    regions: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    commitments: Annotated[list[Commitment], Field(min_length=1)] | None = ["on_demand"]
+    offers: Annotated[dict[str, OfferLimitIn], Field(max_length=MOST_NAMES)] = {}
+    max_usd_per_hour: UsdIn | None = None
+    max_power_kw: PositiveNumber | None = None
+    spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
+
+
+class RecommendationIn(Request):
+    workloads: Annotated[list[WorkloadIn], Field(min_length=1, max_length=MOST_WORKLOADS)]
+    limits: LimitsIn = LimitsIn()
+    objective: Objective = "cost"
+    price_as_of: Instant | None = None
+    time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 10.0
+    gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    alternatives: Annotated[int, Field(ge=0, le=10)] = 3
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [w.name for w in self.workloads]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
+        if self.objective == "throughput" and self.limits.max_usd_per_hour is None:
+            raise ValueError("the objective throughput needs limits.max_usd_per_hour")
+        return self
+
+
+class PredictedOut(Answer):
+    ttft_ms: Percentiles
+    tpot_ms: Percentiles
+    e2e_ms: Percentiles
+    output_tokens_per_s: Interval
+    power_w: Interval | None
+
+
+class PlanLineOut(Answer):
+    """Replicas of one workload on nodes of one offer."""
+
+    workload: str
+    offer: str
+    provider: str
+    region: str
+    commitment: str
+    node: str
+    device: str
+    nodes: int
+    replicas: int
+    layout: LayoutIn
+    precision: PrecisionIn
+    max_concurrency: int
+    serves_requests_per_s: float
+    utilisation_fraction: float
+    predicted: PredictedOut
+    basis: Basis
+    usd_per_hour: Usd
+
+
+class SolveOut(Answer):
+    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible"]
+    usd_per_hour: Usd | None
+    bound_usd_per_hour: Usd | None
+    gap_fraction: float | None
+    candidates: int
+    solver: str
+    seconds: float
+
+
+class TotalsOut(Answer):
+    usd_per_hour: Usd
+    usd_per_month: Usd
+    usd_per_million_output_tokens: Usd
+    usd_per_million_tokens: Usd
+    power_kw: float | None
+    nodes: int
+    devices: int
+    served_fraction: float
+    """Share of the stated traffic that the plan serves: 1 unless the objective is throughput."""
+
+
+class AlternativeOut(Answer):
+    why: str
+    extra_usd_per_hour: Usd
+    plan: list[PlanLineOut]
+
+
+class BindingOut(Answer):
+    """A limit that costs money: relaxing it to ``relaxing_to`` saves that much."""
+
+    limit: str
+    workload: str | None
+    relaxing_to: float | str
+    saves_usd_per_hour: Usd
+
+
+class RejectedOut(Answer):
+    device: str
+    reason: str
+    count: int
+    nearest: str | None
+
+
+class ConflictOut(Answer):
+    """Limits that together rule everything out."""
+
+    limits: list[str]
+    detail: str
+
+
+class RelaxationOut(Answer):
+    """One smallest change that makes the request feasible, and the price of the plan it allows."""
+
+    limit: str
+    workload: str | None
+    relaxing_to: float | str
+    usd_per_hour: Usd | None
+
+
+class InputsOut(Answer):
+    """What the answer was computed from; the same request against the same inputs gives the same plan."""
+
+    price_as_of: dt.datetime
+    catalog_digest: str
+    correction_set: int | None
+    version: str
+
+
+class ResultOut(Answer):
+    """What the solver found: stored as it is."""
+
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    solve: SolveOut
+    plan: list[PlanLineOut]
+    totals: TotalsOut | None
+    alternatives: list[AlternativeOut]
+    binding: list[BindingOut]
+    rejected: list[RejectedOut]
+    conflicts: list[ConflictOut]
+    relaxations: list[RelaxationOut]
+
+
+class RecommendationOut(ResultOut):
+    id: str
+    created_at: dt.datetime
+    inputs: InputsOut
+    request: RecommendationIn
+    """The request with every default filled in."""
+
+
+class RecommendationSummaryOut(Answer):
+    """A line of the list."""
+
+    id: str
+    created_at: dt.datetime
+    outcome: str
+    objective: str
+    workloads: list[str]
+    llms: list[str]
+    usd_per_hour: Usd | None

@@ -1,0 +1,158 @@
+"""Bytes of key-value cache and recurrent state, by architecture.
+
+Full attention keeps every token; sliding and chunked attention the last ``window_tokens``; latent attention one
+compressed vector a token; linear attention a state of fixed size a sequence. An engine hands cache out in blocks of
+``block_tokens`` tokens, and engines with one pool for several kinds of layer cut it into equal groups of layers.
+"""
+
+import math
+from dataclasses import dataclass
+
+from solver.errors import UnsupportedError
+from solver.llm_shape import AttentionGroup, LlmShape
+from solver.precision import KV_CACHE_BYTES
+
+
+def kv_value_bytes(kv_cache: str) -> float:
+    """Bytes of one cached element.
+
+    Raises UnsupportedError for a dtype that nobody caches in.
+    """
+    if kv_cache not in KV_CACHE_BYTES:
+        raise UnsupportedError("kv_cache_unknown", f"{kv_cache!r} is no KV-cache dtype: {', '.join(KV_CACHE_BYTES)}")
+    return KV_CACHE_BYTES[kv_cache]
+
+
+def kv_heads_per_device(kv_heads: int, tensor_parallel: int) -> float:
+    """Key-value heads one device keeps: shared out, and replicated once there are more devices than heads.
+
+    >>> kv_heads_per_device(8, 4), kv_heads_per_device(8, 16)
+    (2.0, 1.0)
+    """
+    return max(kv_heads / tensor_parallel, 1.0)
+
+
+def kv_values_per_token(group: AttentionGroup, tensor_parallel: int = 1) -> float:
+    """Values cached per token in one layer of the group, on one device of ``tensor_parallel``.
+
+    grouped-query   kv_heads per device · (head_dim + v_head_dim)
+    latent          kv_lora_rank + qk_rope_head_dim, on every device (nothing to share out by heads)
+    compressed      as the architecture states
+    """
+    if group.kind in ("linear", "none"):
+        return 0.0
+    if group.kv_values_per_token:
+        return group.kv_values_per_token
+    if group.kind == "mla":
+        return float(group.kv_lora_rank + group.qk_rope_head_dim)
+    width = group.head_dim + (group.v_head_dim or group.head_dim)
+    return kv_heads_per_device(group.kv_heads, tensor_parallel) * width
+
+
+def kv_cache_bytes_per_token(shape: LlmShape, kv_cache: str = "bf16", tensor_parallel: int = 1) -> float:
+    """Bytes one more token occupies on one device once all windows are full: the layers that keep every token.
+
+    Published: 327,680 bytes for Llama-3-70B, 70,272 for DeepSeek-V3 (both 16-bit, one device).
+    """
+    value_bytes = kv_value_bytes(kv_cache)
+    return math.fsum(
+        g.layers * (kv_values_per_token(g, tensor_parallel) * value_bytes + g.index_bytes_per_token)
+        for g in shape.attention
+        if g.kind in ("full", "mla")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTerm:
+    """``bytes_per_token`` for every token of a request, at most ``tokens_limit`` of them (0: no limit)."""
+
+    bytes_per_token: float
+    tokens_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCache:
+    """What one request occupies on one device: a few capped terms and a constant (recurrent state)."""
+
+    terms: tuple[CacheTerm, ...]
+    state_bytes: float
+    block_tokens: int = 1
+
+    def bytes_at(self, context_tokens: int) -> float:
+        """Bytes of one request that has reached ``context_tokens`` and gave back what slid out of its windows."""
+        return self._bytes(context_tokens, in_flight_tokens=0)
+
+    def admission_bytes(self, context_tokens: int, in_flight_tokens: int) -> float:
+        """Bytes the engine reckons with at start-up: windows still hold the tokens of the step in flight.
+
+        tokens of a window = min(window − 1 + in flight, context), and one block for misalignment
+        """
+        return self._bytes(context_tokens, in_flight_tokens)
+
+    def _bytes(self, context_tokens: int, in_flight_tokens: int) -> float:
+        total = self.state_bytes
+        for term in self.terms:
+            tokens = _whole_blocks(context_tokens, self.block_tokens)
+            if term.tokens_limit:
+                held = min(term.tokens_limit - 1 + max(in_flight_tokens, 1), context_tokens)
+                capped = _whole_blocks(held, self.block_tokens) + (self.block_tokens if in_flight_tokens else 0)
+                tokens = capped if in_flight_tokens else min(capped, tokens)
+            total += term.bytes_per_token * tokens
+        return total
+
+
+def _whole_blocks(tokens: int, block_tokens: int) -> int:
+    return -(-tokens // block_tokens) * block_tokens
+
+
+def request_cache(
+    shape: LlmShape,
+    kv_cache: str = "bf16",
+    tensor_parallel: int = 1,
+    *,
+    layers_fraction: float = 1.0,
+    block_tokens: int = 1,
+    pooled: bool = False,
+) -> RequestCache:
+    """The cache of one request on one device that holds ``layers_fraction`` of the layers.
+
+    pooled: kinds of layer share one pool in equal groups of layers, the last group padded (see ``pooled_layers``).
+    """
+    value_bytes = kv_value_bytes(kv_cache)
+    cached = [g for g in shape.attention if g.kind != "none"]
+    counts = pooled_layers([g.layers for g in cached]) if pooled else [g.layers for g in cached]
+    per_limit: dict[int, float] = {}
+    state = 0.0
+    for group, layers in zip(cached, counts, strict=True):
+        held = layers * layers_fraction
+        if group.kind == "linear":
+            state += held * group.state_values * group.state_value_bytes / _linear_shards(group, tensor_parallel)
+            continue
+        per_token = kv_values_per_token(group, tensor_parallel) * value_bytes + group.index_bytes_per_token
+        limit = group.window_tokens if group.kind in ("sliding", "chunked") else 0
+        per_limit[limit] = per_limit.get(limit, 0.0) + held * per_token
+        if group.kind == "full" and group.window_tokens:  # compressed tokens, plus the last window as it is
+            tail = held * group.head_dim * group.kv_heads * value_bytes
+            per_limit[group.window_tokens] = per_limit.get(group.window_tokens, 0.0) + tail
+    terms = tuple(CacheTerm(b, limit) for limit, b in sorted(per_limit.items()))
+    return RequestCache(terms, state, block_tokens)
+
+
+def _linear_shards(group: AttentionGroup, tensor_parallel: int) -> int:
+    return min(tensor_parallel, group.heads) if group.heads else tensor_parallel
+
+
+def pooled_layers(layers: list[int]) -> list[int]:
+    """Layers of each kind after padding to groups of one size, as an engine with one block pool keeps them.
+
+    The group is as large as the rarest kind, or as the commonest where they differ by less than a quarter
+    (vLLM's rule); a kind is padded to whole groups.
+
+    >>> pooled_layers([10, 52]), pooled_layers([18, 18]), pooled_layers([25, 30])
+    ([10, 60], [18, 18], [30, 30])
+    """
+    if len(layers) < 2:
+        return layers
+    smallest, largest = min(layers), max(layers)
+    size = largest if 4 * largest < 5 * smallest else smallest
+    return [-(-n // size) * size for n in layers]

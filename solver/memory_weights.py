@@ -1,0 +1,162 @@
+"""Bytes of weights on one device: by number format, what stays unquantised, and how parallelism cuts them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from solver.errors import UnsupportedError
+from solver.layout import Layout
+from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
+from solver.precision import UNQUANTISED_BYTES, WEIGHT_FORMATS, WeightFormat
+
+VOCABULARY_PADDING = 64
+"""Rows of embedding and head are padded to a multiple of this before they are cut (vLLM's definition)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """Bytes of one parameter, by where it sits."""
+
+    experts: float
+    matrices: float
+    embedding: float
+    small: float
+    """Norms, biases, routers, convolutions, indexers."""
+
+
+def weight_format(name: str) -> WeightFormat:
+    """Raises UnsupportedError for a name that is not in WEIGHT_FORMATS."""
+    if name not in WEIGHT_FORMATS:
+        raise UnsupportedError("weights_unknown", f"{name!r} is no weight format: {', '.join(WEIGHT_FORMATS)}")
+    return WEIGHT_FORMATS[name]
+
+
+def stored_bytes(shape: LlmShape, weights: str) -> StoredBytes:
+    """What one parameter of each kind takes in this format.
+
+    A quantised checkpoint keeps embedding, head and small tensors in 16 bits. A GGUF file's average covers all of
+    them. Where the publisher quantised only the experts, that very format keeps the rest as published.
+    """
+    layout = weight_format(weights)
+    bytes_each = layout.bytes_per_weight
+    if not layout.quantised or layout.whole_file:
+        return StoredBytes(bytes_each, bytes_each, bytes_each, bytes_each)
+    matrices = bytes_each
+    if weights == shape.native_weights and shape.native_beside_experts is not None:
+        matrices = weight_format(shape.native_beside_experts).bytes_per_weight
+    return StoredBytes(bytes_each, matrices, UNQUANTISED_BYTES, UNQUANTISED_BYTES)
+
+
+def padded_vocabulary(vocabulary: int) -> int:
+    """
+    >>> padded_vocabulary(128256), padded_vocabulary(50257)
+    (128256, 50304)
+    """
+    return -(-vocabulary // VOCABULARY_PADDING) * VOCABULARY_PADDING
+
+
+def routed_weights(group: FeedForwardGroup) -> float:
+    """Parameters of one layer's routed experts, from the difference between all of them and the active ones.
+
+    all − active = (experts − top_k) · one expert
+    """
+    if not group.experts:
+        return 0.0
+    if group.experts == group.top_k:
+        return 0.0  # every expert is always active: it is dense for all that matters here
+    return group.experts * (group.weights - group.active_weights) / (group.experts - group.top_k)
+
+
+def replicated_weights(group: AttentionGroup, hidden: int, tensor_parallel: int) -> float:
+    """Parameters of one layer that a device holds beyond its 1/tensor_parallel share.
+
+    Key and value projections are copied once devices outnumber key-value heads; the down-projections to a latent
+    (MLA) are whole on every device.
+    """
+    whole = 1.0 - 1.0 / tensor_parallel
+    if group.kind == "mla":
+        return hidden * (group.q_lora_rank + group.kv_lora_rank + group.qk_rope_head_dim) * whole
+    if group.kind not in ("full", "sliding", "chunked"):
+        return 0.0
+    values = 0 if group.kv_values_per_token else (group.v_head_dim or group.head_dim)  # one vector is key and value
+    key_value = hidden * group.kv_heads * (group.head_dim + values)
+    copied = 1.0 / min(tensor_parallel, max(group.kv_heads, 1)) - 1.0 / tensor_parallel
+    return key_value * copied + hidden * group.q_lora_rank * whole
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Parameters on one device, summed over all layers of the model."""
+
+    experts: float
+    matrices: float
+    small: float
+
+
+@lru_cache(maxsize=4096)
+def layer_weights(shape: LlmShape, tensor_parallel: int, expert_parallel: int) -> LayerWeights:
+    """All layers' parameters on one device of the layout.
+
+    Experts are spread whole over ``expert_parallel`` devices (the fullest decides) or cut by ``tensor_parallel``;
+    other matrices are cut by ``tensor_parallel``; small tensors are whole everywhere.
+    """
+    routed = kept = 0.0
+    for block in shape.feed_forward:
+        experts = block.layers * routed_weights(block)
+        routed += experts
+        if block.experts and expert_parallel > 1:
+            kept += experts * -(-block.experts // expert_parallel) / block.experts
+        else:
+            kept += experts / tensor_parallel
+    small = shape.unquantised_weights
+    everything = shape.total_weights - shape.embedding_weights
+    replicated = sum(a.layers * replicated_weights(a, shape.hidden, tensor_parallel) for a in shape.attention)
+    matrices = max(everything - routed - small, 0.0) / tensor_parallel + replicated
+    return LayerWeights(kept, matrices, small)
+
+
+def stage_weight_bytes(
+    shape: LlmShape, weights: str, layout: Layout, *, layers_fraction: float, embedding: bool, head: bool
+) -> float:
+    """Bytes of weights on one device of a pipeline stage that holds ``layers_fraction`` of the layers.
+
+    A tied embedding that serves as head on another stage is stored there again. The table of rotary angles
+    (positions · head width · 2 bytes) is stored once a stage.
+    """
+    stored = stored_bytes(shape, weights)
+    layers = layer_weights(shape, layout.tensor_parallel, layout.expert_parallel)
+    in_layers = layers.experts * stored.experts + layers.matrices * stored.matrices + layers.small * stored.small
+    tables = int(embedding) + int(head)
+    if embedding and head and shape.tied_embeddings:
+        tables = 1
+    table = padded_vocabulary(shape.vocabulary) * shape.hidden / layout.tensor_parallel
+    return in_layers * layers_fraction + tables * table * stored.embedding + rotary_table_bytes(shape)
+
+
+def rotary_table_bytes(shape: LlmShape) -> float:
+    """Sine and cosine for every position: positions · rotary width · 2 bytes, once for all layers alike.
+
+    Llama 3.1: 131,072 · 128 · 2 = 33.6 MB.
+    """
+    widths = {
+        g.qk_rope_head_dim if g.kind == "mla" else g.head_dim
+        for g in shape.attention
+        if g.kind in ("full", "sliding", "chunked", "mla")
+    }
+    return shape.max_context_tokens * UNQUANTISED_BYTES * max(widths, default=0)
+
+
+def weight_bytes(shape: LlmShape, weights: str) -> float:
+    """Bytes of the whole model on one device, without engine tables: the size of the checkpoint.
+
+    A 70B model (70.55e9 parameters): 141.1 GB in bf16, 282.2 GB in fp32.
+    """
+    stored = stored_bytes(shape, weights)
+    routed = sum(f.layers * routed_weights(f) for f in shape.feed_forward)
+    small = shape.unquantised_weights
+    rest = shape.total_weights - shape.embedding_weights - routed - small
+    return (
+        routed * stored.experts
+        + rest * stored.matrices
+        + small * stored.small
+        + shape.embedding_weights * stored.embedding
+    )
