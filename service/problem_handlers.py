@@ -18,7 +18,9 @@ from solver.errors import InvalidInputError
 log = logging.getLogger("clusterwright")
 
 MOST_FIELD_ERRORS = 50
-NOT_MIGRATED = re.compile(r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I)
+NOT_MIGRATED = re.compile(
+    r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I
+)
 READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
 FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 
@@ -60,7 +62,9 @@ async def _http(_request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 404:
         return problem_response("not-found", "no resource at this address; /openapi.json lists them", headers=headers)
     if error.status_code == 405:
-        return problem_response("method-not-allowed", f"allowed: {headers.get('allow', 'see OpenAPI')}", headers=headers)
+        return problem_response(
+            "method-not-allowed", f"allowed: {headers.get('allow', 'see OpenAPI')}", headers=headers
+        )
     if error.status_code == 400:
         return problem_response("malformed-body", str(error.detail), headers=headers)
     return problem_response("http", str(error.detail), status=error.status_code, headers=headers)
@@ -71,7 +75,9 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
     text = f"{type(error.orig).__name__} {error.orig}"
     retry = {"Retry-After": "5"}
     if NOT_MIGRATED.search(text):
-        return problem_response("unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry)
+        return problem_response(
+            "unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry
+        )
     if FULL.search(text):
         return problem_response("storage-full", "the database cannot grow", headers=retry)
     if READ_ONLY.search(text):

@@ -15,9 +15,9 @@ from itertools import pairwise
 from service.wire.benchmarks import (
     BenchmarkResults,
     BenchmarkUpload,
-    ClosedLoad,
+    MeasuredClosedLoad,
     MeasuredLengths,
-    OpenLoad,
+    MeasuredOpenLoad,
     PlausibilityCheck,
     Statistics,
     Verdict,
@@ -40,7 +40,7 @@ CLOCK_TOLERANCE = dt.timedelta(minutes=5)
 UNIT_SLIP = 1_000.0
 """Seconds for milliseconds or the reverse: the factor by which a slip shows."""
 MOST_TOKENS_PER_S_PER_STREAM = 20_000.0
-"""Six times the fastest published single-stream decoding (wafer-scale, about 3,000 tokens/s): beyond it is a unit slip."""
+"""Six times the fastest published single-stream decoding (wafer-scale, about 3,000 tokens/s): beyond, a unit slipped."""
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 TAIL_FRACTION = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01}
@@ -77,7 +77,7 @@ def mean_tokens(lengths: MeasuredLengths | None) -> float | None:
         case "uniform":
             return (lengths.low + lengths.high) / 2
         case "histogram":
-            return sum(b.tokens * b.share for b in lengths.bins)
+            return sum(b.tokens * b.share for b in lengths.histogram)
         case _:
             return lengths.mean
 
@@ -168,7 +168,7 @@ def littles_law(upload: BenchmarkUpload) -> PlausibilityCheck:
     in_flight = rate * e2e_ms / 1e3
     figures = f"{rate:.4g} requests/s · {e2e_ms:.4g} ms = {in_flight:.4g} in flight"
     load = upload.load
-    if isinstance(load, OpenLoad):
+    if isinstance(load, MeasuredOpenLoad):
         cap = load.max_concurrency
         if cap is not None and in_flight > cap * (1 + CONCURRENCY_TOLERANCE):
             return _check(name, "fail", f"{figures}, above the cap of {cap}")
@@ -227,7 +227,7 @@ def offered_rate(upload: BenchmarkUpload) -> PlausibilityCheck:
     """An open load is not answered faster than it is offered; answered much slower, its queue grew all along."""
     name = "offered_rate"
     rate = requests_per_s(upload)
-    if not isinstance(upload.load, OpenLoad) or rate is None:
+    if not isinstance(upload.load, MeasuredOpenLoad) or rate is None:
         return _skipped(name, "needs an open load and requests per second")
     offered = upload.load.requests_per_s
     figures = f"offered {offered:.4g} requests/s, answered {rate:.4g}"
@@ -273,7 +273,9 @@ def units(upload: BenchmarkUpload) -> PlausibilityCheck:
         )
     if tpot == 0 and (mean_output_tokens(upload) or 0) > 1:
         problems.append("TPOT is 0 ms")
-    return _check(name, "fail" if problems else "pass", "; ".join(problems) or "the latencies have the size of milliseconds")
+    return _check(
+        name, "fail" if problems else "pass", "; ".join(problems) or "the latencies have the size of milliseconds"
+    )
 
 
 def failed_share(upload: BenchmarkUpload) -> PlausibilityCheck:
@@ -299,7 +301,7 @@ def enough_requests(upload: BenchmarkUpload) -> PlausibilityCheck:
     if completed < FEWEST_REQUESTS:
         return _check(name, "fail", f"{completed} completed requests, fewer than {FEWEST_REQUESTS}")
     load = upload.load
-    if isinstance(load, ClosedLoad) and completed < load.concurrency:
+    if isinstance(load, MeasuredClosedLoad) and completed < load.concurrency:
         return _check(name, "fail", f"{completed} completed requests never filled {load.concurrency} clients")
     unsure = [p for p in PERCENTILES if completed < 1 / TAIL_FRACTION[p] and _states(upload.results, p)]
     if unsure:

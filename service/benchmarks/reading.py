@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from service.benchmarks.document import JsonObject, ReadingError, number
 from service.wire.benchmarks import (
     BenchmarkResults,
-    HistogramBin,
+    MeasuredBin,
     MeasuredFixed,
     MeasuredHistogram,
     MeasuredLengths,
@@ -33,7 +33,7 @@ MILLISECONDS_BY_UNIT: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the file says about the deployment. Names are the file's own; they are resolved against the catalog later."""
+    """What the file says about the deployment, in its own names; they are resolved against the catalog later."""
 
     device_name: str | None = None
     devices: int | None = None
@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run. ``notes`` say in words what was derived or left out; ``objections`` are the tool's own doubts about it."""
+    """One run. ``notes`` say what was derived or left out; ``objections`` are the tool's own doubts about it."""
 
     tool: str
     results: BenchmarkResults
@@ -98,8 +98,8 @@ def measured_lengths(values: object) -> MeasuredLengths | None:
     counts = Counter(values)
     if len(counts) == 1:
         return MeasuredFixed(tokens=values[0])
-    bins = [HistogramBin(tokens=tokens, share=counts[tokens] / len(values)) for tokens in sorted(counts)]
-    return MeasuredHistogram(bins=bins)
+    bins = [MeasuredBin(tokens=tokens, share=counts[tokens] / len(values)) for tokens in sorted(counts)]
+    return MeasuredHistogram(histogram=bins)
 
 
 def ratio(numerator: float | None, denominator: float | None) -> float | None:
@@ -124,7 +124,7 @@ def instant(text: str | None, *formats: str) -> dt.datetime | None:
     except ValueError:
         for candidate in formats:
             try:
-                parsed = dt.datetime.strptime(text, candidate)  # noqa: DTZ007  (zone is set below)
+                parsed = dt.datetime.strptime(text, candidate)
                 break
             except ValueError:
                 continue

@@ -80,7 +80,9 @@ def get_prices(_caller: Reader, session: ReadSession, offer_id: str) -> PriceSte
 
 
 @router.post("", status_code=status.HTTP_201_CREATED, summary="Add own hardware or an own contract")
-def post_offer(request: Request, _caller: Editor, session: WriteSession, asked: OfferIn, response: Response) -> OfferOut:
+def post_offer(
+    request: Request, _caller: Editor, session: WriteSession, asked: OfferIn, response: Response
+) -> OfferOut:
     clock = _clock(request)
     offer, is_new = create_offer(session, asked, clock)
     session.flush()

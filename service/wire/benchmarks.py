@@ -6,10 +6,11 @@ TPOT of a request is (E2E − TTFT) / (output tokens − 1); ITL is the gap betw
 Statistics are over requests (ITL: over gaps).
 """
 
-import datetime as dt
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+
+from service.wire.quantities import Answer, Instant, KvCacheFormat, Request, Slug, WeightFormat
 
 Measure = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
 """A measured quantity: finite, not negative."""
@@ -17,24 +18,17 @@ Rate = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 Degree = Annotated[int, Field(strict=True, ge=1, le=65_536)]
 Tokens = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*$", max_length=128)]
 Words = Annotated[str, Field(max_length=4_000)]
 
 
-class BenchmarkWire(BaseModel):
-    """Base: unknown fields are refused, so a misspelt name never goes unnoticed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class MeasuredFixed(BenchmarkWire):
+class MeasuredFixed(Request):
     """Every request has the same length."""
 
     distribution: Literal["fixed"] = "fixed"
     tokens: Tokens
 
 
-class MeasuredUniform(BenchmarkWire):
+class MeasuredUniform(Request):
     """Whole numbers drawn uniformly from [low, high]."""
 
     distribution: Literal["uniform"] = "uniform"
@@ -48,7 +42,7 @@ class MeasuredUniform(BenchmarkWire):
         return self
 
 
-class MeasuredLognormal(BenchmarkWire):
+class MeasuredLognormal(Request):
     """Lognormal by its mean and 95th percentile."""
 
     distribution: Literal["lognormal"] = "lognormal"
@@ -56,28 +50,28 @@ class MeasuredLognormal(BenchmarkWire):
     p95: Rate
 
 
-class HistogramBin(BenchmarkWire):
+class MeasuredBin(Request):
     """``share`` of the requests have ``tokens`` tokens."""
 
     tokens: Tokens
     share: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
-class MeasuredHistogram(BenchmarkWire):
+class MeasuredHistogram(Request):
     """Lengths as they were, by share."""
 
     distribution: Literal["histogram"] = "histogram"
-    bins: Annotated[list[HistogramBin], Field(min_length=1, max_length=10_000)]
+    histogram: Annotated[list[MeasuredBin], Field(min_length=1, max_length=10_000)]
 
     @model_validator(mode="after")
     def _whole(self) -> "MeasuredHistogram":
-        total = sum(b.share for b in self.bins)
+        total = sum(b.share for b in self.histogram)
         if abs(total - 1.0) > 1e-6:
             raise ValueError(f"shares sum to {total:.6g}, not to 1")
         return self
 
 
-class MeasuredMean(BenchmarkWire):
+class MeasuredMean(Request):
     """Only the mean length is known: what most tools write. Comparable with a prediction only approximately."""
 
     distribution: Literal["mean"] = "mean"
@@ -90,7 +84,7 @@ MeasuredLengths = Annotated[
 ]
 
 
-class MeasuredTraffic(BenchmarkWire):
+class MeasuredTraffic(Request):
     """Shape of the requests that were sent; a part that is unknown is null."""
 
     prompt_tokens: MeasuredLengths | None = None
@@ -98,7 +92,7 @@ class MeasuredTraffic(BenchmarkWire):
     shared_prefix_fraction: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = 0.0
 
 
-class ClosedLoad(BenchmarkWire):
+class MeasuredClosedLoad(Request):
     """``concurrency`` clients, each sending its next request when the last is answered."""
 
     kind: Literal["closed"] = "closed"
@@ -108,7 +102,7 @@ class ClosedLoad(BenchmarkWire):
     """What part of the run the results cover, in words."""
 
 
-class OpenLoad(BenchmarkWire):
+class MeasuredOpenLoad(Request):
     """Requests arrive at a rate, whether or not earlier ones are answered."""
 
     kind: Literal["open"] = "open"
@@ -120,10 +114,10 @@ class OpenLoad(BenchmarkWire):
     range: Words | None = None
 
 
-MeasuredLoad = Annotated[ClosedLoad | OpenLoad, Field(discriminator="kind")]
+MeasuredLoad = Annotated[MeasuredClosedLoad | MeasuredOpenLoad, Field(discriminator="kind")]
 
 
-class MeasuredLayout(BenchmarkWire):
+class MeasuredLayout(Request):
     """How the deployment was spread over devices. Left empty for a single device, all degrees are 1."""
 
     tensor_parallel: Degree | None = None
@@ -132,29 +126,29 @@ class MeasuredLayout(BenchmarkWire):
     expert_parallel: Degree | None = None
 
 
-class MeasuredPrecision(BenchmarkWire):
+class MeasuredPrecision(Request):
     """Number formats of the weights and of the KV cache."""
 
-    weights: Slug | None = None
-    kv_cache: Slug | None = None
+    weights: WeightFormat | None = None
+    kv_cache: KvCacheFormat | None = None
 
 
-class MeasuredEngine(BenchmarkWire):
+class MeasuredEngine(Request):
     """The serving engine, its version and the arguments it was started with."""
 
     name: Slug
     version: Annotated[str, Field(max_length=200)] | None = None
-    arguments: Annotated[list[Annotated[str, Field(max_length=2_000)]], Field(max_length=500)] = []
+    arguments: Annotated[tuple[Annotated[str, Field(max_length=2_000)], ...], Field(max_length=500)] = ()
 
 
-class AgentIdentity(BenchmarkWire):
+class AgentIdentity(Request):
     """Which agent measured."""
 
     id: Annotated[str, Field(max_length=200)]
     version: Annotated[str, Field(max_length=100)] | None = None
 
 
-class ImportContext(BenchmarkWire):
+class ImportContext(Request):
     """What the tool's file does not say. Every field may be left out when the file has it."""
 
     device: Slug | None = None
@@ -165,7 +159,7 @@ class ImportContext(BenchmarkWire):
     precision: MeasuredPrecision = MeasuredPrecision()
     engine: MeasuredEngine | None = None
     driver: Annotated[str, Field(max_length=200)] | None = None
-    measured_at: dt.datetime | None = None
+    measured_at: Instant | None = None
     agent: AgentIdentity | None = None
     power_w_mean: Measure | None = None
     """Mean board power over the run, summed over the devices."""
@@ -181,7 +175,7 @@ class BenchmarkContext(ImportContext):
     engine: MeasuredEngine
 
 
-class Statistics(BenchmarkWire):
+class Statistics(Request):
     """One latency over all requests, in milliseconds. What was not measured is null."""
 
     mean: Measure | None = None
@@ -195,7 +189,15 @@ class Statistics(BenchmarkWire):
         return all(value is None for value in (self.mean, self.p50, self.p90, self.p95, self.p99))
 
 
-class BenchmarkResults(BenchmarkWire):
+def _nothing_as_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+Latency = Annotated[Statistics, BeforeValidator(_nothing_as_empty)]
+"""Statistics of one latency; null is read as not measured."""
+
+
+class BenchmarkResults(Request):
     """What came out of the run."""
 
     completed: Count | None = None
@@ -205,10 +207,10 @@ class BenchmarkResults(BenchmarkWire):
     output_tokens_per_s: Measure | None = None
     """All output tokens of the deployment over the wall time of the run, ramp-up and drain included."""
     input_tokens_per_s: Measure | None = None
-    ttft_ms: Statistics = Statistics()
-    tpot_ms: Statistics = Statistics()
-    itl_ms: Statistics = Statistics()
-    e2e_ms: Statistics = Statistics()
+    ttft_ms: Latency = Statistics()
+    tpot_ms: Latency = Statistics()
+    itl_ms: Latency = Statistics()
+    e2e_ms: Latency = Statistics()
 
     @model_validator(mode="after")
     def _something(self) -> "BenchmarkResults":
@@ -219,7 +221,7 @@ class BenchmarkResults(BenchmarkWire):
         return self
 
 
-class BenchmarkUpload(BenchmarkWire):
+class BenchmarkUpload(Request):
     """One measured run, canonical form: the body of POST /v1/benchmarks."""
 
     context: BenchmarkContext
@@ -228,7 +230,7 @@ class BenchmarkUpload(BenchmarkWire):
     results: BenchmarkResults
 
 
-class BenchmarkImport(BenchmarkWire):
+class BenchmarkImport(Request):
     """A tool's own output and what it does not say: the body of POST /v1/benchmarks/import."""
 
     context: ImportContext = ImportContext()
@@ -241,7 +243,7 @@ class BenchmarkImport(BenchmarkWire):
 Verdict = Literal["pass", "flag", "fail", "skipped"]
 
 
-class PlausibilityCheck(BenchmarkWire):
+class PlausibilityCheck(Answer):
     """One check of a result against arithmetic or physics, with the figures it compared."""
 
     name: str
@@ -252,7 +254,7 @@ class PlausibilityCheck(BenchmarkWire):
 BenchmarkStatus = Literal["accepted", "quarantined", "retracted"]
 
 
-class BenchmarkReceipt(BenchmarkWire):
+class BenchmarkReceipt(Answer):
     """The answer to an upload. ``reasons`` says why a result is quarantined, ``warnings`` what is odd about it."""
 
     id: str
@@ -273,16 +275,16 @@ class ImportReceipt(BenchmarkReceipt):
     runs: list[BenchmarkReceipt]
 
 
-class BenchmarkEvent(BenchmarkWire):
+class BenchmarkEvent(Answer):
     """Something decided about a stored result after its upload. Events are appended, never changed."""
 
     action: Literal["release", "retract"]
     reason: str
     actor: str
-    recorded_at: dt.datetime
+    recorded_at: Instant
 
 
-class BenchmarkDecision(BenchmarkWire):
+class BenchmarkDecision(Request):
     """The body of POST /v1/benchmarks/{id}/release and /retract."""
 
     reason: Annotated[str, Field(min_length=3, max_length=2_000)]
@@ -293,13 +295,13 @@ class StoredBenchmark(BenchmarkReceipt):
 
     tool: str
     digest: str
-    recorded_at: dt.datetime
+    recorded_at: Instant
     benchmark: BenchmarkUpload
     checks: list[PlausibilityCheck]
     events: list[BenchmarkEvent]
 
 
-class BenchmarkSummary(BenchmarkWire):
+class BenchmarkSummary(Answer):
     """A stored result in a list."""
 
     id: str
@@ -310,16 +312,9 @@ class BenchmarkSummary(BenchmarkWire):
     engine: str
     engine_version: str | None
     tool: str
-    measured_at: dt.datetime | None
-    recorded_at: dt.datetime
+    measured_at: Instant | None
+    recorded_at: Instant
     output_tokens_per_s: float | None
     ttft_ms_mean: float | None
     tpot_ms_mean: float | None
     reasons: list[str]
-
-
-class BenchmarkPage(BenchmarkWire):
-    """One page of stored results, oldest first."""
-
-    benchmarks: list[BenchmarkSummary]
-    next: str | None

@@ -106,9 +106,7 @@ class SaturatedOut(Assumed):
     capacity_requests_per_s: float
 
 
-EstimateOut = Annotated[
-    EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut, Field(discriminator="outcome")
-]
+EstimateOut = Annotated[EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut, Field(discriminator="outcome")]
 
 
 class EstimatesOut(Answer):

@@ -92,13 +92,9 @@ class LocalEngine:
             await asyncio.sleep(self.first_token_s + self.token_s * (tokens - 1))
             text = " ".join(["a"] * tokens)
             choice = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
-            self._json(
-                writer, base | {"choices": [choice | {"index": 0, "finish_reason": "length"}], "usage": usage}
-            )
+            self._json(writer, base | {"choices": [choice | {"index": 0, "finish_reason": "length"}], "usage": usage})
             return
-        writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         delta = {"delta": {"content": "a "}} if chat else {"text": "a "}
         frame = self._frame(base | {"choices": [delta | {"index": 0, "finish_reason": None}]})
         due = asyncio.get_running_loop().time() + self.first_token_s

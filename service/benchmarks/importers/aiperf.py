@@ -6,7 +6,7 @@ GPU telemetry, where it was collected, gives the device's name and the power of 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.metric_records import is_report, metrics_of_csv, model_name, reading
 from service.benchmarks.reading import Facts, Reading, instant
-from service.wire.benchmarks import ClosedLoad, MeasuredLoad, OpenLoad
+from service.wire.benchmarks import MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad
 
 TOOL = "aiperf"
 
@@ -34,7 +34,9 @@ def read(document: Document) -> list[Reading]:
         llm_name=model_name(report),
         power_w_mean=sum(known) if known and len(known) == len(gpus) else None,
         power_devices=len(gpus) or None,
-        measured_at=instant(text(report, "start_time") or text(section(report, "telemetry_data", "summary"), "start_time")),
+        measured_at=instant(
+            text(report, "start_time") or text(section(report, "telemetry_data", "summary"), "start_time")
+        ),
     )
     return [reading(TOOL, metrics, _load(report), facts)]
 
@@ -62,5 +64,5 @@ def _load(report: JsonObject) -> MeasuredLoad | None:
     if rate:
         kind = text(phase, "type") or text(phase, "arrival_pattern") or ""
         arrivals = "poisson" if "poisson" in kind else "constant" if "constant" in kind else "other"
-        return OpenLoad(requests_per_s=rate, requests=requests, arrivals=arrivals, max_concurrency=concurrency)  # type: ignore[arg-type]
-    return ClosedLoad(concurrency=concurrency, requests=requests) if concurrency else None
+        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=arrivals, max_concurrency=concurrency)  # type: ignore[arg-type]
+    return MeasuredClosedLoad(concurrency=concurrency, requests=requests) if concurrency else None

@@ -3,7 +3,7 @@
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.metric_records import is_report, metrics_of_csv, model_name, reading
 from service.benchmarks.reading import Facts, Reading, engine_of
-from service.wire.benchmarks import ClosedLoad, MeasuredLoad, OpenLoad
+from service.wire.benchmarks import MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad
 
 TOOL = "genai-perf"
 
@@ -32,6 +32,6 @@ def _load(report: JsonObject) -> MeasuredLoad | None:
     settings = section(report, "input_config")
     stimulus = section(settings, "perf_analyzer", "stimulus") or section(settings, "stimulus") or settings
     if concurrency := whole(stimulus, "concurrency"):
-        return ClosedLoad(concurrency=concurrency)
+        return MeasuredClosedLoad(concurrency=concurrency)
     rate = number(stimulus, "request_rate")
-    return OpenLoad(requests_per_s=rate, arrivals="other") if rate else None
+    return MeasuredOpenLoad(requests_per_s=rate, arrivals="other") if rate else None

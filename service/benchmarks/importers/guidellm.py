@@ -7,7 +7,7 @@ token, weighted by tokens: that is our TPOT. Only successful requests count.
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.reading import MS_PER_S, Facts, Reading, instant_of_epoch, mean_traffic
-from service.wire.benchmarks import BenchmarkResults, ClosedLoad, MeasuredLoad, OpenLoad, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "guidellm"
 _NOTE = "GuideLLM's inter-token latency is read as TPOT; its time per output token includes the first token"
@@ -69,16 +69,16 @@ def _load(run: JsonObject, requests: int | None) -> MeasuredLoad | None:
     kind = text(strategy, "type_")
     requests = requests or None
     if kind == "synchronous":
-        return ClosedLoad(concurrency=1, requests=requests)
+        return MeasuredClosedLoad(concurrency=1, requests=requests)
     if kind == "concurrent":
         streams = whole(strategy, "streams")
-        return ClosedLoad(concurrency=streams, requests=requests) if streams else None
+        return MeasuredClosedLoad(concurrency=streams, requests=requests) if streams else None
     if kind == "throughput":
         streams = whole(strategy, "max_concurrency") or requests
-        return ClosedLoad(concurrency=streams, requests=requests) if streams else None
+        return MeasuredClosedLoad(concurrency=streams, requests=requests) if streams else None
     rate = number(strategy, "rate")
     if not rate:
         return None
     if kind in ("poisson", "constant"):
-        return OpenLoad(requests_per_s=rate, requests=requests, arrivals=kind)  # type: ignore[arg-type]
-    return OpenLoad(requests_per_s=rate, requests=requests, arrivals="other") if kind == "async" else None
+        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=kind)  # type: ignore[arg-type]
+    return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals="other") if kind == "async" else None

@@ -7,7 +7,7 @@ lengths and queues are the server's, its counts cover whatever the server did me
 
 from service.benchmarks.document import Document, JsonObject, number, section, whole
 from service.benchmarks.reading import MS_PER_S, Reading, mean_traffic, statistics
-from service.wire.benchmarks import BenchmarkResults, MeasuredLoad, OpenLoad, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "inference-perf"
 
@@ -40,12 +40,15 @@ def _lifecycle(report: JsonObject) -> Reading:
         itl_ms=_spread(latency, "inter_token_latency"),
         e2e_ms=_spread(latency, "request_latency"),
     )
-    lengths = (number(section(successes, name), "mean") for name in ("prompt_len", "output_len"))
-    return Reading(TOOL, results, _load(report), mean_traffic(*lengths))
+    prompt = number(section(successes, "prompt_len"), "mean")
+    if prompt is None:
+        prompt = number(section(successes, "prompt_tokens"), "mean")
+    traffic = mean_traffic(prompt, number(section(successes, "output_len"), "mean"))
+    return Reading(TOOL, results, _load(report), traffic)
 
 
 def _server_side(report: JsonObject) -> Reading:
-    """Prometheus figures: ``rate`` is per second; lengths' means are totals of the window there, so they are left out."""
+    """Prometheus figures. ``rate`` is per second; the lengths' means are totals of the window, so they are left out."""
     successes = section(report, "successes")
     results = BenchmarkResults(
         completed=whole(successes, "count"),
@@ -68,4 +71,4 @@ def _load(report: JsonObject) -> MeasuredLoad | None:
     rate = number(summary, "requested_rate") or number(summary, "achieved_rate")
     if not rate:
         return None
-    return OpenLoad(requests_per_s=rate, requests=whole(summary, "count") or None, arrivals="other")
+    return MeasuredOpenLoad(requests_per_s=rate, requests=whole(summary, "count") or None, arrivals="other")

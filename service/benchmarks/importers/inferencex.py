@@ -6,7 +6,7 @@ ends of the lengths drawn. Rows carry no counts and no duration.
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number, text, whole
 from service.benchmarks.reading import MS_PER_S, Facts, Reading, engine_of, instant, mean_traffic, statistics
-from service.wire.benchmarks import BenchmarkResults, ClosedLoad, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, Statistics
 
 TOOL = "inferencex"
 _OWN_KEYS = {"conc", "isl", "osl", "tput_per_gpu", "mean_ttft", "mean_tpot"}
@@ -44,7 +44,7 @@ def _run(row: JsonObject) -> Reading:
         weights=text(row, "precision"),
         measured_at=instant(text(row, "date")),
     )
-    load = ClosedLoad(concurrency=concurrency) if concurrency else None
+    load = MeasuredClosedLoad(concurrency=concurrency) if concurrency else None
     note = f"throughput per GPU times {gpus} GPUs"
     return Reading(TOOL, results, load, mean_traffic(number(row, "isl"), number(row, "osl")), facts, (note,))
 

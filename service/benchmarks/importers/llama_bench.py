@@ -11,7 +11,7 @@ from typing import Any
 
 from service.benchmarks.document import Document, ReadingError, number_in_text
 from service.benchmarks.reading import MS_PER_NS, MS_PER_S, Facts, Reading, instant
-from service.wire.benchmarks import BenchmarkResults, ClosedLoad, MeasuredFixed, MeasuredTraffic, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredFixed, MeasuredTraffic, Statistics
 
 TOOL = "llama-bench"
 _OWN_KEYS = {"n_prompt", "n_gen", "avg_ts", "model_type"}
@@ -89,7 +89,7 @@ def _run(row: Mapping[str, Any]) -> Reading:
         prompt_tokens=MeasuredFixed(tokens=prompt + depth), output_tokens=MeasuredFixed(tokens=generated)
     )
     kind = f"pp{prompt}" * bool(prompt) + "+" * bool(prompt and generated) + f"tg{generated}" * bool(generated)
-    load = ClosedLoad(concurrency=1, requests=_samples(row) or None)
+    load = MeasuredClosedLoad(concurrency=1, requests=_samples(row) or None)
     return Reading(TOOL, results, load, traffic, _facts(row), (f"llama-bench test {kind}, depth {depth}",))
 
 

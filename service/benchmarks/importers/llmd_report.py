@@ -18,7 +18,7 @@ from service.benchmarks.reading import (
     milliseconds_per,
     statistics,
 )
-from service.wire.benchmarks import BenchmarkResults, ClosedLoad, MeasuredLoad, OpenLoad, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "llm-d-benchmark-report"
 
@@ -138,10 +138,10 @@ def _load(load: JsonObject, requests: int | None) -> MeasuredLoad | None:
     """A rate is open (infinite concurrency); without one, the concurrency is a closed loop."""
     rate = number(load, "rate_qps")
     if rate:
-        return OpenLoad(requests_per_s=rate, requests=requests or None, arrivals="other")
+        return MeasuredOpenLoad(requests_per_s=rate, requests=requests or None, arrivals="other")
     concurrency = load.get("concurrency")
     if isinstance(concurrency, (int, float)) and not isinstance(concurrency, bool) and 1 <= concurrency < 1e9:
-        return ClosedLoad(concurrency=int(concurrency), requests=requests or None)
+        return MeasuredClosedLoad(concurrency=int(concurrency), requests=requests or None)
     return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number_in_text, text, whole
 from service.benchmarks.reading import MS_PER_NS, MS_PER_S, Facts, Reading, engine_of, mean_traffic, ratio
-from service.wire.benchmarks import BenchmarkResults, ClosedLoad, MeasuredLoad, OpenLoad, Statistics
+from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "mlperf"
 _TITLE = "MLPerf Results Summary"
@@ -57,7 +57,7 @@ def _summary(document: Document) -> str:
 
 
 def _lines(summary: str) -> Mapping[str, str]:
-    """"key : value" lines, keys in lower case; the first of a repeated key wins."""
+    """ "key : value" lines, keys in lower case; the first of a repeated key wins."""
     found: dict[str, str] = {}
     for line in summary.splitlines():
         if match := _LINE.match(line):
@@ -87,11 +87,11 @@ def _tpot(lines: Mapping[str, str]) -> Statistics:
 
 def _load(scenario: str, lines: Mapping[str, str], burst: int | None) -> MeasuredLoad | None:
     if scenario == "Offline":
-        return ClosedLoad(concurrency=burst, requests=burst) if burst else None
+        return MeasuredClosedLoad(concurrency=burst, requests=burst) if burst else None
     if scenario == "SingleStream":
-        return ClosedLoad(concurrency=1)
+        return MeasuredClosedLoad(concurrency=1)
     offered = _first(lines, "scheduled samples per second", "target_qps")
-    return OpenLoad(requests_per_s=offered) if scenario == "Server" and offered else None
+    return MeasuredOpenLoad(requests_per_s=offered) if scenario == "Server" and offered else None
 
 
 def _facts(document: Document) -> Facts:

@@ -8,10 +8,10 @@ from service.benchmarks.document import Document, JsonObject, number, text, whol
 from service.benchmarks.reading import Facts, Reading, engine_of, mean_traffic, measured_lengths, ratio
 from service.wire.benchmarks import (
     BenchmarkResults,
-    ClosedLoad,
+    MeasuredClosedLoad,
     MeasuredLoad,
+    MeasuredOpenLoad,
     MeasuredTraffic,
-    OpenLoad,
     Statistics,
 )
 
@@ -66,5 +66,5 @@ def _load(row: JsonObject) -> MeasuredLoad | None:
     cap = whole(row, "max_concurrency")
     rate = row.get("request_rate")
     if isinstance(rate, (int, float)) and not isinstance(rate, bool) and 0 < rate < float("inf"):
-        return OpenLoad(requests_per_s=float(rate), max_concurrency=cap)
-    return ClosedLoad(concurrency=cap) if cap else None
+        return MeasuredOpenLoad(requests_per_s=float(rate), max_concurrency=cap)
+    return MeasuredClosedLoad(concurrency=cap) if cap else None

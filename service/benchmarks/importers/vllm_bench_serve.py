@@ -9,10 +9,10 @@ from service.benchmarks.document import Document, JsonObject, ReadingError, numb
 from service.benchmarks.reading import Facts, Reading, engine_of, instant, mean_traffic, measured_lengths, ratio
 from service.wire.benchmarks import (
     BenchmarkResults,
-    ClosedLoad,
+    MeasuredClosedLoad,
     MeasuredLoad,
+    MeasuredOpenLoad,
     MeasuredTraffic,
-    OpenLoad,
     Statistics,
 )
 
@@ -70,14 +70,17 @@ def _load(row: JsonObject, sent: int | None) -> MeasuredLoad | None:
     rate = row.get("request_rate")
     cap = whole(row, "max_concurrency")
     if rate in (None, "inf"):
-        return ClosedLoad(concurrency=cap or sent, requests=sent) if cap or sent else None
+        return MeasuredClosedLoad(concurrency=cap or sent, requests=sent) if cap or sent else None
     requests_per_s = number(row, "request_rate")
     if not requests_per_s:
         raise ReadingError("/payload/request_rate", "must be above zero")
     burstiness = number(row, "burstiness")
     arrivals = "poisson" if burstiness in (None, 1.0) else "other"
-    return OpenLoad(
-        requests_per_s=requests_per_s, requests=sent, arrivals=arrivals, max_concurrency=cap  # type: ignore[arg-type]
+    return MeasuredOpenLoad(
+        requests_per_s=requests_per_s,
+        requests=sent,
+        arrivals=arrivals,
+        max_concurrency=cap,  # type: ignore[arg-type]
     )
 
 
