@@ -97,7 +97,7 @@ class Document:
             return self.value if self.value and all(isinstance(item, dict) for item in self.value) else []
         if self.text is None or not self.text.lstrip().startswith("{"):
             return []
-        rows = []
+        rows: list[JsonObject] = []
         for number, line in enumerate(self.text.splitlines(), start=1):
             if not line.strip():
                 continue

@@ -40,7 +40,7 @@ CLOCK_TOLERANCE = dt.timedelta(minutes=5)
 UNIT_SLIP = 1_000.0
 """Seconds for milliseconds or the reverse: the factor by which a slip shows."""
 MOST_TOKENS_PER_S_PER_STREAM = 20_000.0
-"""Six times the fastest published single-stream decoding (wafer-scale, about 3,000 tokens/s): beyond, a unit slipped."""
+"""Six times the fastest published decoding of one stream (wafer-scale, about 3,000/s): beyond, a unit slipped."""
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 TAIL_FRACTION = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01}
@@ -313,7 +313,8 @@ def faster_than_roofline(upload: BenchmarkUpload, limits: Limits) -> Plausibilit
     """Nothing decodes faster than its weights and cache can be read, nor computes faster than its units can."""
     name = "roofline"
     tpot, rate = upload.results.tpot_ms.mean, upload.results.output_tokens_per_s
-    compared, wrong = [], []
+    compared: list[str] = []
+    wrong: list[str] = []
     if limits.tpot_ms is not None and tpot is not None:
         figures = f"TPOT {tpot:.4g} ms, roofline {limits.tpot_ms:.4g} ms"
         (wrong if tpot < limits.tpot_ms * (1 - ROOFLINE_TOLERANCE) else compared).append(figures)

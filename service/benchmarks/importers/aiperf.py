@@ -64,5 +64,5 @@ def _load(report: JsonObject) -> MeasuredLoad | None:
     if rate:
         kind = text(phase, "type") or text(phase, "arrival_pattern") or ""
         arrivals = "poisson" if "poisson" in kind else "constant" if "constant" in kind else "other"
-        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=arrivals, max_concurrency=concurrency)  # type: ignore[arg-type]
+        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=arrivals, max_concurrency=concurrency)
     return MeasuredClosedLoad(concurrency=concurrency, requests=requests) if concurrency else None

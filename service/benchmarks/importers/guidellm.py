@@ -80,5 +80,5 @@ def _load(run: JsonObject, requests: int | None) -> MeasuredLoad | None:
     if not rate:
         return None
     if kind in ("poisson", "constant"):
-        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=kind)  # type: ignore[arg-type]
+        return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals=kind)
     return MeasuredOpenLoad(requests_per_s=rate, requests=requests, arrivals="other") if kind == "async" else None

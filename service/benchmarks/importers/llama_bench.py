@@ -46,7 +46,7 @@ def _markdown_rows(markdown: str) -> list[Mapping[str, Any]]:
     if header is None:
         return []
     device, build = _DEVICE_LINE.search(markdown), _BUILD_LINE.search(markdown)
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for values in cells[cells.index(header) + 1 :]:
         row = dict(zip(header, values, strict=False))
         test = _TEST.match(row.get("test", ""))

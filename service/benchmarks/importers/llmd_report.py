@@ -5,6 +5,7 @@ Every record states its ``units``. 0.1 keeps results under ``metrics`` and the p
 report passes on what its load generator measured: "time per output token" leaves the first token out.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
@@ -18,7 +19,14 @@ from service.benchmarks.reading import (
     milliseconds_per,
     statistics,
 )
-from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
+from service.wire.benchmarks import (
+    BenchmarkResults,
+    MeasuredClosedLoad,
+    MeasuredLoad,
+    MeasuredOpenLoad,
+    MeasuredTraffic,
+    Statistics,
+)
 
 TOOL = "llm-d-benchmark-report"
 
@@ -75,9 +83,9 @@ def _v01(report: JsonObject) -> Reading:
         llm_name=text(section(report, "scenario", "model"), "name"),
         engine_name=engine_of(text(engine, "name")),
         engine_version=text(engine, "version"),
-        **_degrees(section(accelerator, "parallelism")),
         measured_at=instant_of_epoch(number(section(metrics, "time"), "start")),
     )
+    facts = _with_degrees(facts, section(accelerator, "parallelism"))
     return Reading(TOOL, results, None, _lengths(requests), facts, ("version 0.1 does not state the load",))
 
 
@@ -106,9 +114,9 @@ def _v02(report: JsonObject) -> Reading:
         llm_name=text(section(engine, "model"), "name"),
         engine_name=engine_of(text(engine, "tool")),
         engine_version=text(engine, "tool_version"),
-        **_degrees(section(accelerator, "parallelism"), replicas=whole(engine, "replicas") or 1),
         measured_at=instant(text(time, "start")),
     )
+    facts = _with_degrees(facts, section(accelerator, "parallelism"), whole(engine, "replicas") or 1)
     notes = ("several engine pools: the layout is that of the first",) if len(engines) > 1 else ()
     load = _load(section(report, "scenario", "load", "standardized"), total)
     return Reading(TOOL, results, load, _lengths(requests), facts, notes)
@@ -118,19 +126,20 @@ def _objects(value: Any) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _degrees(parallelism: JsonObject, replicas: int = 1) -> dict[str, int | None]:
-    """Degrees of parallelism; replicas of the engine are copies, so they multiply data parallelism."""
+def _with_degrees(facts: Facts, parallelism: JsonObject, replicas: int = 1) -> Facts:
+    """With degrees of parallelism; replicas of the engine are copies, so they multiply data parallelism."""
     if not parallelism:
-        return {}
-    return {
-        "tensor_parallel": whole(parallelism, "tp"),
-        "pipeline_parallel": whole(parallelism, "pp"),
-        "data_parallel": (whole(parallelism, "dp") or 1) * replicas,
-        "expert_parallel": whole(parallelism, "ep"),
-    }
+        return facts
+    return replace(
+        facts,
+        tensor_parallel=whole(parallelism, "tp"),
+        pipeline_parallel=whole(parallelism, "pp"),
+        data_parallel=(whole(parallelism, "dp") or 1) * replicas,
+        expert_parallel=whole(parallelism, "ep"),
+    )
 
 
-def _lengths(requests: JsonObject) -> Any:
+def _lengths(requests: JsonObject) -> MeasuredTraffic:
     return mean_traffic(*(number(section(requests, name), "mean") for name in ("input_length", "output_length")))
 
 

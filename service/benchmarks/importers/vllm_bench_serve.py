@@ -80,7 +80,7 @@ def _load(row: JsonObject, sent: int | None) -> MeasuredLoad | None:
         requests_per_s=requests_per_s,
         requests=sent,
         arrivals=arrivals,
-        max_concurrency=cap,  # type: ignore[arg-type]
+        max_concurrency=cap,
     )
 
 
