@@ -34,10 +34,8 @@ def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
     StatedByArguments(tensor_parallel=2, pipeline_parallel=None, data_parallel=None, weights='fp8', kv_cache=None)
     """
     words = [part for argument in arguments for part in argument.split("=", 1)]
-    values: dict[str, str] = {}
-    for flag, value in zip(words, [*words[1:], ""], strict=True):
-        if flag.startswith("-") and not value.startswith("-"):
-            values[flag] = value
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    values = {flag: value for flag, value in pairs if flag.startswith("-") and not value.startswith("-")}
     degrees = {name: int(values[flag]) for flag, name in _DEGREES.items() if values.get(flag, "").isdigit()}
     weights = _QUANTISED.get(values.get("--quantization", values.get("-q", "")))
     return StatedByArguments(

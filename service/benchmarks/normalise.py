@@ -6,7 +6,7 @@ assumed except what is forced: a single device has every degree of parallelism 1
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.benchmarks.engine_arguments import read_arguments
 from service.benchmarks.reading import Facts, Reading
@@ -20,6 +20,7 @@ from service.wire.benchmarks import (
     MeasuredPrecision,
 )
 from service.wire.device_names import match_device
+from solver.precision import WEIGHT_FORMATS
 
 DEFAULT_KV_CACHE = "bf16"
 """The KV cache format taken when none is stated, as for estimates; it is echoed in the stored result."""
@@ -29,10 +30,12 @@ _VARIANTS = {"instruct", "chat", "it", "hf", "meta", "fp8", "awq", "gptq", "w8a8
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The catalog's names: devices with their memory, language models with their Hugging Face ids."""
+    """The catalog's names: devices with their memory and power limit, models with their Hugging Face ids."""
 
     device_memory_gib: Mapping[str, float | None]
     hugging_face_ids: Mapping[str, str | None]
+    device_power_limit_w: Mapping[str, float | None] = field(default_factory=dict)
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,8 @@ def complete(reading: Reading, context: ImportContext, known: KnownNames) -> Com
     engine = context.engine or _engine(facts)
     if engine is None:
         missing.append(_missing("engine", None))
-    if missing:
+    if device is None or llm is None or devices is None or engine is None:
         raise InvalidInput(missing)
-    assert device and llm and devices and engine
 
     contradictions += _contradictions(facts, device, devices, llm, engine, known)
     layout, precision = _stated(facts, context, engine, contradictions)
@@ -188,15 +190,9 @@ def _stated(
         contradictions.append(f"the file says weights in {facts.weights}, the context says {given_weights}")
     weights = given_weights or facts.weights
     kv_cache = context.precision.kv_cache or by_arguments.kv_cache or facts.kv_cache
-    known_weights = MeasuredPrecision.model_fields["weights"].annotation
-    if weights is not None and weights not in str(known_weights):
-        raise InvalidInput(
-            [
-                FieldError(
-                    f"the file says {weights!r}, which is not a known format", pointer="/context/precision/weights"
-                )
-            ]
-        )
+    if weights is not None and weights not in WEIGHT_FORMATS:
+        detail = f"the file says {weights!r}; known formats are {', '.join(WEIGHT_FORMATS)}"
+        raise InvalidInput([FieldError(detail, pointer="/context/precision/weights")])
     return MeasuredLayout(**layout), MeasuredPrecision.model_validate({"weights": weights, "kv_cache": kv_cache})
 
 

@@ -8,7 +8,7 @@ Statistics are over requests (ITL: over gaps).
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from service.wire.quantities import Answer, Instant, KvCacheFormat, Request, Slug, WeightFormat
 
@@ -18,7 +18,20 @@ Rate = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 Degree = Annotated[int, Field(strict=True, ge=1, le=65_536)]
 Tokens = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
-Words = Annotated[str, Field(max_length=4_000)]
+
+
+def _storable(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("holds a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is not text") from None
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Words = Annotated[Text, Field(max_length=4_000)]
 
 
 class MeasuredFixed(Request):
@@ -137,15 +150,15 @@ class MeasuredEngine(Request):
     """The serving engine, its version and the arguments it was started with."""
 
     name: Slug
-    version: Annotated[str, Field(max_length=200)] | None = None
-    arguments: Annotated[tuple[Annotated[str, Field(max_length=2_000)], ...], Field(max_length=500)] = ()
+    version: Annotated[Text, Field(max_length=200)] | None = None
+    arguments: Annotated[tuple[Annotated[Text, Field(max_length=2_000)], ...], Field(max_length=500)] = ()
 
 
 class AgentIdentity(Request):
     """Which agent measured."""
 
-    id: Annotated[str, Field(max_length=200)]
-    version: Annotated[str, Field(max_length=100)] | None = None
+    id: Annotated[Text, Field(max_length=200)]
+    version: Annotated[Text, Field(max_length=100)] | None = None
 
 
 class ImportContext(Request):
@@ -158,7 +171,7 @@ class ImportContext(Request):
     layout: MeasuredLayout = MeasuredLayout()
     precision: MeasuredPrecision = MeasuredPrecision()
     engine: MeasuredEngine | None = None
-    driver: Annotated[str, Field(max_length=200)] | None = None
+    driver: Annotated[Text, Field(max_length=200)] | None = None
     measured_at: Instant | None = None
     agent: AgentIdentity | None = None
     power_w_mean: Measure | None = None
@@ -287,7 +300,7 @@ class BenchmarkEvent(Answer):
 class BenchmarkDecision(Request):
     """The body of POST /v1/benchmarks/{id}/release and /retract."""
 
-    reason: Annotated[str, Field(min_length=3, max_length=2_000)]
+    reason: Annotated[Text, Field(min_length=3, max_length=2_000)]
 
 
 class StoredBenchmark(BenchmarkReceipt):
