@@ -1,11 +1,30 @@
-"""Run by Alembic. The connection comes from ``service.migrate``, or from the settings when Alembic's own command runs."""
+"""Run by Alembic.
+
+The connection comes from ``service.migrate``, or from the settings when Alembic's own command runs.
+"""
+
+from typing import Any, Literal
 
 from alembic import context
 from sqlalchemy.engine import Connection
+from sqlmodel.sql.sqltypes import AutoString
 
 from service.all_tables import METADATA
-from service.database import Database
+from service.database import Database, Usd, UtcInstant
 from service.settings import read_settings
+
+
+def written_type(kind: str, item: Any, _context: Any) -> str | Literal[False]:
+    """A version stands on its own: it names plain SQL types, not this project's."""
+    if kind != "type":
+        return False
+    if isinstance(item, AutoString):
+        return f"sa.String({item.length})"
+    if isinstance(item, UtcInstant):
+        return "sa.DateTime(timezone=True)"
+    if isinstance(item, Usd):
+        return "sa.Numeric(18, 6).with_variant(sa.BigInteger(), 'sqlite')"
+    return False
 
 
 def run(connection: Connection) -> None:
@@ -13,6 +32,7 @@ def run(connection: Connection) -> None:
         connection=connection,
         target_metadata=METADATA,
         render_as_batch=connection.dialect.name == "sqlite",
+        render_item=written_type,
         compare_type=True,
     )
     with context.begin_transaction():

@@ -20,7 +20,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from service.database import database_of
-from service.problems import Forbidden, TooMany, Unauthenticated
+from service.problems import ForbiddenError, TooManyRequestsError, UnauthenticatedError
 from service.tokens.create import token_sha256
 from service.tokens.queries import active_token, any_active_token
 
@@ -69,7 +69,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
-        """Spend one request; raises TooMany when the bucket is empty."""
+        """Spend one request; raises TooManyRequestsError when the bucket is empty."""
         with self._lock:
             now = self._monotonic()
             if len(self._levels) > MOST_BUCKETS:
@@ -78,7 +78,9 @@ class RateLimit:
             level = min(float(self.burst), level + (now - since) * self.per_s)
             if level < 1.0:
                 self._levels[caller] = (level, now)
-                raise TooMany("the rate limit is reached", retry_after_s=math.ceil((1.0 - level) / self.per_s))
+                raise TooManyRequestsError(
+                    "the rate limit is reached", retry_after_s=math.ceil((1.0 - level) / self.per_s)
+                )
             self._levels[caller] = (level - 1.0, now)
 
     def _forget_full_buckets(self, now: float) -> None:
@@ -90,7 +92,7 @@ class RateLimit:
 
 
 def identify(request: Request) -> Caller:
-    """The caller behind a request; raises Unauthenticated or Forbidden."""
+    """The caller behind a request; raises UnauthenticatedError or ForbiddenError."""
     client = request.client.host if request.client else ""
     rate_limit: RateLimit = request.app.state.rate_limit
     header = request.headers.get("authorization")
@@ -100,14 +102,14 @@ def identify(request: Request) -> Caller:
             scheme, _, secret = header.partition(" ")
             token = active_token(session, token_sha256(secret.strip())) if scheme.lower() == "bearer" else None
             if token is None:
-                raise Unauthenticated("the token is unknown or revoked")
+                raise UnauthenticatedError("the token is unknown or revoked")
             return Caller(token.id, Role[token.role])
         if any_active_token(session):
-            raise Unauthenticated("this service needs a bearer token")
+            raise UnauthenticatedError("this service needs a bearer token")
     if not is_loopback(client):
-        raise Forbidden("no token is configured, so only clients on loopback are answered")
+        raise ForbiddenError("no token is configured, so only clients on loopback are answered")
     if request.url.hostname not in LOOPBACK_NAMES:
-        raise Forbidden("no token is configured, so the service must be addressed as localhost or 127.0.0.1")
+        raise ForbiddenError("no token is configured, so the service must be addressed as localhost or 127.0.0.1")
     return Caller(client, Role.editor)
 
 
@@ -117,7 +119,7 @@ def require(least: Role) -> Callable[[Request], Caller]:
     def admit(request: Request) -> Caller:
         caller = identify(request)
         if caller.role < least:
-            raise Forbidden(f"this needs the role {least.name}; the token has {caller.role.name}")
+            raise ForbiddenError(f"this needs the role {least.name}; the token has {caller.role.name}")
         return caller
 
     return admit

@@ -29,15 +29,15 @@ MICRO = Decimal(1_000_000)
 
 
 class Usd(TypeDecorator[Decimal]):
-    """US dollars with six decimal places, exact: NUMERIC(14,6), or micro-dollars where there is no decimal type."""
+    """US dollars with six decimal places, exact: NUMERIC(18,6), or micro-dollars where there is no decimal type."""
 
-    impl = Numeric(14, 6)
+    impl = Numeric(18, 6)
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if dialect.name == "sqlite":
             return dialect.type_descriptor(BigInteger())
-        return dialect.type_descriptor(Numeric(14, 6))
+        return dialect.type_descriptor(Numeric(18, 6))
 
     def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> Any:
         if value is None or dialect.name != "sqlite":

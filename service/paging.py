@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import Query
 
-from service.problems import FieldError, InvalidInput
+from service.problems import FieldError, InvalidFieldsError
 
 Row = TypeVar("Row")
 Limit = Annotated[int, Query(ge=1, le=500, description="Entries of one page.")]
@@ -31,7 +31,7 @@ def last_id(parameter: str, cursor: str | None) -> str | None:
     except (binascii.Error, UnicodeError):
         decoded = ""
     if not decoded or "\x00" in decoded:
-        raise InvalidInput([FieldError("not a cursor that this service gave out", parameter=parameter)])
+        raise InvalidFieldsError([FieldError("not a cursor that this service gave out", parameter=parameter)])
     return decoded
 
 

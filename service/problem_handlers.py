@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.problems import PROBLEM_TYPES, FieldError, InvalidInput, Problem, problem_response
+from service.problems import PROBLEM_TYPES, FieldError, InvalidFieldsError, ProblemError, problem_response
 from solver.errors import InvalidInputError
 
 log = logging.getLogger("clusterwright")
@@ -26,7 +26,7 @@ FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 
 
 def install_problem_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(InvalidInputError, _outside_domain)
     app.add_exception_handler(HTTPException, _http)
@@ -37,7 +37,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 
 async def _problem(_request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, ProblemError)
     return problem_response(problem.slug, problem.detail, headers=problem.headers, **problem.extra)
 
 
@@ -49,11 +49,11 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
         reason = malformed.get("ctx", {}).get("error", "not JSON")
         return problem_response("malformed-body", f"the body is not valid JSON: {reason}")
     listed = [_field_error(e, invalid.body) for e in errors[:MOST_FIELD_ERRORS]]
-    return await _problem(request, InvalidInput(listed))
+    return await _problem(request, InvalidFieldsError(listed))
 
 
 async def _outside_domain(request: Request, invalid: Exception) -> JSONResponse:
-    return await _problem(request, InvalidInput([FieldError(str(invalid), pointer="")]))
+    return await _problem(request, InvalidFieldsError([FieldError(str(invalid), pointer="")]))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
@@ -145,11 +145,15 @@ def json_pointer(loc: tuple[Any, ...], body: Any) -> str:
     here = body
     for position, step in enumerate(loc):
         is_last = position == len(loc) - 1
-        if isinstance(here, dict) and step in here:
-            here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+        if _holds(here, step):
             here = here[step]
         elif not (is_last and isinstance(here, dict) and step != "[key]"):
             continue
         parts.append(str(step).replace("~", "~0").replace("/", "~1"))
     return "".join(f"/{part}" for part in parts)
+
+
+def _holds(here: Any, step: Any) -> bool:
+    if isinstance(here, dict):
+        return step in here
+    return isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here)

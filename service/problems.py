@@ -1,13 +1,13 @@
 """Errors as answers: RFC 9457 problem documents.
 
-    Problem
-    ├── InvalidInput     422  a field is wrong; ``errors`` point at each
-    ├── NotFound         404  no such thing; close names are offered
-    ├── Conflict         409  contradicts what is stored
-    ├── Unauthenticated  401  no token, or an unknown or revoked one
-    ├── Forbidden        403  the role may not do this
-    ├── TooMany          429  rate limit
-    └── Unavailable      503  not now: stopping, busy, database not ready
+    ProblemError
+    ├── InvalidFieldsError      422  a field is wrong; ``errors`` point at each
+    ├── NotFoundError           404  no such thing; close names are offered
+    ├── ConflictError           409  contradicts what is stored
+    ├── UnauthenticatedError    401  no token, or an unknown or revoked one
+    ├── ForbiddenError          403  the role may not do this
+    ├── TooManyRequestsError    429  rate limit
+    └── UnavailableError        503  not now: stopping, busy, database not ready
 
 What the solver and the database raise is mapped to the same documents by ``service.problem_handlers``.
 """
@@ -36,7 +36,7 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
     t.slug: t
     for t in (
         ProblemType("invalid-input", 422, "The request has invalid fields",
-                    "Every entry of `errors` names a field by JSON pointer (or a query parameter) and says what is wrong."),
+                    "Every entry of `errors` names a field (JSON pointer) or a query parameter, and what is wrong."),
         ProblemType("malformed-body", 400, "The body cannot be read",
                     "The body is not JSON, is nested too deeply, or is not in the stated encoding."),
         ProblemType("body-too-large", 413, "The body is too large",
@@ -46,7 +46,7 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
         ProblemType("method-not-allowed", 405, "This method is not allowed here",
                     "The `Allow` header lists the methods of this address."),
         ProblemType("conflict", 409, "This contradicts what is stored",
-                    "Stored facts are append-only; a different value for the same thing must be stated as a correction."),
+                    "Stored facts are append-only; another value for the same thing must be stated as a correction."),
         ProblemType("unauthenticated", 401, "A valid token is needed",
                     "Send `Authorization: Bearer …` with a token made by `clusterwright token create`."),
         ProblemType("forbidden", 403, "Not allowed",
@@ -76,7 +76,7 @@ class FieldError:
         return where | {"detail": self.detail}
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """Base of everything that is answered with a problem document."""
 
     slug = "internal"
@@ -88,7 +88,7 @@ class Problem(Exception):
         self.extra = extra
 
 
-class InvalidInput(Problem):
+class InvalidFieldsError(ProblemError):
     slug = "invalid-input"
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
@@ -99,33 +99,33 @@ class InvalidInput(Problem):
         self.field_errors = listed
 
 
-class NotFound(Problem):
+class NotFoundError(ProblemError):
     slug = "not-found"
 
 
-class Conflict(Problem):
+class ConflictError(ProblemError):
     slug = "conflict"
 
 
-class Unauthenticated(Problem):
+class UnauthenticatedError(ProblemError):
     slug = "unauthenticated"
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, headers={"WWW-Authenticate": 'Bearer realm="clusterwright"'})
 
 
-class Forbidden(Problem):
+class ForbiddenError(ProblemError):
     slug = "forbidden"
 
 
-class TooMany(Problem):
+class TooManyRequestsError(ProblemError):
     slug = "too-many-requests"
 
     def __init__(self, detail: str, *, retry_after_s: int) -> None:
         super().__init__(detail, headers={"Retry-After": str(max(1, retry_after_s))})
 
 
-class Unavailable(Problem):
+class UnavailableError(ProblemError):
     slug = "unavailable"
 
     def __init__(self, detail: str, *, retry_after_s: int = 5) -> None:
@@ -172,7 +172,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     return f"no {kind} {shown!r}; GET the list for the known ones"
 
 
-def not_found(kind: str, name: str, known: Iterable[str]) -> NotFound:
+def not_found(kind: str, name: str, known: Iterable[str]) -> NotFoundError:
     """404 with close names."""
     names = list(known)
-    return NotFound(unknown_name(kind, name, names), close_matches=close_matches(name[:200], names))
+    return NotFoundError(unknown_name(kind, name, names), close_matches=close_matches(name[:200], names))

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, select
 
 from service.edition.tables import EditionTable
-from service.problems import Unavailable
+from service.problems import UnavailableError
 
 NOT_SEEDED = "the catalog is empty; run `clusterwright seed`"
 
@@ -20,7 +20,7 @@ def current_edition(session: Session) -> EditionTable | None:
 def require_edition(session: Session) -> EditionTable:
     edition = current_edition(session)
     if edition is None:
-        raise Unavailable(NOT_SEEDED)
+        raise UnavailableError(NOT_SEEDED)
     return edition
 
 
@@ -41,7 +41,7 @@ def record_change(session: Session, kind: str, fact: dict[str, Any], now: dt.dat
     """Note one added fact, in the transaction that adds it. Locks the row, so that writers queue up."""
     edition = session.exec(select(EditionTable).with_for_update()).one_or_none()
     if edition is None:
-        raise Unavailable(NOT_SEEDED)
+        raise UnavailableError(NOT_SEEDED)
     edition.digest = _chain(edition.digest, kind, json.dumps(fact, sort_keys=True, default=str))
     edition.revision += 1
     edition.changed_at = now

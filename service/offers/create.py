@@ -9,14 +9,17 @@ from service.edition.queries import record_change
 from service.nodes.queries import node_by_id, node_ids
 from service.offers.queries import believed_step, offer_by_id, offer_ids
 from service.offers.tables import OfferTable, PriceStepTable
-from service.problems import Conflict, FieldError, InvalidInput, not_found, unknown_name
+from service.problems import ConflictError, FieldError, InvalidFieldsError, not_found, unknown_name
 from service.wire.offers import OfferIn, PriceIn
 
 
 def create_offer(session: Session, asked: OfferIn, clock: Clock) -> tuple[OfferTable, bool]:
-    """The stored offer, and whether it is new. The same offer again changes nothing; another one under its id is 409."""
+    """The stored offer, and whether it is new.
+
+    The same offer again changes nothing; another one under its id is 409.
+    """
     if node_by_id(session, asked.node) is None:
-        raise InvalidInput([FieldError(unknown_name("node", asked.node, node_ids(session)), pointer="/node")])
+        raise InvalidFieldsError([FieldError(unknown_name("node", asked.node, node_ids(session)), pointer="/node")])
     wanted = OfferTable(
         id=asked.stored_id, provider=asked.provider, instance=asked.instance, region=asked.region,
         commitment=asked.commitment, node_id=asked.node, max_nodes=asked.max_nodes, notes=asked.notes, origin="user",
@@ -24,7 +27,7 @@ def create_offer(session: Session, asked: OfferIn, clock: Clock) -> tuple[OfferT
     stored = offer_by_id(session, wanted.id)
     if stored is not None:
         if (stored.node_id, stored.max_nodes, stored.notes) != (wanted.node_id, wanted.max_nodes, wanted.notes):
-            raise Conflict(f"an offer {wanted.id!r} with other properties is stored")
+            raise ConflictError(f"an offer {wanted.id!r} with other properties is stored")
     else:
         session.add(wanted)
         session.flush()
@@ -44,7 +47,7 @@ def create_price(session: Session, offer_id: str, asked: PriceIn, clock: Clock) 
         if stored.usd_per_hour == asked.usd_per_hour:
             return stored, False
         if not asked.correction:
-            raise Conflict(
+            raise ConflictError(
                 f"a price from {asked.valid_from.isoformat()} on is stored with another amount; "
                 "state `correction: true` to correct it"
             )

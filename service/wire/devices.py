@@ -25,6 +25,8 @@ class DeviceOut(Answer):
     dense_fp16_tflop_per_s: float | None
     dense_fp8_tflop_per_s: float | None
     dense_int8_top_per_s: float | None
+    dense_fp6_tflop_per_s: float | None
+    dense_int4_top_per_s: float | None
     dense_fp4_tflop_per_s: float | None
     sparse_bf16_tflop_per_s: float | None
     sparse_fp8_tflop_per_s: float | None

@@ -24,7 +24,7 @@ class EstimateIn(Request):
 
 
 class EstimatesIn(Request):
-    estimates: Annotated[list[EstimateIn], Field(min_length=1, max_length=MOST_ESTIMATES)]
+    estimates: Annotated[tuple[EstimateIn, ...], Field(min_length=1, max_length=MOST_ESTIMATES)]
 
 
 class MemoryOut(Answer):
@@ -92,7 +92,7 @@ class DoesNotFitOut(Assumed):
 
 
 class UnsupportedOut(Assumed):
-    """It cannot run. ``reason`` is a stable slug: unknown_llm, unknown_device, figure_missing, heads_not_divisible, …"""
+    """It cannot run. ``reason`` is a stable slug: unknown_llm, unknown_device, figure_missing, …"""
 
     outcome: Literal["unsupported"]
     reason: str

@@ -1,6 +1,7 @@
 """POST /v1/recommendations: workloads in, proven-cheapest cluster out."""
 
 import datetime as dt
+from collections import Counter
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -36,16 +37,16 @@ Objective = Literal["cost", "throughput", "power"]
 class TargetsIn(Request):
     """Upper limits by percentile: ``{"ttft_ms": {"p95": 1000}}``. What is left out is not limited."""
 
-    ttft_ms: TargetsByPercentile = {}
-    tpot_ms: TargetsByPercentile = {}
-    e2e_ms: TargetsByPercentile = {}
+    ttft_ms: TargetsByPercentile = Field(default_factory=dict)
+    tpot_ms: TargetsByPercentile = Field(default_factory=dict)
+    e2e_ms: TargetsByPercentile = Field(default_factory=dict)
 
 
 class PrecisionChoiceIn(Request):
     """Formats the plan may choose from."""
 
-    weights: Annotated[list[WeightFormat], Field(min_length=1)] = ["bf16", "fp8"]
-    kv_cache: Annotated[list[KvCacheFormat], Field(min_length=1)] = ["bf16", "fp8"]
+    weights: Annotated[tuple[WeightFormat, ...], Field(min_length=1)] = ("bf16", "fp8")
+    kv_cache: Annotated[tuple[KvCacheFormat, ...], Field(min_length=1)] = ("bf16", "fp8")
 
 
 class WorkloadIn(Request):
@@ -68,18 +69,18 @@ class OfferLimitIn(Request):
 class LimitsIn(Request):
     """What the plan must stay within; null leaves a choice open."""
 
-    devices: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
-    providers: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
-    regions: Annotated[list[Name], Field(min_length=1, max_length=MOST_NAMES)] | None = None
-    commitments: Annotated[list[Commitment], Field(min_length=1)] | None = ["on_demand"]
-    offers: Annotated[dict[str, OfferLimitIn], Field(max_length=MOST_NAMES)] = {}
+    devices: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    providers: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    regions: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = ("on_demand",)
+    offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
     max_usd_per_hour: UsdIn | None = None
     max_power_kw: PositiveNumber | None = None
     spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
 
 
 class RecommendationIn(Request):
-    workloads: Annotated[list[WorkloadIn], Field(min_length=1, max_length=MOST_WORKLOADS)]
+    workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)]
     limits: LimitsIn = LimitsIn()
     objective: Objective = "cost"
     price_as_of: Instant | None = None
@@ -90,7 +91,7 @@ class RecommendationIn(Request):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         names = [w.name for w in self.workloads]
-        twice = sorted({n for n in names if names.count(n) > 1})
+        twice = sorted(n for n, count in Counter(names).items() if count > 1)
         if twice:
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
         if self.objective == "throughput" and self.limits.max_usd_per_hour is None:

@@ -43,7 +43,7 @@ class HistogramLength(Request):
     """Shares that sum to 1, one for each token count."""
 
     distribution: Literal["histogram"]
-    histogram: Annotated[list[HistogramBin], Field(min_length=1, max_length=MOST_BINS)]
+    histogram: Annotated[tuple[HistogramBin, ...], Field(min_length=1, max_length=MOST_BINS)]
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -1,0 +1,5 @@
+"""The command ``clusterwright``."""
+
+from service.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,72 @@
+"""Commands that ask the API: recommend, estimate and the lists."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from service.cli.client import Client
+from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.main import LISTS
+from service.cli.tables import list_table, show_estimates, show_recommendation
+from service.settings import Settings
+
+errors = Console(stderr=True)
+
+
+def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = read_request(arguments.file)
+    client = Client(settings, arguments.url)
+    with errors.status("searching for the cheapest plan"):
+        answer = client.post("/v1/recommendations", body)
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_recommendation(answer, Console())
+    return ExitCode.infeasible if answer["outcome"] == "infeasible" else ExitCode.ok
+
+
+def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = read_request(arguments.file)
+    client = Client(settings, arguments.url)
+    with errors.status("estimating"):
+        answer = client.post("/v1/estimates", body)
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_estimates(body, answer, Console())
+    return ExitCode.ok if all(e["outcome"] == "estimated" for e in answer["estimates"]) else ExitCode.infeasible
+
+
+def list_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    client = Client(settings, arguments.url)
+    noun = arguments.command
+    if arguments.id:
+        print_json(client.get(f"/v1/{noun}/{arguments.id}"))
+        return ExitCode.ok
+    filters = {name: getattr(arguments, name) for name in LISTS[noun]}
+    with errors.status(f"reading {noun}"):
+        items = client.pages(f"/v1/{noun}", filters)
+    if arguments.json:
+        print_json(items)
+    else:
+        Console().print(list_table(noun, items))
+    return ExitCode.ok
+
+
+def read_request(name: str) -> Any:
+    """The JSON of a file, or of standard input for ``-``."""
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return json.loads(text)
+    except OSError as error:
+        raise CommandError(f"cannot read {name}: {error.strerror}", ExitCode.bad_input) from None
+    except ValueError as error:
+        raise CommandError(f"{name} is not JSON: {error}", ExitCode.bad_input) from None
+
+
+def print_json(answer: Any) -> None:
+    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,91 @@
+"""How the command line talks to /v1: over HTTP, or to the application inside this process when none is running."""
+
+import asyncio
+from typing import Any
+
+import httpx
+
+from service.cli.exit_codes import CommandError, ExitCode
+from service.settings import Settings
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+TIMEOUT_S = 310.0
+"""Longer than the longest time limit of a recommendation."""
+PROBE_TIMEOUT_S = 0.5
+
+
+class Client:
+    """One way to ask: ``url`` when given or when the default address answers, else in this process."""
+
+    def __init__(self, settings: Settings, url: str | None) -> None:
+        self._settings = settings
+        self.url = url or settings.url or _listening()
+
+    def get(self, path: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self._send("GET", path, parameters=parameters)
+
+    def post(self, path: str, body: Any) -> dict[str, Any]:
+        return self._send("POST", path, body=body)
+
+    def pages(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        """Every entry of a list, page after page."""
+        items: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            page = self.get(path, parameters | {"limit": 500} | ({"next": cursor} if cursor else {}))
+            items.extend(page["items"])
+            cursor = page["next"]
+            if cursor is None:
+                return items
+
+    def _send(
+        self, method: str, path: str, *, parameters: dict[str, Any] | None = None, body: Any = None
+    ) -> dict[str, Any]:
+        token = self._settings.token.get_secret_value() if self._settings.token else None
+        arguments: dict[str, Any] = {
+            "params": {k: v for k, v in (parameters or {}).items() if v is not None},
+            "headers": {"Authorization": f"Bearer {token}"} if token else {},
+        }
+        if body is not None:
+            arguments["json"] = body
+        try:
+            if self.url is None:
+                response = asyncio.run(self._in_process(method, path, arguments))
+            else:
+                response = httpx.request(method, self.url.rstrip("/") + path, timeout=TIMEOUT_S, **arguments)
+        except httpx.HTTPError as error:
+            raise CommandError(f"cannot reach {self.url}: {error}") from None
+        return _answer(response)
+
+    async def _in_process(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Response:
+        from service.main import create_app
+
+        app = create_app(self._settings)
+        transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 0))
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=TIMEOUT_S) as client,
+        ):
+            return await client.request(method, path, **arguments)
+
+
+def _listening() -> str | None:
+    """The default address, if a service of ours answers there."""
+    try:
+        alive = httpx.get(f"{DEFAULT_URL}/healthz", timeout=PROBE_TIMEOUT_S)
+        return DEFAULT_URL if alive.json().get("status") == "alive" else None
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return None
+
+
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = response.json()
+    except ValueError:
+        raise CommandError(f"the service answered {response.status_code} with something that is not JSON") from None
+    if response.is_success:
+        return document
+    lines = [f"{document.get('title', 'problem')}: {document.get('detail', '')}"]
+    lines += [f"  {e.get('pointer') or e.get('parameter')}: {e['detail']}" for e in document.get("errors", [])]
+    code = ExitCode.bad_input if response.status_code < 500 and response.status_code != 429 else ExitCode.failed
+    raise CommandError("\n".join(lines), code)

@@ -1,0 +1,123 @@
+"""Arguments of the command ``clusterwright``."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from service import VERSION
+from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
+from service.settings import Settings, SettingsError, read_settings
+
+Command = Callable[[argparse.Namespace, Settings], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parsed = build_parser().parse_args(arguments)
+    try:
+        settings = read_settings()
+        return int(_command(parsed.command)(parsed, settings))
+    except SettingsError as bad:
+        sys.stderr.write(f"clusterwright: {bad}\n")
+        return ExitCode.bad_input
+    except CommandError as failed:
+        sys.stderr.write(f"clusterwright: {failed}\n")
+        return failed.code
+    except KeyboardInterrupt:
+        return 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="clusterwright",
+        description="Plan the cheapest accelerator cluster that serves your language models at your latency.",
+        epilog=EXIT_CODES_HELP + "\nSettings come from the environment (CLUSTERWRIGHT_…); see docs/settings.md.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"clusterwright {VERSION}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    serve = _add(commands, "serve", "serve the API")
+    up = _add(commands, "up", "migrate, seed, serve, and show the plan of an example")
+    for server in (serve, up):
+        server.add_argument("--host", default="127.0.0.1")
+        server.add_argument("--port", type=_port, default=8000)
+    up.add_argument("--example", default="examples/chat-70b.json", help="request to post (default: %(default)s)")
+    _add(commands, "migrate", "bring the database's schema to this version")
+    _add(commands, "seed", "bring the database's catalog to the edition in the files")
+
+    for name, text in (
+        ("recommend", "the cheapest cluster for the workloads in FILE"),
+        ("estimate", "predict the deployments in FILE"),
+    ):
+        asking = _add(commands, name, text)
+        asking.add_argument("file", metavar="FILE", help="the request's JSON body; - reads standard input")
+        _add_client_options(asking)
+
+    for name, filters in LISTS.items():
+        listing = _add(commands, name, f"list {name}")
+        for option in filters:
+            listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
+        listing.add_argument("id", nargs="?", help="show one of them in full")
+        _add_client_options(listing)
+
+    token = _add(commands, "token", "make, list and revoke bearer tokens")
+    actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="make a token; it is shown once")
+    create.add_argument("name", help="who or what it is for")
+    create.add_argument("--role", choices=("reader", "agent", "editor"), required=True)
+    actions.add_parser("list", help="list tokens")
+    revoke = actions.add_parser("revoke", help="refuse a token from now on")
+    revoke.add_argument("id")
+    return parser
+
+
+LISTS: dict[str, tuple[str, ...]] = {
+    "devices": ("vendor", "category", "status", "family"),
+    "nodes": ("device", "kind"),
+    "llms": ("family", "origin"),
+    "offers": ("provider", "region", "commitment", "node", "device", "price_as_of"),
+}
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name, help=text, description=text, epilog=EXIT_CODES_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+
+
+def _add_client_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the answer's JSON")
+    parser.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError(text)
+    return port
+
+
+def _command(name: str) -> Command:
+    """Imported when chosen, so that every command starts quickly."""
+    if name in ("migrate", "seed", "serve", "token"):
+        from service.cli import local
+
+        return {
+            "migrate": local.migrate_command,
+            "seed": local.seed_command,
+            "serve": local.serve_command,
+            "token": local.token_command,
+        }[name]
+    if name == "up":
+        from service.cli.up import up_command
+
+        return up_command
+    from service.cli import ask
+
+    if name in LISTS:
+        return ask.list_command
+    return {"recommend": ask.recommend_command, "estimate": ask.estimate_command}[name]

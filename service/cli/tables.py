@@ -1,0 +1,142 @@
+"""Answers as tables for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+NONE = "–"
+
+COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "devices": (
+        ("id", "id"), ("vendor", "vendor"), ("status", "status"), ("memory_gib", "memory GiB"),
+        ("memory_bandwidth_gb_per_s", "memory GB/s"), ("dense_bf16_tflop_per_s", "bf16 TFLOP/s"),
+        ("dense_fp8_tflop_per_s", "fp8 TFLOP/s"), ("power_limit_w", "W"),
+    ),
+    "nodes": (
+        ("id", "id"), ("device", "device"), ("devices", "devices"), ("kind", "kind"),
+        ("link_domain_devices", "linked"), ("network_gbit_per_s", "network Gbit/s"),
+    ),
+    "llms": (
+        ("id", "id"), ("family", "family"), ("total_weights", "parameters"), ("active_weights", "active"),
+        ("max_context_tokens", "context"), ("native_weights", "native"), ("origin", "origin"),
+    ),
+    "offers": (
+        ("id", "id"), ("device", "device"), ("devices", "devices"), ("usd_per_hour", "USD/h"),
+        ("usd_per_device_hour", "USD/device-h"), ("valid_from", "since"), ("age_days", "age days"),
+    ),
+}  # fmt: skip
+
+
+def list_table(noun: str, items: list[dict[str, Any]]) -> Table:
+    table = Table(title=f"{len(items)} {noun}")
+    for _, heading in COLUMNS[noun]:
+        table.add_column(heading, overflow="fold")
+    for item in items:
+        flat = item | (item.get("price") or {})
+        table.add_row(*(_cell(flat.get(field)) for field, _ in COLUMNS[noun]))
+    return table
+
+
+def show_recommendation(answer: Mapping[str, Any], console: Console) -> None:
+    """The plan, what it costs, how sure that is, and what stands in the way of a cheaper one."""
+    solve, totals = answer["solve"], answer["totals"]
+    console.print(f"[bold]{answer['outcome']}[/bold]  {answer['id']}  ({solve['status']}, {solve['solver']})")
+    if answer["plan"]:
+        console.print(plan_table(answer["plan"]))
+    if totals is not None:
+        console.print(
+            f"[bold]${float(totals['usd_per_hour']):,.2f}[/bold] an hour, "
+            f"${float(totals['usd_per_month']):,.0f} a month, "
+            f"${float(totals['usd_per_million_output_tokens']):,.3f} per million output tokens, "
+            f"{totals['nodes']} nodes, {totals['devices']} devices, {_cell(totals['power_kw'])} kW"
+        )
+    if solve["bound_usd_per_hour"] is not None:
+        console.print(
+            f"no plan can cost less than ${float(solve['bound_usd_per_hour']):,.2f} an hour "
+            f"(gap {100 * (solve['gap_fraction'] or 0.0):.2g} %, {solve['candidates']:,} candidates, "
+            f"{solve['seconds']:.2f} s)"
+        )
+    for alternative in answer["alternatives"]:
+        console.print(
+            f"alternative: {alternative['why']}, ${float(alternative['extra_usd_per_hour']):,.2f} an hour more"
+        )
+    for binding in answer["binding"]:
+        console.print(
+            f"relaxing {binding['limit']} to {binding['relaxing_to']} saves "
+            f"${float(binding['saves_usd_per_hour']):,.2f} an hour"
+        )
+    for conflict in answer["conflicts"]:
+        console.print(f"[red]conflict[/red]: {', '.join(conflict['limits'])}: {conflict['detail']}")
+    for relaxation in answer["relaxations"]:
+        price = relaxation["usd_per_hour"]
+        cost = f", then ${float(price):,.2f} an hour" if price is not None else ""
+        console.print(f"feasible with {relaxation['limit']} at {relaxation['relaxing_to']}{cost}")
+
+
+def plan_table(plan: list[dict[str, Any]]) -> Table:
+    table = Table(title="plan")
+    for heading in (
+        "workload", "offer", "nodes", "replicas", "layout", "precision", "req/s", "p95 TTFT ms", "p95 TPOT ms", "USD/h",
+    ):  # fmt: skip
+        table.add_column(heading, overflow="fold")
+    for line in plan:
+        predicted = line["predicted"]
+        table.add_row(
+            line["workload"],
+            line["offer"],
+            str(line["nodes"]),
+            str(line["replicas"]),
+            layout_text(line["layout"]),
+            f"{line['precision']['weights']} / {line['precision']['kv_cache']}",
+            f"{line['serves_requests_per_s']:.3g}",
+            _interval(predicted["ttft_ms"]["p95"]),
+            _interval(predicted["tpot_ms"]["p95"]),
+            f"{float(line['usd_per_hour']):,.2f}",
+        )
+    return table
+
+
+def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console: Console) -> None:
+    table = Table(title="estimates")
+    for heading in (
+        "llm", "device", "layout", "precision", "outcome", "mean TTFT ms", "mean TPOT ms", "tokens/s", "basis",
+    ):  # fmt: skip
+        table.add_column(heading, overflow="fold")
+    for case, result in zip(asked["estimates"], answer["estimates"], strict=True):
+        is_estimated = result["outcome"] == "estimated"
+        table.add_row(
+            case["llm"],
+            case["device"],
+            layout_text(result["layout"]),
+            f"{result['precision']['weights']} / {result['precision']['kv_cache']}",
+            result["outcome"] if is_estimated else f"{result['outcome']}: {result['detail']}",
+            _interval(result["ttft_ms"]["mean"]) if is_estimated else NONE,
+            _interval(result["tpot_ms"]["mean"]) if is_estimated else NONE,
+            _interval(result["output_tokens_per_s"]) if is_estimated else NONE,
+            result["basis"] if is_estimated else NONE,
+        )
+    console.print(table)
+
+
+def layout_text(layout: Mapping[str, int]) -> str:
+    """
+    >>> layout_text({"tensor_parallel": 2, "pipeline_parallel": 1, "data_parallel": 4, "expert_parallel": 1})
+    'TP2 DP4'
+    """
+    short = (("TP", "tensor_parallel"), ("PP", "pipeline_parallel"), ("DP", "data_parallel"), ("EP", "expert_parallel"))
+    parts = [f"{name}{layout[field]}" for name, field in short if layout[field] > 1]
+    return " ".join(parts) or "TP1"
+
+
+def _interval(interval: Mapping[str, float]) -> str:
+    return f"{interval['expected']:.4g} ({interval['low']:.4g}–{interval['high']:.4g})"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return NONE
+    if isinstance(value, float):
+        return f"{value / 1e9:.3g} G" if value >= 1e8 else f"{value:,.6g}"
+    return str(value)

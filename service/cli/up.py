@@ -1,0 +1,67 @@
+"""``make up``: from an empty folder to a served API and one real plan."""
+
+import argparse
+import json
+import threading
+import time
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+
+from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.local import migrate_command, seed_command, serve_command
+from service.cli.tables import show_recommendation
+from service.settings import Settings
+
+errors = Console(stderr=True)
+READY_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 60.0
+
+
+def up_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Migrate, seed, serve, post the example, print its plan, keep serving until Ctrl-C."""
+    example = Path(arguments.example)
+    if not example.is_file():
+        raise CommandError(f"no example at {example}", ExitCode.bad_input)
+    migrate_command(arguments, settings)
+    seed_command(arguments, settings)
+    url = f"http://{arguments.host}:{arguments.port}"
+    visitor = threading.Thread(target=_visit, args=(url, example, settings), daemon=True)
+    visitor.start()
+    return serve_command(arguments, settings)
+
+
+def _visit(url: str, example: Path, settings: Settings) -> None:
+    """Waits until the service is ready, then asks it as any client would."""
+    token = settings.token.get_secret_value() if settings.token else None
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with httpx.Client(base_url=url, timeout=ANSWER_WITHIN_S, headers=headers) as client:
+        if not _is_ready(client):
+            errors.print(f"the service was not ready within {READY_WITHIN_S:.0f} s")
+            return
+        errors.print(f"serving {url}  (interactive documentation: {url}/docs)")
+        try:
+            with errors.status(f"posting {example} to /v1/recommendations"):
+                response = client.post("/v1/recommendations", json=json.loads(example.read_text(encoding="utf-8")))
+        except httpx.HTTPError as error:
+            errors.print(f"no answer: {error}")
+            return
+    answer = response.json()
+    if response.is_success:
+        show_recommendation(answer, Console())
+    else:
+        errors.print(f"{answer.get('title')}: {answer.get('detail')}")
+    errors.print("serving until Ctrl-C")
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            if client.get("/readyz").status_code == 200:
+                return True
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,18 @@
+"""POST /v1/estimates."""
+
+from fastapi import APIRouter, Request
+
+from service.access import Reader
+from service.estimates.create import create_estimates
+from service.wire.estimates import EstimatesIn, EstimatesOut
+
+router = APIRouter(prefix="/v1/estimates", tags=["estimates"])
+
+
+@router.post("", summary="Predict fixed deployments")
+async def post_estimates(request: Request, _caller: Reader, asked: EstimatesIn) -> EstimatesOut:
+    state = request.app.state
+    return await create_estimates(
+        asked, database=state.database, snapshots=state.snapshots, pool=state.solver_pool, metrics=state.metrics,
+        clock=state.clock,
+    )  # fmt: skip

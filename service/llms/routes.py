@@ -1,0 +1,48 @@
+"""GET and POST /v1/llms."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response, status
+
+from service.access import Editor, Reader
+from service.database import ReadSession, WriteSession
+from service.llms.create import create_llm
+from service.llms.present import present_llm
+from service.llms.queries import list_llms, llm_by_id, llm_ids
+from service.paging import Limit, Next, cut_page, last_id
+from service.problems import not_found
+from service.wire.llms import LlmIn, LlmOut
+from service.wire.pages import Page
+
+router = APIRouter(prefix="/v1/llms", tags=["catalog"])
+Filter = Annotated[str | None, Query(max_length=120)]
+
+
+@router.get("", summary="List language models")
+def get_llms(
+    _caller: Reader,
+    session: ReadSession,
+    limit: Limit = 100,
+    next: Next = None,  # noqa: A002
+    family: Filter = None,
+    origin: Filter = None,
+) -> Page[LlmOut]:
+    rows = list_llms(session, after=last_id("next", next), limit=limit + 1, family=family, origin=origin)
+    page, cursor = cut_page(rows, limit)
+    return Page(items=[present_llm(r) for r in page], next=cursor)
+
+
+@router.get("/{llm_id}", summary="One language model")
+def get_llm(_caller: Reader, session: ReadSession, llm_id: str) -> LlmOut:
+    row = llm_by_id(session, llm_id)
+    if row is None:
+        raise not_found("llm", llm_id, llm_ids(session))
+    return present_llm(row)
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, summary="Add a language model from its config.json")
+def post_llm(request: Request, _caller: Editor, session: WriteSession, asked: LlmIn, response: Response) -> LlmOut:
+    table, is_new = create_llm(session, asked, request.app.state.clock)
+    if not is_new:
+        response.status_code = status.HTTP_200_OK
+    return present_llm(table)

@@ -1,0 +1,89 @@
+"""The application: what is shared by all requests, middleware, routes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from service import VERSION, health
+from service.access import RateLimit
+from service.body_limit import BodyLimit
+from service.clock import Clock, system_clock
+from service.database import Database
+from service.devices import routes as devices
+from service.estimates import routes as estimates
+from service.llms import routes as llms
+from service.metrics import Metrics
+from service.nodes import routes as nodes
+from service.offers import routes as offers
+from service.problem_handlers import install_problem_handlers
+from service.recommendations import routes as recommendations
+from service.recommendations.catalog_snapshot import SnapshotCache
+from service.request_log import RequestLog
+from service.settings import Settings, read_settings
+from service.solver_pool import SolverPool
+from service.wire.problems import ProblemOut
+
+PROBLEMS = {
+    status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
+    for status, text in (
+        (400, "The body cannot be read"),
+        (401, "A valid token is needed"),
+        (403, "The role may not do this"),
+        (404, "No such thing; close names are offered"),
+        (409, "Contradicts what is stored"),
+        (413, "The body is too large"),
+        (422, "Fields are invalid; each is named"),
+        (429, "Rate limit reached"),
+        (503, "Not available now"),
+    )
+}
+
+
+def create_app(settings: Settings | None = None, clock: Clock = system_clock) -> FastAPI:
+    """A service with its own database connections, solver threads, caches and metrics."""
+    chosen = settings or read_settings()
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.database = Database(
+            chosen.database_url, pool_size=chosen.database_pool_size, lock_timeout_s=chosen.database_lock_timeout_s
+        )
+        app.state.solver_pool = SolverPool(
+            workers=chosen.solver_workers, queue=chosen.solver_queue, grace_s=chosen.shutdown_grace_s, metrics=metrics
+        )
+        try:
+            yield
+        finally:
+            app.state.solver_pool.close()
+            app.state.database.close()
+
+    app = FastAPI(
+        title="Clusterwright",
+        version=VERSION,
+        summary="Which accelerators, from whom, how many, split how, serve a workload at least cost, with a proof.",
+        lifespan=lifespan,
+        responses=dict(PROBLEMS),
+    )
+    app.state.settings = chosen
+    app.state.clock = clock
+    app.state.metrics = metrics
+    app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
+    app.state.snapshots = SnapshotCache()
+    install_problem_handlers(app)
+    for router in (
+        devices.router,
+        nodes.router,
+        llms.router,
+        offers.router,
+        estimates.router,
+        recommendations.router,
+        health.router,
+    ):
+        app.include_router(router)
+    app.add_middleware(
+        BodyLimit, limit_bytes=chosen.body_limit_bytes, import_limit_bytes=chosen.import_body_limit_bytes
+    )
+    app.add_middleware(RequestLog, metrics=metrics)
+    return app

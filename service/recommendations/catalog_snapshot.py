@@ -1,0 +1,109 @@
+"""The whole catalog as the solver sees it, at one instant: read once and kept until a fact or a price changes.
+
+Between two price steps no price changes, so a snapshot is valid for every instant from one step to the next: the key
+is the edition's revision and the last step's instant, both read in the same transaction as the rows.
+"""
+
+import datetime as dt
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlmodel import Session
+
+from service.constants.queries import all_constants
+from service.constants.tables import ConstantTable
+from service.devices.queries import all_devices
+from service.edition.queries import require_edition
+from service.nodes.queries import all_nodes
+from service.offers.queries import all_offers, last_price_change, prices_at
+from service.recommendations.snapshot import constants_for, device_from_row, node_from_row, offer_from_rows
+from solver.errors import FigureMissingError
+from solver.hardware import Device, Node, Offer
+
+MOST_SNAPSHOTS = 4
+
+
+@dataclass(frozen=True)
+class CatalogSnapshot:
+    """Everything plannable, and by name what is not.
+
+    devices: by id, with the constants of the engine asked for. refused: device id → the figure it lacks.
+    offers: with a price at the instant, ordered by id. providers, regions: of every offer stored, priced or not.
+    """
+
+    digest: str
+    revision: int
+    engine: str
+    devices: Mapping[str, Device]
+    nodes: Mapping[str, Node]
+    offers: tuple[Offer, ...]
+    refused: Mapping[str, str]
+    device_ids: frozenset[str]
+    offer_ids: frozenset[str]
+    providers: frozenset[str]
+    regions: frozenset[str]
+    constants: tuple[ConstantTable, ...]
+
+
+class SnapshotCache:
+    """Keeps the last few snapshots. Safe for threads: two may read the same snapshot at once, neither sees half."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int, dt.datetime | None, str], CatalogSnapshot] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def at(self, session: Session, price_as_of: dt.datetime, engine: str = "vllm") -> CatalogSnapshot:
+        """The catalog at ``price_as_of``; two small queries when it is known already."""
+        edition = require_edition(session)
+        key = (edition.digest, edition.revision, last_price_change(session, price_as_of), engine)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        snapshot = read_snapshot(session, price_as_of, engine)
+        with self._lock:
+            self._kept[key] = snapshot
+            while len(self._kept) > MOST_SNAPSHOTS:
+                self._kept.popitem(last=False)
+        return snapshot
+
+
+def read_snapshot(session: Session, price_as_of: dt.datetime, engine: str) -> CatalogSnapshot:
+    """Read and convert every row."""
+    edition = require_edition(session)
+    constants = all_constants(session)
+    devices: dict[str, Device] = {}
+    refused: dict[str, str] = {}
+    device_rows = all_devices(session)
+    for device_row in device_rows:
+        own = constants_for(constants, device=device_row.id, family=device_row.family, engine=engine)
+        try:
+            devices[device_row.id] = device_from_row(device_row.row, own)
+        except FigureMissingError as missing:
+            refused[device_row.id] = missing.figure
+    nodes = {
+        row.id: node_from_row(row.row, devices[row.device_id]) for row in all_nodes(session) if row.device_id in devices
+    }
+    prices = prices_at(session, price_as_of)
+    offer_rows = all_offers(session)
+    offers = tuple(
+        offer_from_rows(row, prices[row.id], nodes[row.node_id])
+        for row in offer_rows
+        if row.node_id in nodes and row.id in prices and prices[row.id].usd_per_hour is not None
+    )
+    return CatalogSnapshot(
+        digest=edition.digest,
+        revision=edition.revision,
+        engine=engine,
+        devices=devices,
+        nodes=nodes,
+        offers=offers,
+        refused=refused,
+        device_ids=frozenset(row.id for row in device_rows),
+        offer_ids=frozenset(row.id for row in offer_rows),
+        providers=frozenset(row.provider for row in offer_rows),
+        regions=frozenset(row.region for row in offer_rows),
+        constants=tuple(constants),
+    )

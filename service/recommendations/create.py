@@ -1,0 +1,83 @@
+"""Make a recommendation: read, solve, store. Two short transactions; none is open while solving."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi.concurrency import run_in_threadpool
+from sqlmodel import Session
+from ulid import ULID
+
+from service import VERSION
+from service.clock import Clock
+from service.database import Database
+from service.llms.queries import llm_ids, llms_by_ids
+from service.metrics import Metrics
+from service.recommendations.catalog_snapshot import SnapshotCache
+from service.recommendations.names import check_names
+from service.recommendations.plan import PlanningInputs, plan
+from service.recommendations.present import present_recommendation
+from service.recommendations.snapshot import llm_from_row
+from service.recommendations.tables import RecommendationTable
+from service.solver_pool import SolverPool
+from service.wire.recommendations import RecommendationIn, RecommendationOut, ResultOut
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What making a recommendation needs besides the request."""
+
+    database: Database
+    snapshots: SnapshotCache
+    pool: SolverPool
+    metrics: Metrics
+    clock: Clock
+    plan: Callable[[PlanningInputs], ResultOut] = plan
+
+
+async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> RecommendationOut:
+    """Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first. Stored whole or not at all."""
+    inputs = await run_in_threadpool(_read_inputs, asked, workshop)
+    result = await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
+    workshop.metrics.count_outcome("recommendation", result.outcome)
+    # Once the answer is there it is stored, even when the client has gone: shield the write from cancellation.
+    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop))
+
+
+def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
+    price_as_of = asked.price_as_of or workshop.clock()
+    with workshop.database.reading() as session:
+        return read_inputs(session, asked, price_as_of, workshop.snapshots)
+
+
+def read_inputs(
+    session: Session, asked: RecommendationIn, price_as_of: dt.datetime, snapshots: SnapshotCache
+) -> PlanningInputs:
+    """Catalog, prices and shapes at one instant; the request's names are checked against them."""
+    snapshot = snapshots.at(session, price_as_of)
+    rows = llms_by_ids(session, {w.llm for w in asked.workloads})
+    shapes = {row.id: llm_from_row(row.row) for row in rows}
+    missing = any(w.llm not in shapes for w in asked.workloads)
+    check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
+    return PlanningInputs(asked, snapshot, shapes, price_as_of, correction_set=None)
+
+
+def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop) -> RecommendationOut:
+    row = RecommendationTable(
+        id=f"rec_{ULID()}",
+        created_at=workshop.clock(),
+        outcome=result.outcome,
+        objective=inputs.request.objective,
+        usd_per_hour=result.totals.usd_per_hour if result.totals else None,
+        price_as_of=inputs.price_as_of,
+        catalog_digest=inputs.snapshot.digest,
+        correction_set=inputs.correction_set,
+        version=VERSION,
+        request=inputs.request.model_dump(mode="json"),
+        result=result.model_dump(mode="json"),
+    )
+    with workshop.database.writing() as session:
+        session.add(row)
+        session.flush()
+        return present_recommendation(row)

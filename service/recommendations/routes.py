@@ -1,0 +1,46 @@
+"""POST and GET /v1/recommendations."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, status
+
+from service.access import Reader
+from service.database import ReadSession
+from service.paging import Limit, Next, cut_page, last_id
+from service.problems import NotFoundError
+from service.recommendations.create import Workshop, create_recommendation
+from service.recommendations.present import present_recommendation, present_summary
+from service.recommendations.queries import list_recommendations, recommendation_by_id
+from service.wire.pages import Page
+from service.wire.recommendations import RecommendationIn, RecommendationOut, RecommendationSummaryOut
+
+router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"])
+Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()]
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, summary="Workloads in, proven-cheapest cluster out")
+async def post_recommendation(request: Request, _caller: Reader, asked: RecommendationIn) -> RecommendationOut:
+    state = request.app.state
+    workshop = Workshop(state.database, state.snapshots, state.solver_pool, state.metrics, state.clock)
+    return await create_recommendation(asked, workshop)
+
+
+@router.get("", summary="Stored recommendations, newest first")
+def get_recommendations(
+    _caller: Reader,
+    session: ReadSession,
+    limit: Limit = 100,
+    next: Next = None,  # noqa: A002
+    outcome: Outcome = None,
+) -> Page[RecommendationSummaryOut]:
+    rows = list_recommendations(session, before=last_id("next", next), limit=limit + 1, outcome=outcome)
+    page, cursor = cut_page(rows, limit)
+    return Page(items=[present_summary(r) for r in page], next=cursor)
+
+
+@router.get("/{recommendation_id}", summary="One stored recommendation; it never changes")
+def get_recommendation(_caller: Reader, session: ReadSession, recommendation_id: str) -> RecommendationOut:
+    row = recommendation_by_id(session, recommendation_id)
+    if row is None:
+        raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
+    return present_recommendation(row)

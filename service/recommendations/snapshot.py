@@ -1,0 +1,204 @@
+"""Table rows → what the solver sees: the one place where datasheet units become SI and Decimal becomes float.
+
+A figure that nobody has published is never replaced: a device without memory, bandwidth or any matrix rate is refused
+with the figure's name; an unknown power limit becomes NaN, which no sum or comparison can mistake for a figure.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from service.constants.tables import ConstantTable
+from service.offers.tables import OfferTable, PriceStepTable
+from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
+from service.wire.traffic import (
+    ClosedLoad,
+    FixedLength,
+    HistogramLength,
+    LognormalLength,
+    OpenLoad,
+    TrafficShape,
+    UniformLength,
+)
+from solver.errors import FigureMissingError
+from solver.hardware import Constant, Device, Node, Offer
+from solver.layout import Layout
+from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
+from solver.precision import Precision
+from solver.units import bytes_from_gib
+from solver.workload import (
+    EngineSettings,
+    Lengths,
+    Load,
+    Traffic,
+    fixed_lengths,
+    lognormal_lengths,
+    uniform_lengths,
+)
+
+GIGA = 1e9
+TERA = 1e12
+BITS_PER_BYTE = 8.0
+TWO_SIDED_90_PERCENT = 2 * 1.6448536269514722
+"""Width of a normal's central 90 % in standard deviations."""
+
+MATRIX_RATES = {
+    "fp32": "dense_fp32_tflop_per_s",
+    "tf32": "dense_tf32_tflop_per_s",
+    "bf16": "dense_bf16_tflop_per_s",
+    "fp16": "dense_fp16_tflop_per_s",
+    "fp8": "dense_fp8_tflop_per_s",
+    "int8": "dense_int8_top_per_s",
+    "fp4": "dense_fp4_tflop_per_s",
+}
+"""Compute dtype → the datasheet field with its dense rate."""
+
+PCIE_GB_PER_S_PER_LANE = {3: 8 * 128 / 130 / 8, 4: 16 * 128 / 130 / 8, 5: 32 * 128 / 130 / 8, 6: 64 * 242 / 256 / 8}
+"""One direction: transfers per second × encoding (128b/130b; flits of 242 in 256 bytes from generation 6) / 8.
+PCI Express Base Specification 3.0, 4.0, 5.0, 6.0."""
+
+
+def pcie_bytes_per_s(generation: int | None, lanes: int | None) -> float:
+    """One direction of a PCIe link; 0 where there is none.
+
+    >>> round(pcie_bytes_per_s(5, 16) / 1e9, 1)
+    63.0
+    """
+    if generation is None or lanes is None or generation not in PCIE_GB_PER_S_PER_LANE:
+        return 0.0
+    return PCIE_GB_PER_S_PER_LANE[generation] * lanes * GIGA
+
+
+def device_from_row(row: Mapping[str, Any], constants: Mapping[str, Constant]) -> Device:
+    """Raises FigureMissingError naming the first figure without which nothing can be computed."""
+    for figure in ("memory_gib", "memory_bandwidth_gb_per_s", "memory_class"):
+        if row[figure] is None:
+            raise FigureMissingError(row["id"], figure)
+    rates = {dtype: row[field] * TERA for dtype, field in MATRIX_RATES.items() if row[field] is not None}
+    if not rates:
+        raise FigureMissingError(row["id"], "a dense matrix rate")
+    return Device(
+        id=row["id"],
+        name=row["name"],
+        vendor=row["vendor"],
+        family=row["family"],
+        category=row["category"],
+        memory_class=row["memory_class"],
+        memory_bytes=bytes_from_gib(row["memory_gib"]),
+        memory_bytes_per_s=row["memory_bandwidth_gb_per_s"] * GIGA,
+        flop_per_s=rates,
+        link_bytes_per_s=(row["link_one_direction_gb_per_s"] or 0.0) * GIGA,
+        link_domain_devices=row["link_domain_devices"],
+        pcie_bytes_per_s=pcie_bytes_per_s(row["pcie_generation"], row["pcie_lanes"]),
+        power_limit_w=_figure_or_nan(row["power_limit_w"]),
+        engines=tuple(row["engines"]),
+        constants=constants,
+    )
+
+
+def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
+    """A node states its own PCIe where it differs from the device's datasheet."""
+    pcie = pcie_bytes_per_s(row["pcie_generation"], row["pcie_lanes_per_device"])
+    if 0.0 < pcie < device.pcie_bytes_per_s:
+        device = dataclasses.replace(device, pcie_bytes_per_s=pcie)
+    return Node(
+        id=row["id"],
+        device=device,
+        devices=row["devices"],
+        network_bytes_per_s=(row["network_gbit_per_s"] or 0.0) * GIGA / BITS_PER_BYTE,
+        host_power_w=_figure_or_nan(row["host_power_w"]),
+        link_domain_devices=row["link_domain_devices"],
+        rack_domain_devices=row["rack_domain_devices"],
+    )
+
+
+def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node) -> Offer:
+    """Raises FigureMissingError for a withdrawn offer."""
+    if price.usd_per_hour is None:
+        raise FigureMissingError(row.id, "usd_per_hour")
+    return Offer(
+        id=row.id,
+        node=node,
+        provider=row.provider,
+        region=row.region,
+        commitment=row.commitment,
+        usd_per_hour=float(price.usd_per_hour),
+        max_nodes=row.max_nodes,
+    )
+
+
+def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
+    """The shape, field for field: widths and counts have no units to convert."""
+    own = {"attention", "feed_forward"}
+    plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own}
+    return LlmShape(
+        **plain,
+        attention=tuple(AttentionGroup(**group) for group in row["attention"]),
+        feed_forward=tuple(FeedForwardGroup(**group) for group in row["feed_forward"]),
+    )
+
+
+def constants_for(rows: Iterable[ConstantTable], *, device: str, family: str, engine: str = "*") -> dict[str, Constant]:
+    """The most specific row of each name: its device before its family before all, its engine before any."""
+    best: dict[str, tuple[int, ConstantTable]] = {}
+    for row in rows:
+        if row.device not in (device, "*") or row.family not in (family, "*") or row.engine not in (engine, "*"):
+            continue
+        rank = 4 * (row.device != "*") + 2 * (row.family != "*") + (row.engine != "*")
+        if row.name not in best or rank > best[row.name][0]:
+            best[row.name] = (rank, row)
+    return {name: constant_from_row(row.row) for name, (_, row) in sorted(best.items())}
+
+
+def constant_from_row(row: Mapping[str, Any]) -> Constant:
+    """low–high holds nine of ten values, so one standard deviation is its width / 3.29."""
+    spread = (row["high"] - row["low"]) / TWO_SIDED_90_PERCENT
+    return Constant(row["value"], spread / abs(row["value"]) if row["value"] else 0.0, row["basis"])
+
+
+def lengths_from_wire(
+    asked: FixedLength | UniformLength | LognormalLength | HistogramLength,
+) -> Lengths:
+    """Raises InvalidInputError where no such distribution exists."""
+    match asked:
+        case FixedLength():
+            return fixed_lengths(asked.tokens)
+        case UniformLength():
+            return uniform_lengths(asked.low, asked.high)
+        case LognormalLength():
+            return lognormal_lengths(asked.mean, asked.p95)
+        case HistogramLength():
+            bins = sorted(asked.histogram, key=lambda b: b.tokens)
+            return Lengths(tuple(b.tokens for b in bins), tuple(b.share for b in bins))
+
+
+def traffic_from_wire(asked: TrafficShape) -> Traffic:
+    return Traffic(
+        lengths_from_wire(asked.prompt_tokens), lengths_from_wire(asked.output_tokens), asked.shared_prefix_fraction
+    )
+
+
+def load_from_wire(asked: ClosedLoad | OpenLoad) -> Load:
+    if isinstance(asked, ClosedLoad):
+        return Load("closed", concurrency=asked.concurrency, requests=asked.requests)
+    return Load("open", requests_per_s=asked.requests_per_s, requests=asked.requests)
+
+
+def layout_from_wire(asked: LayoutIn) -> Layout:
+    return Layout(asked.tensor_parallel, asked.pipeline_parallel, asked.data_parallel, asked.expert_parallel)
+
+
+def precision_from_wire(asked: PrecisionIn) -> Precision:
+    return Precision(asked.weights, asked.kv_cache)
+
+
+def engine_from_wire(asked: EngineIn) -> EngineSettings:
+    return EngineSettings(
+        asked.name, asked.version, asked.max_batched_tokens, asked.max_sequences, asked.memory_fraction,
+        asked.max_context_tokens,
+    )  # fmt: skip
+
+
+def _figure_or_nan(figure: float | None) -> float:
+    return math.nan if figure is None else figure
