@@ -2,6 +2,12 @@
 
 from sqlmodel import SQLModel
 
+from service.benchmarks.tables import (
+    BenchmarkEventTable,
+    BenchmarkTable,
+    BenchmarkUploadTable,
+    IdempotencyKeyTable,
+)
 from service.constants.tables import ConstantTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
@@ -13,10 +19,14 @@ from service.recommendations.tables import RecommendationTable
 from service.tokens.tables import TokenTable
 
 TABLES: tuple[type[SQLModel], ...] = (
+    BenchmarkEventTable,
+    BenchmarkTable,
+    BenchmarkUploadTable,
     ConstantTable,
     DeviceTable,
     EditionTable,
     EnergyTable,
+    IdempotencyKeyTable,
     LlmTable,
     NodeTable,
     OfferTable,

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from service import VERSION, health
 from service.access import RateLimit
+from service.benchmarks import routes as benchmarks
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.database import Database
@@ -79,6 +80,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        benchmarks.router,
         health.router,
     ):
         app.include_router(router)

@@ -26,7 +26,7 @@ from service.benchmarks.normalise import Completed, KnownNames, complete, with_f
 from service.benchmarks.plausibility import Limits, check_all, quarantine_reasons, warnings
 from service.benchmarks.queries import idempotency_key, runs_of_upload, upload_by_digest
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
-from service.problems import Conflict, FieldError, InvalidInput, unknown_name
+from service.problems import ConflictError, FieldError, InvalidFieldsError, unknown_name
 from service.wire.benchmarks import BenchmarkImport, BenchmarkUpload, PlausibilityCheck
 
 CANONICAL = "canonical"
@@ -78,16 +78,16 @@ def canonical_run(upload: BenchmarkUpload) -> list[Completed]:
 
 
 def imported_runs(asked: BenchmarkImport, known: KnownNames) -> list[Completed]:
-    """The runs of a tool's file in canonical form. Raises InvalidInput for anything wrong with the file."""
+    """The runs of a tool's file in canonical form. Raises InvalidFieldsError for anything wrong with the file."""
     try:
         readings = read_payload(asked.payload, asked.tool)
         if len(readings) > MOST_RUNS:
             raise ReadingError("/payload", f"holds {len(readings)} runs; the most is {MOST_RUNS}")
         return [complete(reading, asked.context, known) for reading in readings]
     except ReadingError as error:
-        raise InvalidInput([FieldError(error.message, pointer=error.pointer)]) from None
+        raise InvalidFieldsError([FieldError(error.message, pointer=error.pointer)]) from None
     except ValidationError as error:
-        raise InvalidInput(
+        raise InvalidFieldsError(
             FieldError(f"{'.'.join(map(str, e['loc']))}: {e['msg']}", pointer="/payload") for e in error.errors()
         ) from None
 
@@ -102,11 +102,11 @@ def check(
 
 
 def earlier(session: Session, submission: Submission) -> list[BenchmarkTable] | None:
-    """What the same upload stored before, None when it is new. Raises Conflict for a key used for another body."""
+    """What the same upload stored before, None when it is new. Raises ConflictError for a key used for another body."""
     stored_key = idempotency_key(session, submission.caller, submission.key) if submission.key else None
     if stored_key is not None:
         if stored_key.digest != submission.digest:
-            raise Conflict(f"Idempotency-Key {submission.key!r} was used for another body")
+            raise ConflictError(f"Idempotency-Key {submission.key!r} was used for another body")
         return runs_of_upload(session, stored_key.upload_id)
     upload = upload_by_digest(session, submission.digest)
     return None if upload is None else runs_of_upload(session, upload.id)
@@ -141,7 +141,7 @@ def found_again(session: Session, submission: Submission) -> Taken:
     """The record of an upload that is already stored, now also under this upload's key."""
     runs = earlier(session, submission)
     if not runs:
-        raise Conflict("the same upload is being stored; send it again")
+        raise ConflictError("the same upload is being stored; send it again")
     _remember_key(session, submission, runs[0].upload_id)
     return Taken(runs, is_new=False)
 
@@ -159,7 +159,7 @@ def _remember_key(session: Session, submission: Submission, upload_id: str) -> N
     except IntegrityError:
         stored = idempotency_key(session, submission.caller, submission.key)
         if stored is None or stored.digest != submission.digest:
-            raise Conflict(f"Idempotency-Key {submission.key!r} was used for another body") from None
+            raise ConflictError(f"Idempotency-Key {submission.key!r} was used for another body") from None
 
 
 def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
@@ -174,7 +174,7 @@ def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
         if name is not None and name not in names:
             errors.append(FieldError(unknown_name(field, name, names), pointer=f"/context/{field}"))
     if errors:
-        raise InvalidInput(errors)
+        raise InvalidFieldsError(errors)
 
 
 def _checked(session: Session, run: Completed, received_at: dt.datetime, known: KnownNames, loop: Loop) -> Checked:

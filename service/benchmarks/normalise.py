@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from service.benchmarks.engine_arguments import read_arguments
 from service.benchmarks.reading import Facts, Reading
-from service.problems import FieldError, InvalidInput
+from service.problems import FieldError, InvalidFieldsError
 from service.wire.benchmarks import (
     BenchmarkContext,
     BenchmarkUpload,
@@ -49,7 +49,7 @@ class Completed:
 
 
 def complete(reading: Reading, context: ImportContext, known: KnownNames) -> Completed:
-    """The run in canonical form. Raises InvalidInput naming every fact that neither file nor context states."""
+    """The run in canonical form. Raises InvalidFieldsError naming every fact that neither file nor context states."""
     facts = reading.facts
     contradictions = list(reading.objections)
     missing: list[FieldError] = []
@@ -67,7 +67,7 @@ def complete(reading: Reading, context: ImportContext, known: KnownNames) -> Com
     if engine is None:
         missing.append(_missing("engine", None))
     if device is None or llm is None or devices is None or engine is None:
-        raise InvalidInput(missing)
+        raise InvalidFieldsError(missing)
 
     contradictions += _contradictions(facts, device, devices, llm, engine, known)
     layout, precision = _stated(facts, context, engine, contradictions)
@@ -95,7 +95,7 @@ def complete(reading: Reading, context: ImportContext, known: KnownNames) -> Com
 def with_forced_defaults(upload: BenchmarkUpload) -> BenchmarkUpload:
     """Layout and precision completed from the engine's arguments and from what is forced.
 
-    Raises InvalidInput when the layout of several devices is not stated, does not multiply to their number, or the
+    Raises InvalidFieldsError when the layout of several devices is not stated, does not multiply to their number, or the
     format of the weights is unknown.
     """
     context = upload.context
@@ -126,7 +126,7 @@ def with_forced_defaults(upload: BenchmarkUpload) -> BenchmarkUpload:
             FieldError("the file does not state the format of the weights", pointer="/context/precision/weights")
         )
     if errors:
-        raise InvalidInput(errors)
+        raise InvalidFieldsError(errors)
     full_layout = MeasuredLayout(
         **{name: degree or 1 for name, degree in degrees.items()}, expert_parallel=layout.expert_parallel or 1
     )
@@ -192,7 +192,7 @@ def _stated(
     kv_cache = context.precision.kv_cache or by_arguments.kv_cache or facts.kv_cache
     if weights is not None and weights not in WEIGHT_FORMATS:
         detail = f"the file says {weights!r}; known formats are {', '.join(WEIGHT_FORMATS)}"
-        raise InvalidInput([FieldError(detail, pointer="/context/precision/weights")])
+        raise InvalidFieldsError([FieldError(detail, pointer="/context/precision/weights")])
     return MeasuredLayout(**layout), MeasuredPrecision.model_validate({"weights": weights, "kv_cache": kv_cache})
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import get_args
 
 from service.benchmarks.intake import Taken
 from service.benchmarks.queries import current_status
@@ -18,6 +19,7 @@ from service.wire.benchmarks import (
 )
 
 Events = Sequence[BenchmarkEventTable]
+STATUSES: dict[str, BenchmarkStatus] = {s: s for s in get_args(BenchmarkStatus)}
 
 
 def present_receipt(run: BenchmarkTable, events: Events = ()) -> BenchmarkReceipt:
@@ -84,5 +86,4 @@ def present_summary(run: BenchmarkTable, events: Events) -> BenchmarkSummary:
 
 
 def _status(run: BenchmarkTable, events: Events) -> BenchmarkStatus:
-    status: BenchmarkStatus = current_status(run, events)
-    return status
+    return STATUSES[current_status(run, events)]

@@ -27,7 +27,7 @@ from service.benchmarks.tables import BenchmarkEventTable
 from service.clock import Clock
 from service.database import ReadSession, WriteSession, database_of
 from service.paging import Limit, Next, cut_page, last_id
-from service.problems import NotFound
+from service.problems import NotFoundError
 from service.wire.benchmarks import (
     BenchmarkDecision,
     BenchmarkImport,
@@ -159,6 +159,6 @@ def _after_decision(request: Request, session: Session, benchmark_id: str) -> No
 def _stored(session: Session, benchmark_id: str) -> StoredBenchmark:
     run = benchmark_by_id(session, benchmark_id)
     if run is None:
-        raise NotFound(f"no benchmark {benchmark_id[:80]!r}")
+        raise NotFoundError(f"no benchmark {benchmark_id[:80]!r}")
     upload = upload_by_id(session, run.upload_id)
     return present_stored(run, upload.digest, events_of(session, [run.id]).get(run.id, ()))
