@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 _DEGREES = {
     "--tensor-parallel-size": "tensor_parallel", "-tp": "tensor_parallel", "--tp-size": "tensor_parallel",
@@ -34,7 +35,7 @@ def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
     StatedByArguments(tensor_parallel=2, pipeline_parallel=None, data_parallel=None, weights='fp8', kv_cache=None)
     """
     words = [part for argument in arguments for part in argument.split("=", 1)]
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip_longest(words, words[1:], fillvalue="")
     values = {flag: value for flag, value in pairs if flag.startswith("-") and not value.startswith("-")}
     degrees = {name: int(values[flag]) for flag, name in _DEGREES.items() if values.get(flag, "").isdigit()}
     weights = _QUANTISED.get(values.get("--quantization", values.get("-q", "")))

@@ -95,8 +95,8 @@ def complete(reading: Reading, context: ImportContext, known: KnownNames) -> Com
 def with_forced_defaults(upload: BenchmarkUpload) -> BenchmarkUpload:
     """Layout and precision completed from the engine's arguments and from what is forced.
 
-    Raises InvalidFieldsError when the layout of several devices is not stated, does not multiply to their number, or the
-    format of the weights is unknown.
+    Raises InvalidFieldsError when the layout of several devices is not stated or does not multiply to their number,
+    or when the format of the weights is unknown.
     """
     context = upload.context
     stated = read_arguments(context.engine.arguments)
