@@ -16,6 +16,7 @@ from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, Measur
 TOOL = "llama-bench"
 _OWN_KEYS = {"n_prompt", "n_gen", "avg_ts", "model_type"}
 _TEST = re.compile(r"^(?:pp\s*(?P<pp>\d+))?\+?(?:tg\s*(?P<tg>\d+))?(?:\s*@\s*d\s*(?P<depth>\d+))?$")
+_HEADER = re.compile(r"^\|.*\|\s*test\s*\|\s*t/s\s*\|", re.MULTILINE)
 _DEVICE_LINE = re.compile(r"^\s*Device \d+: (?P<name>[^,\n]+)", re.MULTILINE)
 _BUILD_LINE = re.compile(r"^build: (?P<commit>\w+) \((?P<number>\d+)\)", re.MULTILINE)
 _WEIGHTS = {"Q4_K - Medium": "q4_k_m", "Q8_0": "q8_0", "BF16": "bf16", "F16": "fp16", "F32": "fp32"}
@@ -34,7 +35,7 @@ def read(document: Document) -> list[Reading]:
 def _rows(document: Document) -> list[Mapping[str, Any]]:
     if document.value is not None or (document.text or "").lstrip().startswith("{"):
         return list(document.objects)
-    if "| test " in (document.text or "").replace("  ", " "):
+    if _HEADER.search(document.text or ""):
         return _markdown_rows(document.text or "")
     return [row for block in document.csv_blocks for row in block]
 
