@@ -104,7 +104,9 @@ class Document:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise ReadingError("/payload", f"line {number} is not JSON ({error}): the file may be truncated") from None
+                raise ReadingError(
+                    "/payload", f"line {number} is not JSON ({error}): the file may be truncated"
+                ) from None
             if not isinstance(row, dict):
                 raise ReadingError("/payload", f"line {number} is not a JSON object")
             rows.append(row)
