@@ -1,5 +1,7 @@
 """Counts the bytes of a request body while they arrive and stops reading above the limit (413)."""
 
+from contextlib import suppress
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.problems import problem_response
@@ -27,26 +29,28 @@ class BodyLimit:
             await self._refuse(limit)(scope, receive, send)
             return
         received = 0
-        answered = False
+        answered = refused = False
 
         async def counted() -> Message:
-            nonlocal received
+            nonlocal received, refused
             message = await receive()
             received += len(message.get("body", b""))
             if received > limit:
+                refused = True
                 raise _TooLargeError
             return message
 
         async def noted(message: Message) -> None:
             nonlocal answered
+            if refused and not answered:
+                return  # what the application makes of the torn body is not the answer
             answered = answered or message["type"] == "http.response.start"
             await send(message)
 
-        try:
+        with suppress(_TooLargeError):
             await self.app(scope, counted, noted)
-        except _TooLargeError:
-            if not answered:
-                await self._refuse(limit)(scope, receive, send)
+        if refused and not answered:
+            await self._refuse(limit)(scope, receive, send)
 
     @staticmethod
     def _refuse(limit: int) -> ASGIApp:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -25,7 +26,7 @@ from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.wire.problems import ProblemOut
 
-PROBLEMS = {
+PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
     for status, text in (
         (400, "The body cannot be read"),

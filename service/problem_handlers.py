@@ -63,7 +63,7 @@ async def _http(_request: Request, error: Exception) -> JSONResponse:
         return problem_response("not-found", "no resource at this address; /openapi.json lists them", headers=headers)
     if error.status_code == 405:
         return problem_response(
-            "method-not-allowed", f"allowed: {headers.get('allow', 'see OpenAPI')}", headers=headers
+            "method-not-allowed", f"allowed: {error.headers.get('Allow', '') if error.headers else ''}", headers=headers
         )
     if error.status_code == 400:
         return problem_response("malformed-body", str(error.detail), headers=headers)

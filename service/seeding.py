@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import select as sql_select
 from sqlmodel import Session, SQLModel, col, delete, insert, select
 
 from catalog.read import Catalog
@@ -143,8 +144,9 @@ def _new_price_steps(
 
 def _beliefs(session: Session) -> dict[tuple[str, dt.datetime], Any]:
     """Amount by offer and instant, latest correction last and so in force."""
-    columns = select(PriceStepTable.offer_id, PriceStepTable.valid_from, PriceStepTable.usd_per_hour)
-    return {(o, t): usd for o, t, usd in session.exec(columns.order_by(col(PriceStepTable.recorded_at))).all()}
+    columns = (col(PriceStepTable.offer_id), col(PriceStepTable.valid_from), col(PriceStepTable.usd_per_hour))
+    rows = session.execute(sql_select(*columns).order_by(col(PriceStepTable.recorded_at)))
+    return {(offer_id, valid_from): usd for offer_id, valid_from, usd in rows}
 
 
 def _withdrawals(session: Session, in_files: set[str], digest: str, now: dt.datetime) -> list[dict[str, Any]]:

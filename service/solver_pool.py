@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from service.metrics import Metrics
 from service.problems import UnavailableError
@@ -47,10 +47,10 @@ class SolverPool:
         answer = asyncio.wrap_future(future)
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
-            await asyncio.wait({answer, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {answer, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
-                left_s = max(0.0, (self._stop_at or 0.0) - time.monotonic())
-                await asyncio.wait({answer}, timeout=left_s)
+                await asyncio.wait({answer}, timeout=max(0.0, (self._stop_at or 0.0) - time.monotonic()))
             if not answer.done():
                 raise UnavailableError("the service stopped before the answer was found; nothing was stored")
             return answer.result()

@@ -122,12 +122,15 @@ def _refuse_open_door(host: str, settings: Settings) -> None:
 def token_command(arguments: argparse.Namespace, settings: Settings) -> int:
     from service.database import Database
     from service.tokens.create import create_token, revoke_token
-    from service.tokens.queries import all_tokens
+    from service.tokens.queries import all_tokens, any_active_token
 
     database = Database(settings.database_url)
     try:
         if arguments.action == "create":
             with database.writing() as session:
+                if arguments.if_none and any_active_token(session):
+                    errors.print("there is a token already")
+                    return ExitCode.ok
                 row, secret = create_token(session, arguments.name, arguments.role, system_clock)
                 token_id = row.id
             errors.print(f"token {token_id} with role {arguments.role}; it is shown once:")

@@ -66,6 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     create = actions.add_parser("create", help="make a token; it is shown once")
     create.add_argument("name", help="who or what it is for")
     create.add_argument("--role", choices=("reader", "agent", "editor"), required=True)
+    create.add_argument("--if-none", action="store_true", help="do nothing when there is a token already")
     actions.add_parser("list", help="list tokens")
     revoke = actions.add_parser("revoke", help="refuse a token from now on")
     revoke.add_argument("id")

@@ -49,5 +49,5 @@ def _price(step: PriceStepTable, price_as_of: dt.datetime) -> PriceOut:
         retrieved_on=step.retrieved_on,
         confidence=step.confidence,
         recorded_at=step.recorded_at,
-        age_days=max(0, (price_as_of.date() - step.retrieved_on).days),
+        age_days=max(0, (price_as_of - step.valid_from).days),
     )

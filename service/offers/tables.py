@@ -36,7 +36,7 @@ class PriceStepTable(SQLModel, table=True):
     )
 
     id: int | None = Field(
-        default=None, primary_key=True, sa_type=BigInteger().with_variant(Integer(), "sqlite")  # type: ignore[call-overload]
+        default=None, primary_key=True, sa_type=BigInteger().with_variant(Integer(), "sqlite")
     )  # fmt: skip
     offer_id: str = Field(foreign_key="offer.id", max_length=300)
     valid_from: dt.datetime = Field(sa_type=UtcInstant)

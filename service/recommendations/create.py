@@ -37,7 +37,10 @@ class Workshop:
 
 
 async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> RecommendationOut:
-    """Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first. Stored whole or not at all."""
+    """Stored whole or not at all.
+
+    Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first.
+    """
     inputs = await run_in_threadpool(_read_inputs, asked, workshop)
     result = await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
     workshop.metrics.count_outcome("recommendation", result.outcome)

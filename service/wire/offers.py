@@ -48,7 +48,7 @@ class OfferIn(Request):
 
 
 class PriceOut(Answer):
-    """The step in force. ``age_days``: from ``retrieved_on`` to the instant asked for."""
+    """The step in force. ``age_days``: how long before the instant asked for its source stated it."""
 
     usd_per_hour: Usd | None
     valid_from: dt.datetime

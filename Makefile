@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make up` shows a real plan, `make test` proves the checkout works.
+# Needs Python 3.11 or newer, git, make and a package index. Choose another Python with PYTHON=python3.12.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOST ?= 127.0.0.1
+PORT ?= 8000
+TEST ?= tests
+
+.PHONY: up install test test-postgres lint bench clean
+.DEFAULT_GOAL := install
+
+up: install
+	@exec $(BIN)/clusterwright up --host $(HOST) --port $(PORT)
+
+install: $(VENV)/installed
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest $(TEST)
+
+# Runs on SQLite and on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names (a database that tests may write to).
+test-postgres: $(VENV)/installed-dev
+	@test -n "$$CLUSTERWRIGHT_TEST_DATABASE_URL" || { echo "set CLUSTERWRIGHT_TEST_DATABASE_URL=postgresql+psycopg://user:password@host/database"; exit 2; }
+	$(BIN)/python -m pytest tests/service
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV)
+
+# The environment itself: made once.
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; install Python 3.11 or newer, or set PYTHON="; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is $$($(PYTHON) -V 2>&1); Python 3.11 or newer is needed, set PYTHON="; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # older ones do not know dependency groups
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

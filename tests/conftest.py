@@ -1,0 +1,126 @@
+"""Databases for tests: migrated, never ``create_all``; their own, and dropped afterwards.
+
+SQLite always. PostgreSQL too when CLUSTERWRIGHT_TEST_DATABASE_URL names one; every test module then gets its own schema.
+"""
+
+import datetime as dt
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+from catalog.read import Catalog, read_catalog
+from service.database import Database
+from service.migrate import migrate
+from service.seeding import seed
+
+POSTGRES_URL = os.environ.get("CLUSTERWRIGHT_TEST_DATABASE_URL")
+KINDS = ["sqlite", "postgresql"] if POSTGRES_URL else ["sqlite"]
+NOW = dt.datetime(2026, 11, 21, 12, 0, tzinfo=dt.UTC)
+
+
+@dataclass
+class FixedClock:
+    """A clock that tests set."""
+
+    now: dt.datetime = field(default=NOW)
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += dt.timedelta(**by)
+
+
+@pytest.fixture(autouse=True)
+def no_ambient_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the developer's shell sets must not decide a test."""
+    for name in list(os.environ):
+        if name.startswith("CLUSTERWRIGHT_") and name != "CLUSTERWRIGHT_TEST_DATABASE_URL":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return read_catalog()
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def seeded_template(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog) -> Path:
+    """One migrated and seeded SQLite file; tests work on copies of it."""
+    path = tmp_path_factory.mktemp("template") / "seeded.sqlite"
+    database = Database(f"sqlite:///{path}")
+    migrate(database)
+    with database.writing() as session:
+        seed(session, catalog, FixedClock())
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("ROLLBACK")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    return path
+
+
+@pytest.fixture
+def empty_url(database_kind: str, tmp_path: Path) -> Iterator[str]:
+    """A database without any table."""
+    if database_kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'test.sqlite'}"
+        return
+    with postgres_schema() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def seeded_postgres(catalog: Catalog) -> Iterator[str]:
+    """A seeded schema shared by a module; the routes' tests use ids of their own, so they do not meet."""
+    with postgres_schema() as url:
+        database = Database(url)
+        migrate(database)
+        with database.writing() as session:
+            seed(session, catalog, FixedClock())
+        database.close()
+        yield url
+
+
+@pytest.fixture
+def seeded_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A migrated and seeded database: a fresh file on SQLite, the module's schema on PostgreSQL."""
+    if database_kind == "postgresql":
+        return str(request.getfixturevalue("seeded_postgres"))
+    path = tmp_path / "seeded.sqlite"
+    shutil.copy(request.getfixturevalue("seeded_template"), path)
+    return f"sqlite:///{path}"
+
+
+class postgres_schema:  # noqa: N801  reads as the context manager it is
+    """A schema of its own in the test database, dropped at the end."""
+
+    def __enter__(self) -> str:
+        assert POSTGRES_URL is not None
+        self.name = f"test_{uuid.uuid4().hex}"
+        self.database = Database(POSTGRES_URL)
+        with self.database.engine.begin() as connection:
+            connection.execute(text(f"CREATE SCHEMA {self.name}"))
+        own = make_url(POSTGRES_URL).update_query_dict({"options": f"-c search_path={self.name}"})
+        return own.render_as_string(hide_password=False)
+
+    def __exit__(self, *_: object) -> None:
+        with self.database.engine.begin() as connection:
+            connection.execute(text(f"DROP SCHEMA {self.name} CASCADE"))
+        self.database.close()

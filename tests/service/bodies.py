@@ -1,0 +1,55 @@
+"""Request bodies that tests start from."""
+
+import copy
+from typing import Any
+
+RECOMMENDATION: dict[str, Any] = {
+    "workloads": [
+        {
+            "name": "chat",
+            "llm": "llama-3.1-70b",
+            "traffic": {
+                "requests_per_s": 20.0,
+                "prompt_tokens": {"distribution": "lognormal", "mean": 1200, "p95": 4000},
+                "output_tokens": {"distribution": "lognormal", "mean": 300, "p95": 900},
+            },
+            "targets": {"ttft_ms": {"p95": 1000}, "tpot_ms": {"p95": 50}},
+        }
+    ]
+}
+ESTIMATE: dict[str, Any] = {
+    "llm": "llama-3.1-70b",
+    "device": "h200-sxm",
+    "layout": {"tensor_parallel": 2},
+    "precision": {"weights": "fp8"},
+    "traffic": {
+        "prompt_tokens": {"distribution": "uniform", "low": 819, "high": 1024},
+        "output_tokens": {"distribution": "uniform", "low": 204, "high": 256},
+    },
+    "load": {"kind": "closed", "concurrency": 64, "requests": 160},
+}
+TINY_CONFIG: dict[str, Any] = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+    "max_position_embeddings": 2048,
+}
+
+
+def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy with the value at ``/``-separated ``path`` replaced or added.
+
+    >>> changed({"a": [{"b": 1}]}, "a/0/b", 2)
+    {'a': [{'b': 2}]}
+    """
+    result = copy.deepcopy(body)
+    here: Any = result
+    *way, last = [int(p) if p.isdigit() else p for p in path.split("/")]
+    for step in way:
+        here = here[step]
+    here[last] = value
+    return result

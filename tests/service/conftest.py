@@ -1,0 +1,51 @@
+"""A running application and clients with each role."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from service.main import create_app
+from service.settings import Settings
+from service.tokens.create import create_token
+from tests.conftest import FixedClock
+
+LOOPBACK = ("127.0.0.1", 50_000)
+
+
+@pytest.fixture
+def settings(seeded_url: str) -> Settings:
+    return Settings(database_url=seeded_url, shutdown_grace_s=0.5)
+
+
+@pytest.fixture
+def app(settings: Settings, clock: FixedClock) -> FastAPI:
+    return create_app(settings, clock)
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[TestClient]:
+    """On loopback, with no token configured: an editor."""
+    with TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def with_role(client: TestClient, app: FastAPI, clock: FixedClock) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Headers of a new token; from the first one on, anonymous clients are refused. Revoked afterwards."""
+    made: list[Any] = []
+
+    def headers(role: str) -> dict[str, str]:
+        with app.state.database.writing() as session:
+            row, secret = create_token(session, f"test {role}", role, clock)
+            made.append(row.id)
+        return {"Authorization": f"Bearer {secret}"}
+
+    yield headers
+    from service.tokens.create import revoke_token
+
+    with app.state.database.writing() as session:
+        for token_id in made:
+            revoke_token(session, token_id, clock)

@@ -1,0 +1,81 @@
+"""GET /v1/devices, /v1/nodes, /v1/llms."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from catalog.read import Catalog
+
+
+def walk(client: TestClient, path: str, limit: int) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    parameters: dict[str, Any] = {"limit": limit}
+    while True:
+        page = client.get(path, params=parameters).json()
+        assert len(page["items"]) <= limit
+        items.extend(page["items"])
+        if page["next"] is None:
+            return items
+        parameters["next"] = page["next"]
+
+
+class TestGetDevices:
+    def test_pages_hold_every_device_once_in_order(self, client: TestClient, catalog: Catalog) -> None:
+        ids = [d["id"] for d in walk(client, "/v1/devices", 17)]
+        assert ids == sorted(catalog.devices)
+
+    def test_shows_the_row_with_its_source(self, client: TestClient, catalog: Catalog) -> None:
+        shown = client.get("/v1/devices/h200-sxm").json()
+        row = catalog.devices["h200-sxm"].model_dump(mode="json")
+        assert shown == row
+
+    def test_filters(self, client: TestClient, catalog: Catalog) -> None:
+        found = client.get("/v1/devices", params={"vendor": "AMD", "status": "shipping", "limit": 500}).json()["items"]
+        assert {d["id"] for d in found} == {
+            d.id for d in catalog.devices.values() if d.vendor == "AMD" and d.status == "shipping"
+        }
+        assert found
+
+    def test_unknown_names_close_matches(self, client: TestClient) -> None:
+        answer = client.get("/v1/devices/h200-smx")
+        assert answer.status_code == 404
+        assert "h200-sxm" in answer.json()["close_matches"]
+
+    @pytest.mark.parametrize(
+        "parameters", [{"limit": 0}, {"limit": 501}, {"limit": "many"}, {"next": "!"}, {"next": "AA"}]
+    )
+    def test_bad_paging_names_the_parameter(self, client: TestClient, parameters: dict[str, Any]) -> None:
+        answer = client.get("/v1/devices", params=parameters)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["parameter"] == next(iter(parameters))
+
+
+class TestGetNodes:
+    def test_pages_hold_every_node(self, client: TestClient, catalog: Catalog) -> None:
+        assert [n["id"] for n in walk(client, "/v1/nodes", 100)] == sorted(catalog.nodes)
+
+    def test_filters_by_device(self, client: TestClient, catalog: Catalog) -> None:
+        found = client.get("/v1/nodes", params={"device": "h100-sxm", "limit": 500}).json()["items"]
+        assert {n["id"] for n in found} == {n.id for n in catalog.nodes.values() if n.device == "h100-sxm"}
+
+    def test_unknown_is_404(self, client: TestClient) -> None:
+        assert client.get("/v1/nodes/hgx-h2000-8").status_code == 404
+
+
+class TestGetLlms:
+    def test_pages_hold_every_model(self, client: TestClient, catalog: Catalog) -> None:
+        assert [m["id"] for m in walk(client, "/v1/llms", 40)] == sorted(catalog.llms)
+
+    def test_sizes_of_a_known_model(self, client: TestClient) -> None:
+        shown = client.get("/v1/llms/llama-3.1-70b").json()
+        # Meta's published 70.6 billion parameters; 2 · 80 layers · 8 KV heads · 128 · 2 bytes = 327,680.
+        assert shown["total_weights"] == pytest.approx(70.6e9, rel=0.001)
+        assert shown["weight_bytes"]["bf16"] == pytest.approx(2 * 70.6e9, rel=0.002)
+        assert shown["kv_cache_bytes_per_token"]["bf16"] == 327_680
+        assert shown["kv_cache_bytes_per_token"]["fp8"] == 163_840
+
+    def test_unknown_names_close_matches(self, client: TestClient) -> None:
+        answer = client.get("/v1/llms/llama-3.1-70")
+        assert answer.status_code == 404
+        assert "llama-3.1-70b" in answer.json()["close_matches"]
