@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 from ulid import ULID
 
@@ -24,7 +23,13 @@ from service.benchmarks.document import ReadingError
 from service.benchmarks.importers import read_payload
 from service.benchmarks.normalise import Completed, KnownNames, complete, with_forced_defaults
 from service.benchmarks.plausibility import Limits, check_all, quarantine_reasons, warnings
-from service.benchmarks.queries import idempotency_key, runs_of_upload, upload_by_digest
+from service.benchmarks.queries import (
+    idempotency_key,
+    insert_rows,
+    insert_unless_stored,
+    runs_of_upload,
+    upload_by_digest,
+)
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
 from service.problems import ConflictError, FieldError, InvalidFieldsError, unknown_name
 from service.wire.benchmarks import BenchmarkImport, BenchmarkUpload, PlausibilityCheck
@@ -93,7 +98,7 @@ def imported_runs(asked: BenchmarkImport, known: KnownNames) -> list[Completed]:
 
 
 def check(
-    session: Session, completed: Sequence[Completed], received_at: dt.datetime, known: KnownNames, loop: Loop
+    session: Session | None, completed: Sequence[Completed], received_at: dt.datetime, known: KnownNames, loop: Loop
 ) -> list[Checked]:
     """Compare every run with the catalog, with arithmetic and with the prediction. Reads only."""
     for run in completed:
@@ -113,7 +118,9 @@ def earlier(session: Session, submission: Submission) -> list[BenchmarkTable] | 
 
 
 def store(session: Session, checked: Sequence[Checked], submission: Submission, loop: Loop) -> Taken:
-    """Store runs. Of two identical uploads at once the later one gets the earlier one's record."""
+    """Store runs. Of two identical uploads at once the later one waits and gets the earlier one's record."""
+    if submission.key is not None and idempotency_key(session, submission.caller, submission.key) is not None:
+        return found_again(session, submission)
     upload = BenchmarkUploadTable(
         id=f"upl_{ULID()}",
         digest=submission.digest,
@@ -122,15 +129,11 @@ def store(session: Session, checked: Sequence[Checked], submission: Submission, 
         recorded_at=submission.received_at,
         body=zlib.compress(submission.content, level=1),
     )
-    try:
-        with session.begin_nested():
-            session.add(upload)
-    except IntegrityError:
+    if not insert_unless_stored(session, upload):
         return found_again(session, submission)
     rows = [_row(each, upload.id, position, submission) for position, each in enumerate(checked)]
-    session.add_all(rows)
+    insert_rows(session, rows)
     _remember_key(session, submission, upload.id)
-    session.flush()
     accepted = [row.id for row in rows if row.status == "accepted"]
     if loop.changed is not None and accepted:
         loop.changed(session, accepted)
@@ -153,13 +156,11 @@ def _remember_key(session: Session, submission: Submission, upload_id: str) -> N
     row = IdempotencyKeyTable(
         caller=submission.caller, key=submission.key, digest=submission.digest, upload_id=upload_id
     )
-    try:
-        with session.begin_nested():
-            session.add(row)
-    except IntegrityError:
-        stored = idempotency_key(session, submission.caller, submission.key)
-        if stored is None or stored.digest != submission.digest:
-            raise ConflictError(f"Idempotency-Key {submission.key!r} was used for another body") from None
+    if insert_unless_stored(session, row):
+        return
+    stored = idempotency_key(session, submission.caller, submission.key)
+    if stored is None or stored.digest != submission.digest:
+        raise ConflictError(f"Idempotency-Key {submission.key!r} was used for another body")
 
 
 def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
@@ -178,7 +179,7 @@ def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
 
 
 def _checked(session: Session, run: Completed, received_at: dt.datetime, known: KnownNames, loop: Loop) -> Checked:
-    predicted = loop.predict(session, run.upload) if loop.predict is not None else None
+    predicted = loop.predict(session, run.upload) if loop.predict is not None and session is not None else None
     limits = Limits(
         tpot_ms=predicted.bound_tpot_ms if predicted else None,
         output_tokens_per_s=predicted.bound_output_tokens_per_s if predicted else None,

@@ -1,23 +1,37 @@
-"""The catalog's names, read once for each state of the catalog: an upload must not read hundreds of rows."""
+"""The catalog's names, kept between uploads: an upload must not read hundreds of rows."""
 
 import threading
-
-from fastapi import FastAPI
-from sqlmodel import Session
+import time
 
 from service.benchmarks.normalise import KnownNames
 from service.benchmarks.queries import edition_revision, known_names
+from service.database import Database
 
-_LOCK = threading.Lock()
+RECHECKED_AFTER_S = 1.0
+"""A kept copy may be this old; a name it does not know is looked up afresh before it is refused."""
 
 
-def known_names_of(app: FastAPI, session: Session) -> KnownNames:
-    """Names as of the catalog's present revision; kept with the application until the revision changes."""
-    revision = edition_revision(session)
-    kept: tuple[int, KnownNames] | None = getattr(app.state, "benchmark_names", None)
-    if kept is not None and kept[0] == revision:
-        return kept[1]
-    names = known_names(session)
-    with _LOCK:
-        app.state.benchmark_names = (revision, names)
-    return names
+class CatalogNames:
+    """One copy for the application, read again when the catalog's revision changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: KnownNames | None = None
+        self._revision = -1
+        self._checked_at = 0.0
+
+    def recent(self, database: Database) -> KnownNames:
+        """Names that were right a moment ago."""
+        kept = self._kept
+        if kept is not None and time.monotonic() - self._checked_at < RECHECKED_AFTER_S:
+            return kept
+        return self.fresh(database)
+
+    def fresh(self, database: Database) -> KnownNames:
+        """Names as of now."""
+        with self._lock, database.reading() as session:
+            revision = edition_revision(session)
+            if self._kept is None or revision != self._revision:
+                self._kept, self._revision = known_names(session), revision
+            self._checked_at = time.monotonic()
+            return self._kept

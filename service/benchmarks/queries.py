@@ -1,9 +1,11 @@
 """SQL about measured results."""
 
 from collections.abc import Sequence
+from functools import cache
 
-from sqlalchemy import func
-from sqlmodel import Session, col, select
+from sqlalchemy import Executable, func, insert, literal
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel, col, select
 
 from service.benchmarks.normalise import KnownNames
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
@@ -38,6 +40,33 @@ def upload_by_digest(session: Session, digest: str) -> BenchmarkUploadTable | No
 
 def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKeyTable | None:
     return session.get(IdempotencyKeyTable, (caller, key))
+
+
+@cache
+def _insert_unless_stored(table: type[SQLModel], dialect: str) -> Executable:
+    """Built once: making and hashing a statement costs as much as sending it."""
+    module = postgresql if dialect == "postgresql" else sqlite
+    return module.insert(table).on_conflict_do_nothing().returning(literal(1))
+
+
+@cache
+def _insert(table: type[SQLModel]) -> Executable:
+    return insert(table)
+
+
+def insert_unless_stored(session: Session, row: SQLModel) -> bool:
+    """Insert a row whose unique values may be there already; False when they are.
+
+    Another transaction that is inserting the same values is waited for.
+    """
+    connection = session.connection()
+    inserted = connection.execute(_insert_unless_stored(type(row), connection.dialect.name), row.model_dump())
+    return inserted.first() is not None
+
+
+def insert_rows(session: Session, rows: Sequence[SQLModel]) -> None:
+    """Insert rows of one table; they are new by construction."""
+    session.connection().execute(_insert(type(rows[0])), [row.model_dump() for row in rows])
 
 
 def runs_of_upload(session: Session, upload_id: str) -> list[BenchmarkTable]:

@@ -9,17 +9,8 @@ from sqlmodel import Session
 from service.access import Agent, Editor, Reader
 from service.benchmarks.comparison import Loop
 from service.benchmarks.decide import decide
-from service.benchmarks.intake import (
-    Submission,
-    Taken,
-    canonical_run,
-    check,
-    earlier,
-    found_again,
-    imported_runs,
-    store,
-)
-from service.benchmarks.names import known_names_of
+from service.benchmarks.intake import Checked, Submission, Taken, canonical_run, check, imported_runs, store
+from service.benchmarks.names import CatalogNames
 from service.benchmarks.normalise import Completed, KnownNames
 from service.benchmarks.present import present_import, present_receipt, present_stored, present_summary
 from service.benchmarks.queries import benchmark_by_id, events_of, list_benchmarks, upload_by_id
@@ -27,7 +18,7 @@ from service.benchmarks.tables import BenchmarkEventTable
 from service.clock import Clock
 from service.database import ReadSession, WriteSession, database_of
 from service.paging import Limit, Next, cut_page, last_id
-from service.problems import NotFoundError
+from service.problems import InvalidFieldsError, NotFoundError
 from service.wire.benchmarks import (
     BenchmarkDecision,
     BenchmarkImport,
@@ -127,19 +118,37 @@ def _loop(request: Request) -> Loop:
 def _take(
     request: Request, submission: Submission, runs: Callable[[KnownNames], list[Completed]], response: Response
 ) -> Taken:
-    """Read and check in a read transaction, store in a short write transaction that commits before the answer."""
-    database, loop = database_of(request), _loop(request)
-    with database.reading() as session:
-        again = earlier(session, submission)
-        if again is None:
-            known = known_names_of(request.app, session)
-            checked = check(session, runs(known), submission.received_at, known, loop)
+    """Check, then store in a short write transaction that commits before the answer."""
+    database, loop, names = database_of(request), _loop(request), _names(request)
+
+    def checked_with(known: KnownNames) -> list[Checked]:
+        completed = runs(known)
+        if loop.predict is None:
+            return check(None, completed, submission.received_at, known, loop)
+        with database.reading() as session:
+            return check(session, completed, submission.received_at, known, loop)
+
+    recent = names.recent(database)
+    try:
+        checked = checked_with(recent)
+    except InvalidFieldsError:
+        fresh = names.fresh(database)
+        if fresh is recent:
+            raise
+        checked = checked_with(fresh)
     with database.writing() as session:
-        taken = found_again(session, submission) if again is not None else store(session, checked, submission, loop)
+        taken = store(session, checked, submission, loop)
         session.expunge_all()
     if not taken.is_new:
         response.status_code = status.HTTP_200_OK
     return taken
+
+
+def _names(request: Request) -> CatalogNames:
+    names: CatalogNames | None = getattr(request.app.state, "catalog_names", None)
+    if names is None:
+        names = request.app.state.catalog_names = CatalogNames()
+    return names
 
 
 def _events(request: Request, taken: Taken) -> dict[str, list[BenchmarkEventTable]]:
