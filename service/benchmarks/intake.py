@@ -178,7 +178,9 @@ def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
         raise InvalidFieldsError(errors)
 
 
-def _checked(session: Session, run: Completed, received_at: dt.datetime, known: KnownNames, loop: Loop) -> Checked:
+def _checked(
+    session: Session | None, run: Completed, received_at: dt.datetime, known: KnownNames, loop: Loop
+) -> Checked:
     predicted = loop.predict(session, run.upload) if loop.predict is not None and session is not None else None
     limits = Limits(
         tpot_ms=predicted.bound_tpot_ms if predicted else None,

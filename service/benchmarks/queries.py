@@ -46,7 +46,8 @@ def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKeyTa
 def _insert_unless_stored(table: type[SQLModel], dialect: str) -> Executable:
     """Built once: making and hashing a statement costs as much as sending it."""
     module = postgresql if dialect == "postgresql" else sqlite
-    return module.insert(table).on_conflict_do_nothing().returning(literal(1))
+    statement: Executable = module.insert(table).on_conflict_do_nothing().returning(literal(1))
+    return statement
 
 
 @cache
