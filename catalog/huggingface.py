@@ -84,7 +84,7 @@ def llm_row_from_config(
         id=llm_id,
         name=name or (hugging_face_id or llm_id).split("/")[-1],
         hugging_face_id=hugging_face_id,
-        family=family or re.sub(r"[^a-z0-9.\-]+", "-", model_type.lower()).strip("-") or "unknown",
+        family=family or re.sub(r"[^a-z0-9.\-]+", "-", model_type.lower()).strip("-._") or "unknown",
         hidden=hidden,
         vocabulary=vocabulary,
         tied_embeddings=text.flag("tie_word_embeddings", default=top.flag("tie_word_embeddings", default=default_tie)),

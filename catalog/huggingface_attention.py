@@ -108,7 +108,7 @@ def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -
     prefix = ("swa_",) if kind == _SLIDING else ()
     wide = text.has("global_head_dim") and kind == _FULL  # Gemma 4: wider heads in global layers
     names = [f"{p}num_attention_heads" for p in prefix] + ["num_attention_heads", "n_head", "num_heads"]
-    heads = text.integer(*names, high=100_000)
+    heads = text.integer(*names, high=100_000, called="num_attention_heads")
     head_dim = text.integer(
         *[f"{p}head_dim" for p in prefix],
         *(["global_head_dim"] if wide else []),

@@ -72,7 +72,8 @@ def dense_block(text: Fields, model_type: str, hidden: int, width: int | None = 
     """One dense block of 2 or 3 matrices hidden · width."""
     if width is None:
         names = ("intermediate_size_mlp", "dense_intermediate_size", *_DENSE_WIDTH)
-        width = text.integer(*names, default=4 * hidden if model_type in _PLAIN_TYPES else None)
+        default = 4 * hidden if model_type in _PLAIN_TYPES else None
+        width = text.integer(*names, default=default, called="intermediate_size")
     gated = is_gated(text, model_type)
     small = float(hidden * norms_per_block(model_type))
     if text.flag("mlp_bias", "bias"):

@@ -35,8 +35,11 @@ class Fields:
     def has(self, *names: str) -> bool:
         return self._first(names)[1] is not _ABSENT
 
-    def integer(self, *names: str, default: int | None = None, low: int = 1, high: int = 10**9) -> int:
-        """
+    def integer(
+        self, *names: str, default: int | None = None, low: int = 1, high: int = 10**9, called: str | None = None
+    ) -> int:
+        """The first of ``names`` that is present; ``called`` names the quantity where all are absent.
+
         >>> Fields({"num_local_experts": 8}).integer("num_experts", "num_local_experts")
         8
         """
@@ -44,7 +47,9 @@ class Fields:
         if value is _ABSENT:
             if default is not None:
                 return default
-            raise ConfigError(name, "missing" + (f" (also looked for {', '.join(names[1:])})" if names[1:] else ""))
+            name = called or name
+            others = [n for n in names if n != name]
+            raise ConfigError(name, "missing" + (f" (also looked for {', '.join(others)})" if others else ""))
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):

@@ -21,6 +21,7 @@ from service.offers import routes as offers
 from service.problem_handlers import install_problem_handlers
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
+from service.recommendations.spaces import SpaceCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
@@ -73,6 +74,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
     app.state.metrics = metrics
     app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
     app.state.snapshots = SnapshotCache()
+    app.state.spaces = SpaceCache()
     install_problem_handlers(app)
     for router in (
         devices.router,

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
@@ -72,6 +72,9 @@ async def _http(_request: Request, error: Exception) -> JSONResponse:
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DBAPIError)
+    if isinstance(error, DataError):
+        detail = "a value that no stored text or number can have (a NUL character, a number out of range)"
+        return await _problem(request, InvalidFieldsError([FieldError(detail, pointer="")]))
     text = f"{type(error.orig).__name__} {error.orig}"
     retry = {"Retry-After": "5"}
     if NOT_MIGRATED.search(text):

@@ -1,23 +1,10 @@
 """Devices, nodes and offers as the solver sees them: SI units, frozen, no provenance."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """One physical constant of the step-time model with its uncertainty.
-
-    value: in the unit its name says. spread_fraction: one standard deviation relative to the value.
-    basis: measured | corrected | borrowed | analytical: where the value comes from.
-    """
-
-    value: float
-    spread_fraction: float
-    basis: str = "analytical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +15,6 @@ class Device:
     flop_per_s: dense datasheet matrix rates by compute dtype; a dtype the device lacks is absent.
     link_bytes_per_s: scale-up link, one direction, per device; 0 where there is none (then PCIe carries traffic).
     link_domain_devices: how many devices one scale-up domain joins.
-    constants: efficiencies, overheads and power figures by name (see solver.step.constants for the names).
     """
 
     id: str
@@ -45,8 +31,8 @@ class Device:
     link_domain_devices: int
     pcie_bytes_per_s: float
     power_limit_w: float
+    """NaN where nobody publishes it: such devices are never planned against a power limit."""
     engines: tuple[str, ...]
-    constants: Mapping[str, Constant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ tokens decides for all.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
-from solver.errors import DoesNotFitError, InvalidInputError
+from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
 from solver.memory_cache import RequestCache, kv_cache_bytes_per_token, request_cache
@@ -23,6 +24,7 @@ __all__ = [
     "MemoryPlan",
     "Stage",
     "activation_bytes",
+    "engine_memory",
     "kv_cache_bytes_per_token",
     "max_concurrent_requests",
     "memory_plan",
@@ -55,8 +57,21 @@ class EngineMemory:
     graph_bytes_per_expert_layer: float
     hidden_copies: float
     logits_copies: float
-    block_tokens: int = 16
-    pooled_cache: bool = True
+    block_tokens: int
+    pooled_cache: bool
+
+
+def engine_memory(subject: str, constants: Mapping[str, float]) -> EngineMemory:
+    """The constants named like the fields of EngineMemory; ``subject`` says whose they are, for the error.
+
+    Raises FigureMissingError naming the first that is absent.
+    """
+    for field in fields(EngineMemory):
+        if field.name not in constants:
+            raise FigureMissingError(subject, field.name)
+    values = {f.name: constants[f.name] for f in fields(EngineMemory)}
+    block, pooled = int(values.pop("block_tokens")), bool(values.pop("pooled_cache"))
+    return EngineMemory(**values, block_tokens=block, pooled_cache=pooled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,47 +112,58 @@ def stages(layers: int, pipeline_parallel: int) -> tuple[Stage, ...]:
     return tuple(Stage(n, i == 0, i == last) for i, n in enumerate(counts))
 
 
-def block_activation_bytes(
-    block: FeedForwardGroup, shape: LlmShape, tokens: int, layout: Layout, quantised_bytes: float
-) -> float:
-    """Peak of one feed-forward block over ``tokens``, beside the hidden vectors.
+def dense_activation_bytes(block: FeedForwardGroup, tokens: int, tensor_parallel: int, quantised_bytes: float) -> float:
+    """Peak of a dense block, or of the shared experts of a sparse one, over ``tokens``, beside the hidden vectors.
 
-        dense    tokens · (matrices into the block + its activation) · width / TP · 2 bytes
-        experts  tokens · top_k · (max(matrices in · width, hidden) + width) · 2 bytes, and the shared experts
+        tokens · (matrices into the block + its activation) · width / TP · 2 bytes
 
     Where activations are quantised, the block's activation is held a second time at ``quantised_bytes``.
     """
-    fan = (2 if block.gated else 1) + 1
+    width = max(block.intermediate, block.shared_intermediate) / tensor_parallel
+    return tokens * width * (block.matrices * UNQUANTISED_BYTES + quantised_bytes)
+
+
+def expert_workspace_bytes(
+    block: FeedForwardGroup, hidden: int, tokens: int, layout: Layout, quantised_bytes: float
+) -> float:
+    """Two buffers for the routed rows of the largest step, kept from then on.
+
+        tokens · top_k · (max(matrices in · width, hidden) + max(width, hidden)) · 2 bytes
+
+    width is cut by tensor parallelism unless experts are spread whole. 0 for a dense block.
+    """
     if not block.experts:
-        width = block.intermediate / layout.tensor_parallel
-        return tokens * width * (fan * UNQUANTISED_BYTES + quantised_bytes)
-    cut = 1 if layout.expert_parallel > 1 else layout.tensor_parallel
-    width = block.expert_intermediate / cut
-    inner = block.expert_hidden or shape.hidden
-    rows = tokens * block.top_k
-    routed = rows * (max((fan - 1) * width, inner) + width) * UNQUANTISED_BYTES + rows * width * quantised_bytes
-    shared = tokens * block.shared_intermediate / layout.tensor_parallel * fan * UNQUANTISED_BYTES
-    return routed + shared
+        return 0.0
+    width = block.expert_intermediate / (1 if layout.expert_parallel > 1 else layout.tensor_parallel)
+    inner = block.expert_hidden or hidden
+    values = max((block.matrices - 1) * width, inner) + max(width, inner)
+    return tokens * block.top_k * (values * UNQUANTISED_BYTES + width * quantised_bytes)
+
+
+def step_activations(shape: LlmShape, layout: Layout, tokens: int, quantised_bytes: float) -> tuple[float, float]:
+    """Bytes of the largest step that depend on the model alone: what stays (workspace), and the largest block."""
+    workspaces = [expert_workspace_bytes(f, shape.hidden, tokens, layout, quantised_bytes) for f in shape.feed_forward]
+    blocks = [dense_activation_bytes(f, tokens, layout.tensor_parallel, quantised_bytes) for f in shape.feed_forward]
+    return max(workspaces, default=0.0), max(blocks, default=0.0)
 
 
 def activation_bytes(
     shape: LlmShape, precision: Precision, layout: Layout, settings: EngineSettings, memory: EngineMemory, *, head: bool
 ) -> float:
-    """Largest moment of the engine's largest step: a feed-forward block over all tokens, or sampling.
+    """Workspace of the experts, and the largest moment beside it: a block over all tokens, or sampling.
 
     block     hidden_copies · tokens · hidden · 2 + block
     sampling  sequences · vocabulary · (2 + 4 · logits_copies), on the stage with the head
     """
-    fmt = weight_format(precision.weights)
-    quantised = 1.0 if fmt.quantised and fmt.compute[0] in ("fp8", "int8") else 0.0
+    quantised = weight_format(precision.weights).quantised_activation_bytes
     tokens = settings.max_batched_tokens
-    blocks = [block_activation_bytes(f, shape, tokens, layout, quantised) for f in shape.feed_forward]
-    forward = memory.hidden_copies * tokens * shape.hidden * UNQUANTISED_BYTES + max(blocks, default=0.0)
+    workspace, block = step_activations(shape, layout, tokens, quantised)
+    forward = memory.hidden_copies * tokens * shape.hidden * UNQUANTISED_BYTES + block
     if not head:
-        return forward
+        return workspace + forward
     sampled = min(settings.max_sequences, tokens)
     row = padded_vocabulary(shape.vocabulary) * (UNQUANTISED_BYTES + FP32_BYTES * memory.logits_copies)
-    return max(forward, sampled * row)
+    return workspace + max(forward, sampled * row)
 
 
 def reserve_bytes(shape: LlmShape, layout: Layout, memory: EngineMemory, layers_fraction: float = 1.0) -> float:

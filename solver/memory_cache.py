@@ -116,26 +116,58 @@ def request_cache(
 ) -> RequestCache:
     """The cache of one request on one device that holds ``layers_fraction`` of the layers.
 
-    pooled: kinds of layer share one pool in equal groups of layers, the last group padded (see ``pooled_layers``).
+    pooled: kinds of layer share one pool in equal groups of layers, the last group padded (see ``pooled_layers``);
+    where some are recurrent, a block is made long enough for its page to hold their state (see ``pooled_block``).
     """
     value_bytes = kv_value_bytes(kv_cache)
     cached = [g for g in shape.attention if g.kind != "none"]
-    counts = pooled_layers([g.layers for g in cached]) if pooled else [g.layers for g in cached]
+    scale = dict.fromkeys((_pool_key(g) for g in cached), 1.0)
+    states = [_state_bytes(g, tensor_parallel) for g in cached]
+    per_token = [kv_values_per_token(g, tensor_parallel) * value_bytes + g.index_bytes_per_token for g in cached]
+    if pooled:
+        counts = {key: sum(g.layers for g in cached if _pool_key(g) == key) for key in scale}
+        padded = pooled_layers(list(counts.values()))
+        scale = {key: n / have for (key, have), n in zip(counts.items(), padded, strict=True)}
+        block_tokens = pooled_block(max(states, default=0.0), max(per_token, default=0.0), block_tokens)
     per_limit: dict[int, float] = {}
     state = 0.0
-    for group, layers in zip(cached, counts, strict=True):
-        held = layers * layers_fraction
+    for group, state_bytes, token_bytes in zip(cached, states, per_token, strict=True):
+        held = group.layers * layers_fraction * scale[_pool_key(group)]
         if group.kind == "linear":
-            state += held * group.state_values * group.state_value_bytes / _linear_shards(group, tensor_parallel)
+            state += held * (max(state_bytes, block_tokens * max(per_token)) if pooled else state_bytes)
             continue
-        per_token = kv_values_per_token(group, tensor_parallel) * value_bytes + group.index_bytes_per_token
         limit = group.window_tokens if group.kind in ("sliding", "chunked") else 0
-        per_limit[limit] = per_limit.get(limit, 0.0) + held * per_token
+        per_limit[limit] = per_limit.get(limit, 0.0) + held * token_bytes
         if group.kind == "full" and group.window_tokens:  # compressed tokens, plus the last window as it is
             tail = held * group.head_dim * group.kv_heads * value_bytes
             per_limit[group.window_tokens] = per_limit.get(group.window_tokens, 0.0) + tail
     terms = tuple(CacheTerm(b, limit) for limit, b in sorted(per_limit.items()))
     return RequestCache(terms, state, block_tokens)
+
+
+def _pool_key(group: AttentionGroup) -> tuple[str, int]:
+    """Layers with equal keys are one kind of layer to the pool."""
+    return ("whole", 0) if group.kind in ("full", "mla") else (group.kind, group.window_tokens)
+
+
+def _state_bytes(group: AttentionGroup, tensor_parallel: int) -> float:
+    """Recurrent state of one layer and sequence on one device; 0 for attention."""
+    if group.kind != "linear":
+        return 0.0
+    return group.state_values * group.state_value_bytes / _linear_shards(group, tensor_parallel)
+
+
+def pooled_block(state_bytes: float, bytes_per_token: float, block_tokens: int) -> int:
+    """Tokens of a block whose page of one attention layer is no smaller than one layer's recurrent state.
+
+    Qwen3.5-35B-A3B: 2,146,304 bytes of state, 2,048 a token: 1,048 tokens, in whole blocks of 16.
+
+    >>> pooled_block(2_146_304, 2_048, 16), pooled_block(0, 2_048, 16)
+    (1056, 16)
+    """
+    if not state_bytes or not bytes_per_token:
+        return block_tokens
+    return max(block_tokens, math.ceil(state_bytes / bytes_per_token / block_tokens) * block_tokens)
 
 
 def _linear_shards(group: AttentionGroup, tensor_parallel: int) -> int:

@@ -1,7 +1,6 @@
 """Bytes of weights on one device: by number format, what stays unquantised, and how parallelism cuts them."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from solver.errors import UnsupportedError
 from solver.layout import Layout
@@ -92,7 +91,6 @@ class LayerWeights:
     small: float
 
 
-@lru_cache(maxsize=4096)
 def layer_weights(shape: LlmShape, tensor_parallel: int, expert_parallel: int) -> LayerWeights:
     """All layers' parameters on one device of the layout.
 
@@ -114,22 +112,51 @@ def layer_weights(shape: LlmShape, tensor_parallel: int, expert_parallel: int) -
     return LayerWeights(kept, matrices, small)
 
 
+@dataclass(frozen=True, slots=True)
+class TableWeights:
+    """Parameters of one vocabulary table on one device, and bytes of rotary angles."""
+
+    vocabulary: float
+    rotary_bytes: float
+    tied: bool
+
+
+def table_weights(shape: LlmShape, tensor_parallel: int) -> TableWeights:
+    """The padded vocabulary is cut by tensor parallelism; every stage keeps the rotary angles."""
+    rows = padded_vocabulary(shape.vocabulary) * shape.hidden / tensor_parallel
+    return TableWeights(rows, rotary_table_bytes(shape), shape.tied_embeddings)
+
+
+def device_weight_bytes(
+    layers: LayerWeights,
+    tables: TableWeights,
+    stored: StoredBytes,
+    *,
+    layers_fraction: float,
+    embedding: bool,
+    head: bool,
+) -> float:
+    """Bytes on one device that holds ``layers_fraction`` of the layers' parameters, and the tables of its stage.
+
+    A tied embedding that serves as head on another stage is stored there again.
+    """
+    in_layers = layers.experts * stored.experts + layers.matrices * stored.matrices + layers.small * stored.small
+    count = 1 if embedding and head and tables.tied else int(embedding) + int(head)
+    return in_layers * layers_fraction + count * tables.vocabulary * stored.embedding + tables.rotary_bytes
+
+
 def stage_weight_bytes(
     shape: LlmShape, weights: str, layout: Layout, *, layers_fraction: float, embedding: bool, head: bool
 ) -> float:
-    """Bytes of weights on one device of a pipeline stage that holds ``layers_fraction`` of the layers.
-
-    A tied embedding that serves as head on another stage is stored there again. The table of rotary angles
-    (positions · head width · 2 bytes) is stored once a stage.
-    """
-    stored = stored_bytes(shape, weights)
-    layers = layer_weights(shape, layout.tensor_parallel, layout.expert_parallel)
-    in_layers = layers.experts * stored.experts + layers.matrices * stored.matrices + layers.small * stored.small
-    tables = int(embedding) + int(head)
-    if embedding and head and shape.tied_embeddings:
-        tables = 1
-    table = padded_vocabulary(shape.vocabulary) * shape.hidden / layout.tensor_parallel
-    return in_layers * layers_fraction + tables * table * stored.embedding + rotary_table_bytes(shape)
+    """Bytes of weights on one device of a pipeline stage: format, cut and tables together."""
+    return device_weight_bytes(
+        layer_weights(shape, layout.tensor_parallel, layout.expert_parallel),
+        table_weights(shape, layout.tensor_parallel),
+        stored_bytes(shape, weights),
+        layers_fraction=layers_fraction,
+        embedding=embedding,
+        head=head,
+    )
 
 
 def rotary_table_bytes(shape: LlmShape) -> float:

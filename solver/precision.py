@@ -20,7 +20,8 @@ class WeightFormat:
         A format whose list starts with fp8/fp4/int8 quantises activations too; a weight-only format lists bf16/fp16.
     quantised: whether embeddings, head, norms, router and other small tensors stay at 16 bits.
     source: where the block layout is defined.
-    group: input values that share one scale; a shard of a matrix must hold whole groups (1: no such limit).
+    group: input values that share one scale; a shard of a matrix must hold whole groups (1: no such
+        limit, because engines pad the shard or quantise it after cutting).
     whole_file: bits are an average over the whole file, embedding and head included (GGUF).
     """
 
@@ -35,6 +36,15 @@ class WeightFormat:
     @property
     def bytes_per_weight(self) -> float:
         return self.bits_per_weight / 8.0
+
+    @property
+    def quantised_activation_bytes(self) -> float:
+        """Bytes of one activation in the second, quantised copy an 8-bit format multiplies with; 0 where none is made.
+
+        >>> WEIGHT_FORMATS["fp8"].quantised_activation_bytes, WEIGHT_FORMATS["int4"].quantised_activation_bytes
+        (1.0, 0.0)
+        """
+        return 1.0 if self.quantised and self.compute[0] in ("fp8", "int8") else 0.0
 
 
 def _f(
@@ -62,11 +72,11 @@ WEIGHT_FORMATS: dict[str, WeightFormat] = dict(
            source="GPTQ/AWQ group 128: fp16 scale and 4-bit zero point a group"),
         _f("int4_g32", 4 + 16 / 32, ("bf16", "fp16"), quantised=True, group=32,
            source="compressed-tensors pack-quantized, symmetric, group 32: one 16-bit scale a group (Kimi-K2.5)"),
-        _f("nf4", 4 + 8 / 64 + 32 / (64 * 256), ("bf16", "fp16"), quantised=True, group=64,
+        _f("nf4", 4 + 8 / 64 + 32 / (64 * 256), ("bf16", "fp16"), quantised=True,
            source="QLoRA (Dettmers et al. 2023): block 64, double-quantised 8-bit scales"),
-        _f("mxfp4", 4 + 8 / 32, ("fp4", "bf16", "fp16"), quantised=True, group=32,
+        _f("mxfp4", 4 + 8 / 32, ("fp4", "bf16", "fp16"), quantised=True,
            source="OCP Microscaling Formats v1.0: block 32, one E8M0 scale"),
-        _f("nvfp4", 4 + 8 / 16, ("fp4", "bf16", "fp16"), quantised=True, group=16,
+        _f("nvfp4", 4 + 8 / 16, ("fp4", "bf16", "fp16"), quantised=True,
            source="NVIDIA NVFP4: block 16, one E4M3 scale"),
         _f("q8_0", 8 + 16 / 32, ("fp16", "bf16", "fp32"), quantised=True, group=32, whole_file=True,
            source="GGUF Q8_0: block 32, one fp16 scale"),

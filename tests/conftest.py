@@ -1,6 +1,7 @@
 """Databases for tests: migrated, never ``create_all``; their own, and dropped afterwards.
 
-SQLite always. PostgreSQL too when CLUSTERWRIGHT_TEST_DATABASE_URL names one; every test module then gets its own schema.
+SQLite always. PostgreSQL too when CLUSTERWRIGHT_TEST_DATABASE_URL names one; every test module then
+gets a schema of its own.
 """
 
 import datetime as dt

@@ -1,48 +1,67 @@
 """Commands about this machine's database and server: migrate, seed, serve, token."""
 
 import argparse
-import os
-import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from service.cli.exit_codes import CommandError, ExitCode
-from service.clock import system_clock
+from service.clock import rfc3339, system_clock
 from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.database import Database
 
 errors = Console(stderr=True)
 
 
-def migrate_command(_arguments: argparse.Namespace, settings: Settings) -> int:
+@contextmanager
+def local_database(settings: Settings) -> Iterator["Database"]:
+    """The settings' database; what goes wrong with it becomes one line for the user."""
+    from sqlalchemy.exc import SQLAlchemyError
+
     from service.database import Database
-    from service.migrate import migrate
+    from service.problem_handlers import NOT_MIGRATED
+    from service.problems import ProblemError
 
     database = Database(settings.database_url, lock_timeout_s=settings.database_lock_timeout_s)
-    with errors.status("migrating the database"):
+    try:
+        yield database
+    except ProblemError as problem:
+        raise CommandError(problem.detail, ExitCode.bad_input) from None
+    except SQLAlchemyError as error:
+        text = str(getattr(error, "orig", error)).splitlines()[0]
+        hint = "; run `clusterwright migrate`" if NOT_MIGRATED.search(str(error)) else ""
+        raise CommandError(f"database: {text}{hint}") from None
+    finally:
+        database.close()
+
+
+def migrate_command(_arguments: argparse.Namespace, settings: Settings) -> int:
+    from service.migrate import migrate
+
+    with local_database(settings) as database, errors.status("migrating the database"):
         before, after = migrate(database)
-    database.close()
     errors.print(f"database at schema {after}" + ("" if before == after else f" (was {before or 'empty'})"))
     return ExitCode.ok
 
 
 def seed_command(_arguments: argparse.Namespace, settings: Settings) -> int:
     from catalog.read import CatalogError, read_catalog
-    from service.database import Database
     from service.seeding import seed
 
-    database = Database(settings.database_url, lock_timeout_s=settings.database_lock_timeout_s)
-    with errors.status("seeding the catalog"):
+    with local_database(settings) as database, errors.status("seeding the catalog"):
         try:
             catalog = read_catalog()
         except CatalogError as bad:
             raise CommandError(str(bad)) from None
         with database.writing() as session:
             report = seed(session, catalog, system_clock)
-    database.close()
     edition = report.digest[:12]
     if report.unchanged:
         errors.print(f"catalog edition {edition} is there already")
@@ -98,20 +117,11 @@ def run_server(host: str, port: int, settings: Settings) -> int:
 
 
 def _refuse_open_door(host: str, settings: Settings) -> None:
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from service.database import Database
     from service.tokens.queries import any_active_token
 
-    database = Database(settings.database_url)
-    try:
-        with database.reading() as session:
-            if any_active_token(session):
-                return
-    except SQLAlchemyError:
-        raise CommandError("the database is not migrated; run `clusterwright migrate`") from None
-    finally:
-        database.close()
+    with local_database(settings) as database, database.reading() as session:
+        if any_active_token(session):
+            return
     raise CommandError(
         f"refusing to listen on {host} without tokens: anybody could change the catalog. Make one with "
         "`clusterwright token create NAME --role editor`, or serve on 127.0.0.1",
@@ -120,47 +130,45 @@ def _refuse_open_door(host: str, settings: Settings) -> None:
 
 
 def token_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    from service.database import Database
-    from service.tokens.create import create_token, revoke_token
-    from service.tokens.queries import all_tokens, any_active_token
-
-    database = Database(settings.database_url)
-    try:
-        if arguments.action == "create":
-            with database.writing() as session:
-                if arguments.if_none and any_active_token(session):
-                    errors.print("there is a token already")
-                    return ExitCode.ok
-                row, secret = create_token(session, arguments.name, arguments.role, system_clock)
-                token_id = row.id
-            errors.print(f"token {token_id} with role {arguments.role}; it is shown once:")
-            sys.stdout.write(secret + "\n")
-        elif arguments.action == "revoke":
-            with database.writing() as session:
-                revoke_token(session, arguments.id, system_clock)
-            errors.print(f"token {arguments.id} is revoked")
-        else:
-            with database.reading() as session:
-                tokens: list[dict[str, Any]] = [
-                    t.model_dump(mode="json", exclude={"sha256"}) for t in all_tokens(session)
-                ]
-            table = Table("id", "name", "role", "created", "revoked")
-            for token in tokens:
-                table.add_row(token["id"], token["name"], token["role"], token["created_at"], token["revoked_at"] or "")
-            Console().print(table)
-    finally:
-        database.close()
+    with local_database(settings) as database:
+        match arguments.action:
+            case "create":
+                _create_token(database, arguments)
+            case "revoke":
+                _revoke_token(database, arguments)
+            case _:
+                _list_tokens(database)
     return ExitCode.ok
 
 
-def end_process(code: int) -> None:
-    """Leave at once: a solver thread that outlived the grace period must not hold the process."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+def _create_token(database: "Database", arguments: argparse.Namespace) -> None:
+    from service.tokens.create import create_token
+    from service.tokens.queries import any_active_token
+
+    with database.writing() as session:
+        if arguments.if_none and any_active_token(session):
+            errors.print("there is a token already")
+            return
+        row, secret = create_token(session, arguments.name, arguments.role, system_clock)
+        token_id = row.id
+    errors.print(f"token {token_id} with role {arguments.role}; it is shown once:")
+    sys.stdout.write(secret + "\n")
 
 
-def ignore_sigpipe() -> None:
-    """``clusterwright offers | head`` ends quietly."""
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+def _revoke_token(database: "Database", arguments: argparse.Namespace) -> None:
+    from service.tokens.create import revoke_token
+
+    with database.writing() as session:
+        revoke_token(session, arguments.id, system_clock)
+    errors.print(f"token {arguments.id} is revoked")
+
+
+def _list_tokens(database: "Database") -> None:
+    from service.tokens.queries import all_tokens
+
+    table = Table("id", "name", "role", "created", "revoked")
+    with database.reading() as session:
+        for token in all_tokens(session):
+            revoked = rfc3339(token.revoked_at) if token.revoked_at else ""
+            table.add_row(token.id, token.name, token.role, rfc3339(token.created_at), revoked)
+    Console().print(table)

@@ -31,10 +31,15 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 
 def list_table(noun: str, items: list[dict[str, Any]]) -> Table:
     table = Table(title=f"{len(items)} {noun}")
-    for _, heading in COLUMNS[noun]:
-        table.add_column(heading, overflow="fold")
+    for field, heading in COLUMNS[noun]:
+        is_id = field == "id"  # it gets the room that is left, and folds
+        table.add_column(
+            heading, overflow="fold" if is_id else "ellipsis", no_wrap=not is_id, ratio=1 if is_id else None
+        )
     for item in items:
         flat = item | (item.get("price") or {})
+        if "valid_from" in flat:
+            flat["valid_from"] = flat["valid_from"][:10]
         table.add_row(*(_cell(flat.get(field)) for field, _ in COLUMNS[noun]))
     return table
 

@@ -46,12 +46,11 @@ def _resolve_all(
     """Names → shapes and devices, in one read transaction."""
     with database.reading() as session:
         now = clock()
-        engines = {e.engine.name for e in asked.estimates}
-        by_engine = {engine: snapshots.at(session, now, engine) for engine in sorted(engines)}
+        snapshot = snapshots.at(session, now)
         rows = llms_by_ids(session, {e.llm for e in asked.estimates})
         shapes = {row.id: llm_from_row(row.row) for row in rows}
         known_llms = llm_ids(session) if len(shapes) < len({e.llm for e in asked.estimates}) else []
-    return [_resolve(e, shapes, by_engine[e.engine.name], known_llms) for e in asked.estimates]
+    return [_resolve(e, shapes, snapshot, known_llms) for e in asked.estimates]
 
 
 def _resolve(

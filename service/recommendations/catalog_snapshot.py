@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from service.constants.queries import all_constants
-from service.constants.tables import ConstantTable
 from service.devices.queries import all_devices
 from service.edition.queries import require_edition
 from service.nodes.queries import all_nodes
 from service.offers.queries import all_offers, last_price_change, prices_at
-from service.recommendations.snapshot import constants_for, device_from_row, node_from_row, offer_from_rows
+from service.recommendations.snapshot import device_from_row, node_from_row, offer_from_rows, prior_from_row
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Node, Offer
+from solver.step.constants import ConstantPrior
 
 MOST_SNAPSHOTS = 4
 
@@ -29,13 +29,12 @@ MOST_SNAPSHOTS = 4
 class CatalogSnapshot:
     """Everything plannable, and by name what is not.
 
-    devices: by id, with the constants of the engine asked for. refused: device id → the figure it lacks.
+    devices: by id. priors: constants of the performance model. refused: device id → the figure it lacks.
     offers: with a price at the instant, ordered by id. providers, regions: of every offer stored, priced or not.
     """
 
     digest: str
     revision: int
-    engine: str
     devices: Mapping[str, Device]
     nodes: Mapping[str, Node]
     offers: tuple[Offer, ...]
@@ -44,25 +43,25 @@ class CatalogSnapshot:
     offer_ids: frozenset[str]
     providers: frozenset[str]
     regions: frozenset[str]
-    constants: tuple[ConstantTable, ...]
+    priors: tuple[ConstantPrior, ...]
 
 
 class SnapshotCache:
     """Keeps the last few snapshots. Safe for threads: two may read the same snapshot at once, neither sees half."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, dt.datetime | None, str], CatalogSnapshot] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, dt.datetime | None], CatalogSnapshot] = OrderedDict()
         self._lock = threading.Lock()
 
-    def at(self, session: Session, price_as_of: dt.datetime, engine: str = "vllm") -> CatalogSnapshot:
+    def at(self, session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
         """The catalog at ``price_as_of``; two small queries when it is known already."""
         edition = require_edition(session)
-        key = (edition.digest, edition.revision, last_price_change(session, price_as_of), engine)
+        key = (edition.digest, edition.revision, last_price_change(session, price_as_of))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        snapshot = read_snapshot(session, price_as_of, engine)
+        snapshot = read_snapshot(session, price_as_of)
         with self._lock:
             self._kept[key] = snapshot
             while len(self._kept) > MOST_SNAPSHOTS:
@@ -70,17 +69,15 @@ class SnapshotCache:
         return snapshot
 
 
-def read_snapshot(session: Session, price_as_of: dt.datetime, engine: str) -> CatalogSnapshot:
+def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
     """Read and convert every row."""
     edition = require_edition(session)
-    constants = all_constants(session)
     devices: dict[str, Device] = {}
     refused: dict[str, str] = {}
     device_rows = all_devices(session)
     for device_row in device_rows:
-        own = constants_for(constants, device=device_row.id, family=device_row.family, engine=engine)
         try:
-            devices[device_row.id] = device_from_row(device_row.row, own)
+            devices[device_row.id] = device_from_row(device_row.row)
         except FigureMissingError as missing:
             refused[device_row.id] = missing.figure
     nodes = {
@@ -96,7 +93,6 @@ def read_snapshot(session: Session, price_as_of: dt.datetime, engine: str) -> Ca
     return CatalogSnapshot(
         digest=edition.digest,
         revision=edition.revision,
-        engine=engine,
         devices=devices,
         nodes=nodes,
         offers=offers,
@@ -105,5 +101,5 @@ def read_snapshot(session: Session, price_as_of: dt.datetime, engine: str) -> Ca
         offer_ids=frozenset(row.id for row in offer_rows),
         providers=frozenset(row.provider for row in offer_rows),
         regions=frozenset(row.region for row in offer_rows),
-        constants=tuple(constants),
+        priors=tuple(prior_from_row(row.row) for row in all_constants(session)),
     )

@@ -15,13 +15,14 @@ from service.database import Database
 from service.llms.queries import llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.names import check_names
+from service.recommendations.check import check_names, check_traffic
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
 from service.wire.recommendations import RecommendationIn, RecommendationOut, ResultOut
+from solver.recommend import SpaceMemo
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Workshop:
     pool: SolverPool
     metrics: Metrics
     clock: Clock
+    spaces: SpaceMemo
     plan: Callable[[PlanningInputs], ResultOut] = plan
 
 
@@ -51,19 +53,21 @@ async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> 
 def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
     price_as_of = asked.price_as_of or workshop.clock()
     with workshop.database.reading() as session:
-        return read_inputs(session, asked, price_as_of, workshop.snapshots)
+        return read_inputs(session, asked, price_as_of, workshop)
 
 
 def read_inputs(
-    session: Session, asked: RecommendationIn, price_as_of: dt.datetime, snapshots: SnapshotCache
+    session: Session, asked: RecommendationIn, price_as_of: dt.datetime, workshop: Workshop
 ) -> PlanningInputs:
     """Catalog, prices and shapes at one instant; the request's names are checked against them."""
-    snapshot = snapshots.at(session, price_as_of)
+    snapshot = workshop.snapshots.at(session, price_as_of)
     rows = llms_by_ids(session, {w.llm for w in asked.workloads})
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
-    return PlanningInputs(asked, snapshot, shapes, price_as_of, correction_set=None)
+    return PlanningInputs(
+        asked, snapshot, shapes, check_traffic(asked), price_as_of, correction_set=None, spaces=workshop.spaces
+    )
 
 
 def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop) -> RecommendationOut:

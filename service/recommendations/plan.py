@@ -1,15 +1,40 @@
-"""SEAM: from a checked request and a snapshot to the solver, and back to the wire's result.
-
-``solver.recommend`` is connected here, and only here. Until then a request is answered 503, truthfully.
-"""
+"""From a checked request and a snapshot to the solver, and back to the wire's result."""
 
 import datetime as dt
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 
-from service.problems import UnavailableError
+from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.wire.recommendations import RecommendationIn, ResultOut
+from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.recommendations import (
+    AlternativeOut,
+    BindingOut,
+    ConflictOut,
+    LimitsIn,
+    PlanLineOut,
+    PredictedOut,
+    RecommendationIn,
+    RejectedOut,
+    RelaxationOut,
+    ResultOut,
+    SolveOut,
+    TotalsOut,
+    WorkloadIn,
+)
+from solver.errors import InvalidInputError
+from solver.estimate import Estimate
+from solver.hardware import Offer
 from solver.llm_shape import LlmShape
+from solver.planning import PlanEntry, PlanLimits, PlanningInput, Recommendation
+from solver.recommend import SpaceMemo, recommend
+from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
+
+MICRO = Decimal("0.000001")
 
 
 @dataclass(frozen=True)
@@ -19,14 +44,229 @@ class PlanningInputs:
     request: RecommendationIn
     snapshot: CatalogSnapshot
     shapes: dict[str, LlmShape]
+    traffic: tuple[Traffic, ...]
+    """In the order of the request's workloads."""
     price_as_of: dt.datetime
     correction_set: int | None
+    spaces: SpaceMemo
 
 
 def plan(inputs: PlanningInputs) -> ResultOut:
     """Runs in a solver thread; no database connection is held.
 
-    To connect: build ``solver.recommend.PlanningInput`` from ``inputs`` (offers, shapes and traffic are solver
-    dataclasses already; see ``snapshot.traffic_from_wire``), call ``recommend``, and present its result as ResultOut.
+    Raises InvalidFieldsError where the solver refuses a workload.
     """
-    raise UnavailableError(f"planning of {len(inputs.request.workloads)} workload(s) is not connected in this version")
+    began = time.perf_counter()
+    planning = planning_input(inputs)
+    try:
+        found = recommend(planning, inputs.spaces)
+    except InvalidInputError as refused:
+        raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
+    return present_result(planning, found, time.perf_counter() - began)
+
+
+def planning_input(inputs: PlanningInputs) -> PlanningInput:
+    asked = inputs.request
+    limits = asked.limits
+    return PlanningInput(
+        workloads=tuple(
+            _workload(n, w, t, inputs.shapes[w.llm])
+            for n, (w, t) in enumerate(zip(asked.workloads, inputs.traffic, strict=True))
+        ),
+        shapes=inputs.shapes,
+        nodes=tuple(inputs.snapshot.nodes.values()),
+        offers=allowed_offers(inputs.snapshot.offers, limits),
+        priors=inputs.snapshot.priors,
+        catalog_key=f"{inputs.snapshot.digest}/{inputs.snapshot.revision}",
+        limits=PlanLimits(
+            max_usd_per_hour=None if limits.max_usd_per_hour is None else float(limits.max_usd_per_hour),
+            max_power_w=None if limits.max_power_kw is None else limits.max_power_kw * 1e3,
+            spare_nodes=limits.spare_nodes,
+        ),
+        objective=asked.objective,
+        time_limit_s=asked.time_limit_s,
+        gap_fraction=asked.gap_fraction,
+        alternatives=asked.alternatives,
+    )
+
+
+def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
+    """Offers within the request's choices. One that states no limit is planned with at most ``max_nodes_per_offer``."""
+    kept = []
+    for offer in offers:
+        if limits.devices is not None and offer.node.device.id not in limits.devices:
+            continue
+        if limits.providers is not None and offer.provider not in limits.providers:
+            continue
+        if limits.regions is not None and offer.region not in limits.regions:
+            continue
+        if limits.commitments is not None and offer.commitment not in limits.commitments:
+            continue
+        most = limits.max_nodes_per_offer if offer.max_nodes is None else offer.max_nodes
+        if offer.id in limits.offers:
+            most = min(most, limits.offers[offer.id].max_nodes)
+        if most > 0:
+            kept.append(replace(offer, max_nodes=most))
+    return tuple(kept)
+
+
+def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShape) -> Workload:
+    """Raises InvalidFieldsError where requests are longer than the context, or than the model takes."""
+    longest = traffic.prompt.maximum + traffic.output.maximum
+    context = asked.context_tokens or longest
+    field, problem = "", ""
+    if longest > shape.max_context_tokens:
+        field = "traffic"
+        problem = f"requests of up to {longest} tokens are more than {asked.llm} can take ({shape.max_context_tokens})"
+    elif longest > context:
+        field = "context_tokens"
+        problem = f"the traffic has requests of up to {longest} tokens; state a context of at least that"
+    if problem:
+        raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{field}")])
+    targets = asked.targets
+    return Workload(
+        name=asked.name,
+        llm_id=asked.llm,
+        context_tokens=context,
+        requests_per_s=asked.traffic.requests_per_s,
+        traffic=traffic,
+        targets=Targets(
+            time_to_first_token_s=_seconds(targets.ttft_ms),
+            time_per_output_token_s=_seconds(targets.tpot_ms),
+            end_to_end_s=_seconds(targets.e2e_ms),
+        ),
+        weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
+        kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
+        utilisation_limit_fraction=asked.utilisation_limit_fraction,
+    )
+
+
+def _seconds(limits: dict[str, float]) -> dict[Percentile, float]:
+    """Targets by percentile in seconds, in the percentiles' own order."""
+    return {name: limits[name] / 1e3 for name in PERCENTILES if name in limits}
+
+
+def usd(amount: float) -> Decimal:
+    """Solver's float → money, to a millionth."""
+    return Decimal(repr(amount)).quantize(MICRO, rounding=ROUND_HALF_UP)
+
+
+def present_result(planning: PlanningInput, found: Recommendation, seconds: float) -> ResultOut:
+    """The solver's answer as it is stored and sent."""
+    solve = found.solve
+    status = {"proven_optimal": "proven_optimal", "gap_reached": "within_gap", "infeasible": "proven_infeasible"}
+    costs = planning.objective == "cost"
+    return ResultOut(
+        outcome=solve.outcome,
+        solve=SolveOut(
+            status=status.get(solve.status, "time_limit"),
+            usd_per_hour=usd(found.usd_per_hour) if found.entries else None,
+            bound_usd_per_hour=usd(solve.bound) if costs and solve.bound is not None and found.entries else None,
+            gap_fraction=solve.gap_fraction,
+            candidates=solve.candidates,
+            solver=solve.solver,
+            seconds=round(seconds, 4),
+            confirmation_rounds=solve.confirmation_rounds,
+            simulations=solve.simulated,
+        ),
+        plan=[_line(entry) for entry in found.entries],
+        totals=_totals(planning, found) if found.entries else None,
+        alternatives=[
+            AlternativeOut(
+                why=other.why,
+                extra_usd_per_hour=None if other.extra_usd_per_hour is None else usd(other.extra_usd_per_hour),
+                plan=[_line(entry) for entry in other.entries],
+            )
+            for other in found.alternatives
+        ],
+        binding=[
+            BindingOut(
+                limit=b.limit,
+                workload=b.workload,
+                relaxing_to=b.relaxing_to,
+                saves_usd_per_hour=usd(b.saves_usd_per_hour),
+            )
+            for b in found.binding
+        ],
+        rejected=[
+            RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)
+            for r in found.rejected
+        ],
+        conflicts=[ConflictOut(limits=list(c.limits), detail=c.message) for c in found.conflicts],
+        relaxations=[
+            RelaxationOut(
+                limit=r.limit,
+                workload=r.workload,
+                relaxing_from=r.from_value,
+                relaxing_to=r.to_value,
+                usd_per_hour=None if r.usd_per_hour is None else usd(r.usd_per_hour),
+            )
+            for r in found.relaxations
+        ],
+        largest_servable_fraction=found.largest_servable_multiple,
+    )
+
+
+def _line(entry: PlanEntry) -> PlanLineOut:
+    layout, precision = entry.configuration.layout, entry.configuration.precision
+    return PlanLineOut(
+        workload=entry.workload,
+        offer=entry.offer.id,
+        provider=entry.offer.provider,
+        region=entry.offer.region,
+        commitment=entry.offer.commitment,
+        node=entry.offer.node.id,
+        device=entry.offer.node.device.id,
+        engine=entry.configuration.engine.name,
+        nodes=entry.nodes,
+        replicas=entry.replicas,
+        layout=LayoutIn(
+            tensor_parallel=layout.tensor_parallel,
+            pipeline_parallel=layout.pipeline_parallel,
+            data_parallel=layout.data_parallel * entry.replicas,
+            expert_parallel=layout.expert_parallel,
+        ),
+        precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
+        max_concurrency=entry.max_concurrency,
+        serves_requests_per_s=entry.serves_requests_per_s,
+        utilisation_fraction=min(1.0, entry.utilisation_fraction),
+        predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
+        basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
+        usd_per_hour=usd(entry.usd_per_hour),
+    )
+
+
+def _predicted(found: Estimate, replicas: int) -> PredictedOut:
+    """Latencies of one replica; rate and power of all replicas of the line."""
+    return PredictedOut(
+        ttft_ms=present_percentiles(found.time_to_first_token_s),
+        tpot_ms=present_percentiles(found.time_per_output_token_s),
+        e2e_ms=present_percentiles(found.end_to_end_s),
+        output_tokens_per_s=present_interval(found.output_tokens_per_s, float(replicas)),
+        power_w=present_power(found.power_w, float(replicas)),
+    )
+
+
+def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
+    traffic: dict[str, Traffic] = {w.name: w.traffic for w in planning.workloads}
+    output = sum(e.serves_requests_per_s * traffic[e.workload].output.mean for e in found.entries)
+    prompt = sum(e.serves_requests_per_s * traffic[e.workload].prompt.mean for e in found.entries)
+    per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
+    asked = sum(w.requests_per_s for w in planning.workloads)
+    served = sum(e.serves_requests_per_s for e in found.entries)
+    devices = {e.offer.id: e.offer.node.devices for e in found.entries}
+    known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
+    watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)
+    host = sum(e.offer.node.host_power_w * e.nodes for e in found.entries if math.isfinite(e.offer.node.host_power_w))
+    return TotalsOut(
+        usd_per_hour=usd(found.usd_per_hour),
+        usd_per_month=usd(found.usd_per_hour * HOURS_PER_MONTH),
+        usd_per_million_output_tokens=usd(per_token / output),
+        usd_per_million_tokens=usd(per_token / (output + prompt)),
+        power_kw=round((watts + host) / 1e3, 3) if known else None,
+        nodes=sum(found.nodes.values()),
+        devices=sum(devices.get(offer, 0) * nodes for offer, nodes in found.nodes.items()),
+        served_fraction=min(served / asked, found.throughput_multiple or 1.0)
+        if planning.objective == "throughput"
+        else 1.0,
+    )

@@ -21,7 +21,7 @@ Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()
 @router.post("", status_code=status.HTTP_201_CREATED, summary="Workloads in, proven-cheapest cluster out")
 async def post_recommendation(request: Request, _caller: Reader, asked: RecommendationIn) -> RecommendationOut:
     state = request.app.state
-    workshop = Workshop(state.database, state.snapshots, state.solver_pool, state.metrics, state.clock)
+    workshop = Workshop(state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces)
     return await create_recommendation(asked, workshop)
 
 

@@ -6,10 +6,9 @@ with the figure's name; an unknown power limit becomes NaN, which no sum or comp
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from service.constants.tables import ConstantTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.traffic import (
@@ -22,10 +21,11 @@ from service.wire.traffic import (
     UniformLength,
 )
 from solver.errors import FigureMissingError
-from solver.hardware import Constant, Device, Node, Offer
+from solver.hardware import Device, Node, Offer
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
+from solver.step.constants import ConstantPrior
 from solver.units import bytes_from_gib
 from solver.workload import (
     EngineSettings,
@@ -40,8 +40,6 @@ from solver.workload import (
 GIGA = 1e9
 TERA = 1e12
 BITS_PER_BYTE = 8.0
-TWO_SIDED_90_PERCENT = 2 * 1.6448536269514722
-"""Width of a normal's central 90 % in standard deviations."""
 
 MATRIX_RATES = {
     "fp32": "dense_fp32_tflop_per_s",
@@ -70,7 +68,7 @@ def pcie_bytes_per_s(generation: int | None, lanes: int | None) -> float:
     return PCIE_GB_PER_S_PER_LANE[generation] * lanes * GIGA
 
 
-def device_from_row(row: Mapping[str, Any], constants: Mapping[str, Constant]) -> Device:
+def device_from_row(row: Mapping[str, Any]) -> Device:
     """Raises FigureMissingError naming the first figure without which nothing can be computed."""
     for figure in ("memory_gib", "memory_bandwidth_gb_per_s", "memory_class"):
         if row[figure] is None:
@@ -93,7 +91,6 @@ def device_from_row(row: Mapping[str, Any], constants: Mapping[str, Constant]) -
         pcie_bytes_per_s=pcie_bytes_per_s(row["pcie_generation"], row["pcie_lanes"]),
         power_limit_w=_figure_or_nan(row["power_limit_w"]),
         engines=tuple(row["engines"]),
-        constants=constants,
     )
 
 
@@ -139,22 +136,10 @@ def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     )
 
 
-def constants_for(rows: Iterable[ConstantTable], *, device: str, family: str, engine: str = "*") -> dict[str, Constant]:
-    """The most specific row of each name: its device before its family before all, its engine before any."""
-    best: dict[str, tuple[int, ConstantTable]] = {}
-    for row in rows:
-        if row.device not in (device, "*") or row.family not in (family, "*") or row.engine not in (engine, "*"):
-            continue
-        rank = 4 * (row.device != "*") + 2 * (row.family != "*") + (row.engine != "*")
-        if row.name not in best or rank > best[row.name][0]:
-            best[row.name] = (rank, row)
-    return {name: constant_from_row(row.row) for name, (_, row) in sorted(best.items())}
-
-
-def constant_from_row(row: Mapping[str, Any]) -> Constant:
-    """low–high holds nine of ten values, so one standard deviation is its width / 3.29."""
-    spread = (row["high"] - row["low"]) / TWO_SIDED_90_PERCENT
-    return Constant(row["value"], spread / abs(row["value"]) if row["value"] else 0.0, row["basis"])
+def prior_from_row(row: Mapping[str, Any]) -> ConstantPrior:
+    """A constant keeps the unit of its row: solver.step.constants knows the factor to SI."""
+    fields = ("name", "family", "device", "engine", "value", "low", "high", "basis")
+    return ConstantPrior(**{name: row[name] for name in fields})
 
 
 def lengths_from_wire(

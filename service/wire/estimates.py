@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
-from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request
+from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.traffic import Load, TrafficShape
 
 MOST_ESTIMATES = 1_000
@@ -24,7 +24,11 @@ class EstimateIn(Request):
 
 
 class EstimatesIn(Request):
-    estimates: Annotated[tuple[EstimateIn, ...], Field(min_length=1, max_length=MOST_ESTIMATES)]
+    estimates: Annotated[
+        tuple[EstimateIn, ...],
+        Field(min_length=1, max_length=MOST_ESTIMATES),
+        at_most(MOST_ESTIMATES, "estimates"),
+    ]
 
 
 class MemoryOut(Answer):

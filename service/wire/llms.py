@@ -90,6 +90,10 @@ class LlmOut(Answer):
     qk_norm: bool
     native_weights: str
     native_beside_experts: str | None
+    other_weights: float
+    """Outside layers, embedding and head."""
+    unquantised_weights: float
+    """Kept in 16 bits by quantised checkpoints, beyond embedding and head."""
     total_weights: float
     active_weights: float
     published_total_weights: float | None

@@ -31,6 +31,17 @@ PositiveNumber = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
 TokenCount = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
+def at_most(count: int, things: str) -> BeforeValidator:
+    """Looks at a list's length before its entries: ten thousand wrong entries are one error, not ten thousand."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) > count:
+            raise ValueError(f"at most {count} {things} in one request; these are {len(value)}")
+        return value
+
+    return BeforeValidator(check)
+
+
 def _decimal_text(value: Any) -> Any:
     if isinstance(value, bool | float):
         raise ValueError('money is a JSON string holding a decimal, such as "12.480000"')
@@ -72,7 +83,7 @@ Instant = Annotated[dt.datetime, AfterValidator(_in_utc)]
 
 Basis = Literal["measured", "corrected", "borrowed", "analytical"]
 WeightFormat = Literal[
-    "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_k_m",
+    "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "int4_g32", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_k_m",
 ]  # fmt: skip
 KvCacheFormat = Literal["fp32", "bf16", "fp16", "fp8", "int8"]
 Commitment = Literal[

@@ -24,6 +24,7 @@ from service.wire.quantities import (
     Usd,
     UsdIn,
     WeightFormat,
+    at_most,
 )
 from service.wire.traffic import Traffic
 
@@ -74,13 +75,19 @@ class LimitsIn(Request):
     regions: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = ("on_demand",)
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
+    max_nodes_per_offer: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    """Most nodes of an offer that states no limit of its own: nobody rents out infinitely many."""
     max_usd_per_hour: UsdIn | None = None
     max_power_kw: PositiveNumber | None = None
     spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
 
 
 class RecommendationIn(Request):
-    workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)]
+    workloads: Annotated[
+        tuple[WorkloadIn, ...],
+        Field(min_length=1, max_length=MOST_WORKLOADS),
+        at_most(MOST_WORKLOADS, "workloads"),
+    ]
     limits: LimitsIn = LimitsIn()
     objective: Objective = "cost"
     price_as_of: Instant | None = None
@@ -117,6 +124,7 @@ class PlanLineOut(Answer):
     commitment: str
     node: str
     device: str
+    engine: str
     nodes: int
     replicas: int
     layout: LayoutIn
@@ -124,7 +132,8 @@ class PlanLineOut(Answer):
     max_concurrency: int
     serves_requests_per_s: float
     utilisation_fraction: float
-    predicted: PredictedOut
+    predicted: PredictedOut | None
+    """Null in alternatives, and for replicas that stand by without traffic."""
     basis: Basis
     usd_per_hour: Usd
 
@@ -137,6 +146,9 @@ class SolveOut(Answer):
     candidates: int
     solver: str
     seconds: float
+    confirmation_rounds: int
+    """How often the optimiser ran until everything it chose held in simulation."""
+    simulations: int
 
 
 class TotalsOut(Answer):
@@ -153,7 +165,8 @@ class TotalsOut(Answer):
 
 class AlternativeOut(Answer):
     why: str
-    extra_usd_per_hour: Usd
+    extra_usd_per_hour: Usd | None
+    """Null where no plan exists that way."""
     plan: list[PlanLineOut]
 
 
@@ -167,6 +180,7 @@ class BindingOut(Answer):
 
 
 class RejectedOut(Answer):
+    workload: str
     device: str
     reason: str
     count: int
@@ -185,7 +199,8 @@ class RelaxationOut(Answer):
 
     limit: str
     workload: str | None
-    relaxing_to: float | str
+    relaxing_from: float | str | None
+    relaxing_to: float | str | None
     usd_per_hour: Usd | None
 
 
@@ -210,6 +225,8 @@ class ResultOut(Answer):
     rejected: list[RejectedOut]
     conflicts: list[ConflictOut]
     relaxations: list[RelaxationOut]
+    largest_servable_fraction: float | None
+    """Infeasible requests only: the largest share of the stated traffic that the limits admit; 0 when none of it."""
 
 
 class RecommendationOut(ResultOut):

@@ -33,7 +33,11 @@ def client(app: FastAPI) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def with_role(client: TestClient, app: FastAPI, clock: FixedClock) -> Iterator[Callable[[str], dict[str, str]]]:
+def with_role(
+    client: TestClient,  # noqa: ARG001  it starts the application
+    app: FastAPI,
+    clock: FixedClock,
+) -> Iterator[Callable[[str], dict[str, str]]]:
     """Headers of a new token; from the first one on, anonymous clients are refused. Revoked afterwards."""
     made: list[Any] = []
 

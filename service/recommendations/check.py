@@ -1,11 +1,14 @@
-"""Are the names in a request known? Every unknown one is reported at once, with close matches."""
+"""What can be checked in a request against the catalog: names, contexts, lengths. All that is wrong is said at once."""
 
 from collections.abc import Iterable
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.snapshot import lengths_from_wire, traffic_from_wire
 from service.wire.recommendations import RecommendationIn
+from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
+from solver.workload import Traffic
 
 
 def check_names(
@@ -37,6 +40,23 @@ def check_names(
     )
     if errors:
         raise InvalidFieldsError(errors)
+
+
+def check_traffic(asked: RecommendationIn) -> tuple[Traffic, ...]:
+    """Every workload's traffic as the solver sees it; raises InvalidFieldsError naming lengths that cannot be."""
+    traffic: list[Traffic] = []
+    errors: list[FieldError] = []
+    for position, workload in enumerate(asked.workloads):
+        for field in ("prompt_tokens", "output_tokens"):
+            try:
+                lengths_from_wire(getattr(workload.traffic, field))
+            except InvalidInputError as bad:
+                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/traffic/{field}"))
+        if not errors:
+            traffic.append(traffic_from_wire(workload.traffic))
+    if errors:
+        raise InvalidFieldsError(errors)
+    return tuple(traffic)
 
 
 def _unknown(kind: str, field: str, names: tuple[str, ...] | None, known: frozenset[str]) -> list[FieldError]:

@@ -1,0 +1,197 @@
+"""Screened candidates and offers → the fleet problem, and back from its plan to named entries."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.fleet import Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan
+from solver.planning import PlanEntry, PlanningInput
+from solver.search import Screened
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A fleet problem with the way back: deployment key → (workload, row of its space, node type)."""
+
+    problem: FleetProblem
+    workload_of: Integers
+    row_of: Integers
+    screened: tuple[Screened, ...]
+
+
+def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
+    """Offers as the optimiser takes them.
+
+    Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    """
+    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
+    return tuple(
+        OfferSlot(
+            id=offer.id,
+            node_type_id=offer.node.id,
+            device_id=offer.node.device.id,
+            devices=offer.node.devices,
+            provider=offer.provider,
+            region=offer.region,
+            commitment=offer.commitment,
+            usd_per_hour=offer.usd_per_hour,
+            max_nodes=offer.max_nodes,
+            host_power_w=_known(offer.node.host_power_w),
+            interruptible=offer.commitment == "spot",
+        )
+        for offer in planning.offers
+        if not (power_matters and math.isnan(offer.node.host_power_w))
+    )
+
+
+def _known(power_w: float) -> float:
+    return 0.0 if math.isnan(power_w) else power_w
+
+
+def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
+    """Every candidate on every node type somebody offers, as one table."""
+    slots = offer_slots(planning)
+    offered = {slot.node_type_id for slot in slots}
+    node_ids = tuple(sorted(offered))
+    index = {node_id: i for i, node_id in enumerate(node_ids)}
+    workload_of: list[Integers] = []
+    row_of: list[Integers] = []
+    node_of: list[Integers] = []
+    for w, one in enumerate(screened):
+        per_platform = [
+            np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
+            for platform in one.space.platforms
+        ]
+        counts = np.array([len(p) for p in per_platform], dtype=np.int64)
+        able = np.flatnonzero(one.requests_per_s > 0.0)
+        able = able[counts[one.space.platform_index[able]] > 0]
+        repeats = counts[one.space.platform_index[able]]
+        row_of.append(np.repeat(able, repeats))
+        node_of.append(
+            np.concatenate([per_platform[p] for p in one.space.platform_index[able].tolist()])
+            if len(able)
+            else np.zeros(0, dtype=np.int64)
+        )
+        workload_of.append(np.full(int(repeats.sum()), w, dtype=np.int64))
+    workloads, rows, nodes = (np.concatenate(part) for part in (workload_of, row_of, node_of))
+
+    def column(name: str, kind: type) -> NDArray[np.generic]:
+        parts = [np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)]
+        return np.concatenate(parts).astype(kind)
+
+    capacity = np.concatenate([one.requests_per_s[row_of[w]] for w, one in enumerate(screened)])
+    power = np.concatenate([one.power_w_per_replica[row_of[w]] for w, one in enumerate(screened)])
+    table = DeploymentTable(
+        node_type_ids=node_ids,
+        workload=workloads,
+        node_type=nodes,
+        devices_per_replica=column("devices_per_replica", np.int64),  # type: ignore[arg-type]
+        nodes_per_replica=column("nodes_per_replica", np.int64),  # type: ignore[arg-type]
+        capacity_requests_per_s=capacity[:, None],
+        power_w_per_replica=power,
+        key=np.arange(len(rows), dtype=np.int64),
+    )
+    demands = tuple(Demand((one.workload.requests_per_s,), one.workload.utilisation_limit_fraction) for one in screened)
+    limits = Limits(
+        budget_usd_per_hour=planning.limits.max_usd_per_hour,
+        power_w=planning.limits.max_power_w,
+        spare_nodes=planning.limits.spare_nodes,
+    )
+    problem = FleetProblem(slots, table, demands, limits, planning.objective)
+    return Assembly(problem, workloads, rows, tuple(screened))
+
+
+def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[float] = ()) -> Assembly:
+    """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
+
+    scales: factor by workload on the capacities of all others.
+    """
+    if not known:
+        return assembly
+    capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
+    for workload, scale in enumerate(scales):
+        capacity[assembly.workload_of == workload, 0] *= scale
+    for (workload, row), value in known.items():
+        capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
+    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
+    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Replicas of one candidate on one offer, and the traffic routed to them."""
+
+    workload: int
+    row: int
+    offer_id: str
+    replicas: int
+    requests_per_s: float
+    capacity_requests_per_s: float
+
+    @property
+    def rate_per_replica(self) -> float:
+        return self.requests_per_s / self.replicas
+
+
+def placements(assembly: Assembly, plan: Plan) -> list[Placement]:
+    """A plan's replicas with their share of the traffic, largest first within a workload."""
+    routed: dict[tuple[int, str], float] = {}
+    for route in plan.routes:
+        routed[route.key, route.offer_id] = routed.get((route.key, route.offer_id), 0.0) + route.requests_per_s
+    capacity = assembly.problem.deployments.capacity_requests_per_s[:, 0]
+    found = [
+        Placement(
+            int(assembly.workload_of[key]),
+            int(assembly.row_of[key]),
+            offer_id,
+            replicas,
+            routed.get((key, offer_id), 0.0),
+            float(capacity[key]),
+        )
+        for (key, offer_id), replicas in plan.replicas().items()
+    ]
+    return sorted(found, key=lambda p: (p.workload, -p.requests_per_s, p.offer_id, p.row))
+
+
+def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tuple[PlanEntry, ...]:
+    """Named entries of a plan, without predictions. A node shared by several entries is split by devices used."""
+    offers = {offer.id: offer for offer in planning.offers}
+    nodes = plan.nodes_by_offer()
+    found = placements(assembly, plan)
+    used: dict[str, float] = {}
+    for place in found:
+        used[place.offer_id] = used.get(place.offer_id, 0.0) + place.replicas * _devices(assembly, place)
+    entries = []
+    for place in found:
+        one = assembly.screened[place.workload]
+        offer = offers[place.offer_id]
+        share = place.replicas * _devices(assembly, place) / used[place.offer_id]
+        power = float(one.power_w_per_replica[place.row]) * place.replicas
+        entries.append(
+            PlanEntry(
+                workload=one.workload.name,
+                offer=offer,
+                nodes=max(1, round(nodes[place.offer_id] * share)) if share < 1.0 else nodes[place.offer_id],
+                replicas=place.replicas,
+                configuration=one.space.configuration(place.row),
+                max_concurrency=max(1, int(one.capacity.in_flight[place.row])),
+                serves_requests_per_s=place.requests_per_s,
+                capacity_requests_per_s=place.capacity_requests_per_s * place.replicas,
+                utilisation_fraction=place.rate_per_replica / max(place.capacity_requests_per_s, 1e-12),
+                usd_per_hour=offer.usd_per_hour * nodes[place.offer_id] * share,
+                power_w=power + _known(offer.node.host_power_w) * nodes[place.offer_id] * share,
+                estimate=None,
+            )
+        )
+    return tuple(entries)
+
+
+def _devices(assembly: Assembly, place: Placement) -> float:
+    space = assembly.screened[place.workload].space
+    return float(space.devices_per_replica[place.row])

@@ -1,0 +1,1 @@
+"""Continuous batching: how a serving engine turns step times into latencies and throughput."""

@@ -1,0 +1,83 @@
+"""How serving engines schedule, where they differ. Structure only; times are constants in the catalog."""
+
+from dataclasses import dataclass
+
+from solver.errors import UnsupportedError
+from solver.step.tables import GraphSizes
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProfile:
+    """Scheduling behaviour of one engine.
+
+    chunked_prefill: prompts are cut to the token budget of a step.
+    mixes: prompts and running sequences share a step, running ones first; otherwise prefill steps run alone and
+        running sequences wait for them.
+    static_batching: a batch is filled, served to its longest output, then the next one is filled.
+    preempts: a full KV cache evicts the latest request and recomputes it; otherwise requests reserve
+        their whole context at admission.
+    graphs: captured batch sizes. block_tokens: KV-cache block length.
+    source: where the behaviour is documented.
+    """
+
+    name: str
+    chunked_prefill: bool
+    mixes: bool
+    static_batching: bool
+    preempts: bool
+    graphs: GraphSizes
+    block_tokens: int
+    source: str
+
+
+VLLM_GRAPHS = GraphSizes((1, 2, 4, *range(8, 256, 8), *range(256, 513, 16)))
+SGLANG_GRAPHS = GraphSizes((1, 2, 4, *range(8, 161, 8)))
+TRT_GRAPHS = GraphSizes((1, 2, 4, *range(8, 129, 8), 256))
+
+PROFILES: dict[str, EngineProfile] = {
+    p.name: p
+    for p in (
+        EngineProfile("vllm", True, True, False, True, VLLM_GRAPHS, 16,
+                      "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24"),
+        EngineProfile("sglang", True, False, False, True, SGLANG_GRAPHS, 1,
+                      "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size"),
+        EngineProfile("tensorrt-llm", True, True, False, False, TRT_GRAPHS, 32,
+                      "TensorRT-LLM in-flight batching with the GUARANTEED_NO_EVICT capacity scheduler"),
+        EngineProfile("tgi", False, False, False, False, GraphSizes((1, 2, 4, 8, 16, 32)), 16,
+                      "TGI: prefill of waiting requests pauses decoding; tokens reserved at admission"),
+        EngineProfile("llama.cpp", True, True, False, False, GraphSizes(()), 1,
+                      "llama.cpp server: slots with continuous batching, context reserved per slot"),
+        EngineProfile("static", False, False, True, False, GraphSizes(()), 1,
+                      "static batching: fill, run to the longest output, refill"),
+    )
+}  # fmt: skip
+
+
+ALIKE: dict[str, str] = {
+    # Continuous batching with paged caches, compiled per batch size.
+    "jetstream": "vllm", "maxtext": "vllm", "nxd-inference": "vllm", "neuron": "vllm", "tt-metal": "vllm",
+    "efficient-transformers": "vllm", "groq": "vllm", "cerebras": "vllm", "sambanova": "vllm",
+    # Slots on one machine.
+    "mlc-llm": "llama.cpp", "mlx": "llama.cpp", "openvino": "llama.cpp", "onnxruntime": "llama.cpp",
+    "qnn": "llama.cpp", "coreml": "llama.cpp", "tflite": "llama.cpp",
+}  # fmt: skip
+"""Engines scheduled like one that has a profile; times still come from their own constants."""
+
+
+def engine_profile(name: str) -> EngineProfile:
+    """The profile of an engine, or of the one it is scheduled like.
+
+    Raises UnsupportedError for an engine not known here.
+    """
+    profile = PROFILES.get(ALIKE.get(name, name))
+    if profile is None:
+        known = ", ".join(sorted((*PROFILES, *ALIKE)))
+        raise UnsupportedError("unknown_engine", f"engine {name!r} is not known; known engines: {known}")
+    return profile
+
+
+def engine_for(available: tuple[str, ...], wanted: str) -> str | None:
+    """The engine a device is planned with: the wanted one where it runs, else the first known one; None: none known."""
+    if wanted in available:
+        return wanted
+    return next((name for name in available if name in PROFILES or name in ALIKE), None)

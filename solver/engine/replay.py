@@ -1,0 +1,210 @@
+"""Replays a load on one configuration and condenses the trace into statistics over requests."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.configuration import Configuration
+from solver.engine.simulate import Schedule, Trace, simulate
+from solver.errors import InvalidInputError, SaturatedError
+from solver.step.tables import StepTables
+from solver.workload import Lengths, Load, Percentile, Traffic
+
+QUANTILES: dict[Percentile, float] = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
+STEADY_REQUESTS = 2_000
+"""Requests replayed for a steady state, per lane."""
+STEADY_WARM_UP_FRACTION = 0.15
+SATURATION_MARGIN = 1.0
+CROWDED_FRACTION = 0.9
+"""Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
+FINITE_SATURATION_MARGIN = 1.1
+"""A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
+
+Statistics = dict[Percentile, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Statistics of one replayed load, in seconds; rates are of the whole deployment, utilisation per device."""
+
+    time_to_first_token_s: Statistics
+    time_per_output_token_s: Statistics
+    inter_token_s: Statistics
+    end_to_end_s: Statistics
+    output_tokens_per_s: float
+    requests_per_s: float
+    memory_utilisation: float
+    compute_utilisation: float
+    mean_in_flight: float
+    """Requests in flight per lane, by Little's law."""
+    preemptions: int
+
+
+def spread_lengths(lengths: Lengths, count: int, rng: random.Random) -> list[int]:
+    """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
+
+    Less noisy than drawing at random, and reproducible.
+    """
+    values: list[int] = []
+    cumulative, index = lengths.shares[0], 0
+    for i in range(count):
+        at = (i + 0.5) / count
+        while at > cumulative + 1e-12 and index + 1 < len(lengths.tokens):
+            index += 1
+            cumulative += lengths.shares[index]
+        values.append(max(1, lengths.tokens[index]))
+    rng.shuffle(values)
+    return values
+
+
+def poisson_arrivals_s(requests_per_s: float, count: int, rng: random.Random) -> list[float]:
+    """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
+    gaps = [-math.log(1.0 - (i + 0.5) / count) / requests_per_s for i in range(count)]
+    rng.shuffle(gaps)
+    now, arrivals = 0.0, []
+    for gap in gaps:
+        now += gap
+        arrivals.append(now)
+    return arrivals
+
+
+def statistics(values: NDArray[np.float64] | Sequence[float]) -> Statistics:
+    """Mean and percentiles (linear interpolation between order statistics)."""
+    array = np.asarray(values, dtype=float)
+    result: Statistics = {"mean": float(array.mean())}
+    for name, value in zip(QUANTILES, np.percentile(array, list(QUANTILES.values())).tolist(), strict=True):
+        result[name] = value
+    return result
+
+
+def weighted_statistics(pairs: Sequence[tuple[float, float]]) -> Statistics:
+    """The same for (value, weight) pairs."""
+    if not pairs:
+        empty: Statistics = {"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0}
+        return empty
+    array = np.array(sorted(pairs))
+    cumulative = np.cumsum(array[:, 1])
+    total = cumulative[-1]
+    result: Statistics = {"mean": float(array[:, 0] @ array[:, 1] / total)}
+    for name, quantile in QUANTILES.items():
+        result[name] = float(array[np.searchsorted(cumulative, total * quantile / 100.0, side="left"), 0])
+    return result
+
+
+def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
+    """Requests one lane can have in progress at once: engine seats, or what the KV cache holds at mean context."""
+    held = traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction) + traffic.output.mean / 2.0
+    held += schedule.block_slack_tokens
+    return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / max(held, 1.0))))
+
+
+def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
+    """Most requests per second the deployment completes, whatever the latency: all seats, or the whole cache."""
+    schedule = configuration.schedule(traffic.shared_prefix_fraction)
+    seats = lane_seats(schedule, traffic)
+    count = min(8 * seats, 2 * STEADY_REQUESTS)
+    rng = random.Random(7)
+    trace = simulate(
+        tables,
+        schedule,
+        spread_lengths(traffic.prompt, count, rng),
+        spread_lengths(traffic.output, count, rng),
+        concurrency=seats,
+    )
+    # The run starts with every seat empty and ends draining: the middle is the steady state.
+    ends = np.sort(np.asarray(trace.completed_s))
+    first, last = int(count * 0.3), int(count * 0.9) - 1
+    span = float(ends[last] - ends[first])
+    rate = (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
+    return rate * configuration.lanes
+
+
+def replay(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    *,
+    seed: int = 1,
+    requests: int | None = None,
+) -> Replay:
+    """Simulate one lane of the deployment under its share of the load.
+
+    requests: how many to replay in steady state (default STEADY_REQUESTS).
+    Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
+    """
+    lanes = configuration.lanes
+    rng = random.Random(seed)
+    finite = load.requests is not None
+    schedule = configuration.schedule(traffic.shared_prefix_fraction)
+    if load.kind == "closed":
+        if load.concurrency < 1:
+            raise InvalidInputError("a closed load needs at least one client")
+        active = min(lanes, load.concurrency)
+        clients = max(1, round(load.concurrency / lanes))
+        count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
+        trace = _run(tables, schedule, traffic, count, rng, concurrency=clients)
+    else:
+        if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
+            raise InvalidInputError("an open load needs a positive rate")
+        active = lanes
+        count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
+        trace = _run(tables, schedule, traffic, count, rng, rate=load.requests_per_s / lanes)
+        in_flight = load.requests_per_s / lanes * float(np.mean(trace.end_to_end_s))
+        if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
+            limit = capacity_requests_per_s(configuration, tables, traffic)
+            if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else SATURATION_MARGIN):
+                raise SaturatedError(limit)
+    first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
+    if not finite and load.kind == "closed":
+        first = min(count // 2, max(first, 2 * trace.clients))
+    return _condense(trace, first, active, finite, tables)
+
+
+def _run(
+    tables: StepTables,
+    schedule: Schedule,
+    traffic: Traffic,
+    count: int,
+    rng: random.Random,
+    *,
+    concurrency: int = 0,
+    rate: float = 0.0,
+) -> Trace:
+    prompts = spread_lengths(traffic.prompt, count, rng)
+    outputs = spread_lengths(traffic.output, count, rng)
+    if concurrency:
+        return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)
+    return simulate(tables, schedule, prompts, outputs, arrivals_s=poisson_arrivals_s(rate, count, rng))
+
+
+def _condense(trace: Trace, first: int, active: int, finite: bool, tables: StepTables) -> Replay:
+    """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
+    count = len(trace.end_to_end_s)
+    end_to_end = np.asarray(trace.end_to_end_s[first:])
+    duration = max(trace.duration_s, 1e-12)
+    if finite:
+        requests_per_s = count / duration
+    else:
+        ends = np.sort(np.asarray(trace.completed_s))
+        low, high = int(count * STEADY_WARM_UP_FRACTION), max(int(count * 0.95) - 1, 1)
+        span = float(ends[high] - ends[low])
+        requests_per_s = (high - low) / span if span > 0 else count / duration
+    tokens = trace.output_tokens / count
+    per_output = [t for t, n in zip(trace.time_per_output_token_s[first:], trace.outputs[first:], strict=True) if n > 1]
+    return Replay(
+        time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
+        time_per_output_token_s=statistics(per_output or [0.0]),
+        inter_token_s=weighted_statistics(trace.gaps),
+        end_to_end_s=statistics(end_to_end),
+        output_tokens_per_s=requests_per_s * tokens * active,
+        requests_per_s=requests_per_s * active,
+        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s,
+        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s,
+        mean_in_flight=requests_per_s * float(end_to_end.mean()),
+        preemptions=trace.preemptions,
+    )

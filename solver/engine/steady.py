@@ -1,0 +1,202 @@
+"""Closed form of continuous batching in steady state, vectorised over candidates: the search's inner loop.
+
+One row a candidate (device, layout, precision), one column a number of requests in flight. Everything that depends
+on a token count is tabulated once on a coarse grid and interpolated, so that the fixed point costs a few array
+operations. Laws: docs/mathematics.md, section "Steady state". The event simulation confirms what this selects.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.llm_shape import LlmShape
+from solver.step import terms
+from solver.step.blocks import attention_pairs
+from solver.step.rates import Rates
+from solver.step.tables import GraphSizes
+from solver.workload import Traffic
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+TOKEN_GRID = np.unique(np.round(np.geomspace(1.0, 16384.0, 29)))
+"""Token counts at which step times are tabulated: about two points an octave; times are smooth in between."""
+
+FIXED_POINT_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StepGrid:
+    """Step times of N candidates on TOKEN_GRID: (N, G) arrays, and slopes per candidate (N, 1)."""
+
+    decode_s: Matrix
+    mixed_s: Matrix
+    context: tuple[tuple[float, Matrix, Matrix], ...]
+    pairs: tuple[tuple[float, Matrix, Matrix], ...]
+    sequence_s: Matrix
+    lanes: Matrix
+    token_bytes: Matrix
+    flops_per_token: Matrix
+
+
+def column(value: object, rows: int) -> Matrix:
+    """A per-candidate quantity as an (N, 1) array."""
+    return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1, 1), (rows, 1))
+
+
+def step_grid(
+    shape: LlmShape, rates: Rates, pipeline_parallel: Matrix, data_parallel: Matrix, graphs: GraphSizes
+) -> StepGrid:
+    """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1).
+
+    Batches in flight (lanes): one per pipeline stage and data-parallel copy.
+    """
+    rows = pipeline_parallel.shape[0]
+    tokens = TOKEN_GRID[None, :]
+    token = terms.token_terms(shape, rates, tokens)
+    padded = graphs.padded(TOKEN_GRID)[None, :]
+    padded_body = np.asarray(terms.token_terms(shape, rates, padded).body_s)
+    head = np.asarray(terms.head_product(shape, rates, tokens).seconds)
+    head = head + np.asarray(terms.sampling_s(shape, rates, tokens))
+    stages = pipeline_parallel
+    hand_over = np.where(stages > 1, (stages - 1.0) * np.asarray(terms.hand_over_s(shape, rates, tokens)), 0.0)
+    fixed = np.asarray(rates.step_overhead_s) * stages + hand_over
+    floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), 0.0)
+    # A stage holds whole layers: the fullest one sets the pace of a full pipe.
+    uneven = stages * np.ceil(shape.layers / stages) / shape.layers
+    mixed = np.maximum(np.asarray(token.body_s), floor) * uneven + fixed
+    decode = np.maximum(padded_body, floor) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
+    return StepGrid(
+        decode_s=decode,
+        mixed_s=mixed,
+        context=tuple(
+            (limit, column(s, rows), column(b, rows)) for limit, s, b in terms.decode_context_s(shape, rates)
+        ),
+        pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
+        sequence_s=column(terms.decode_sequence_s(shape, rates), rows) + column(rates.sequence_overhead_s, rows),
+        lanes=stages * data_parallel,
+        token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
+        flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
+    )
+
+
+def interpolate(table: Matrix, tokens: Matrix) -> Matrix:
+    """Rows of ``table`` (N, G) on TOKEN_GRID read at ``tokens`` (N, K), linearly between grid points."""
+    clipped = np.clip(tokens, TOKEN_GRID[0], TOKEN_GRID[-1])
+    right = np.clip(np.searchsorted(TOKEN_GRID, clipped), 1, len(TOKEN_GRID) - 1)
+    left = right - 1
+    weight = (clipped - TOKEN_GRID[left]) / (TOKEN_GRID[right] - TOKEN_GRID[left])
+    low = np.take_along_axis(table, left, axis=1)
+    return low + weight * (np.take_along_axis(table, right, axis=1) - low)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """Engine times outside the device, in seconds (see the constants of the same names)."""
+
+    request_overhead_s: float
+    request_ingest_s: float
+    prompt_token_s: float
+    token_front_end_s: float
+    schedule_lag_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoints:
+    """What N candidates do with K numbers of requests in flight (per replica): (N, K) arrays."""
+
+    in_flight: Matrix
+    requests_per_s: Matrix
+    time_per_output_token_s: Matrix
+    time_to_first_token_s: Matrix
+    prefill_s: Matrix
+    """Time one prompt of mean length adds to the device."""
+    feasible: NDArray[np.bool_]
+    """The KV cache holds them."""
+    memory_utilisation: Matrix
+    compute_utilisation: Matrix
+
+
+def _context_s(grid: StepGrid, sequences: Matrix, mean_context: float) -> Matrix:
+    total: Matrix = np.zeros_like(sequences)
+    for limit, seconds, _ in grid.context:
+        total = total + seconds * sequences * min(mean_context, limit)
+    return total
+
+
+def _pairs_s(grid: StepGrid, prompt: float, cached: float) -> Matrix:
+    total: Matrix = np.zeros((grid.decode_s.shape[0], 1))
+    for limit, seconds, _ in grid.pairs:
+        total = total + seconds * attention_pairs(prompt, cached, limit)
+    return total
+
+
+def operating_points(
+    grid: StepGrid,
+    traffic: Traffic,
+    front: FrontEnd,
+    *,
+    in_flight: Vector,
+    kv_cache_tokens: Matrix,
+    max_batched_tokens: float,
+    max_sequences: float,
+) -> OperatingPoints:
+    """Steady state of every candidate at every number of requests in flight.
+
+        t_d = step(n_d = c_d) + context · c_d·(S + Q/2)
+        m   = clip(c_d/(Q−1), 1, (U−c_d)/S);  q = min(S, U−c_d);  n_ch = S/q
+        w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds
+        τ   = t_d + w_p·(c_d−1)/(Q−1)
+        TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
+        X   = c/(TTFT + (Q−1)τ)
+
+    in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it.
+    """
+    prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
+    cached = traffic.prompt.mean - prompt
+    output = max(1.0, traffic.output.mean)
+    steps = max(output - 1.0, 1e-9)
+    c = np.minimum(in_flight[None, :], max_sequences) + 0.0 * grid.lanes
+    mean_context = traffic.prompt.mean + output / 2.0
+    pairs = _pairs_s(grid, prompt, cached)
+    decoding = c
+    token_s = first_s = prefill = np.zeros_like(c)
+    for _ in range(FIXED_POINT_ROUNDS):
+        decode = interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s
+        decode = decode + _context_s(grid, decoding, mean_context)
+        room = np.maximum(max_batched_tokens - decoding, 1.0)
+        together = np.clip(decoding / max(steps, 1.0), 1.0, np.maximum(room / prompt, 1.0))
+        chunk = np.minimum(prompt, room)
+        chunks = prompt / chunk
+        mixed = interpolate(grid.mixed_s, decoding + together * chunk) + decode - interpolate(grid.decode_s, decoding)
+        mixed = mixed + pairs * together / chunks
+        prefill = np.maximum(mixed - decode, 0.0) * chunks / together
+        token_s = decode + prefill * np.maximum(decoding - 1.0, 0.0) / max(steps, 1.0)
+        serial = front.token_front_end_s * decoding * grid.lanes
+        token_s = np.maximum(token_s, serial)
+        first_s = (
+            front.request_overhead_s
+            + front.request_ingest_s
+            + front.prompt_token_s * traffic.prompt.mean
+            + (0.5 + front.schedule_lag_fraction) * np.where(decoding > 1.0, token_s, 0.0)
+            + mixed * chunks
+        )
+        decoding = np.maximum(1.0, c * steps * token_s / (steps * token_s + first_s)) if output > 1 else 0.0 * c + 1.0
+    held = mean_context + 8.0
+    busy = np.maximum(steps * token_s + first_s, 1e-12)
+    rate = c / busy
+    memory = (interpolate(grid.token_bytes, decoding) + sum(
+        size * decoding * min(mean_context, limit) for limit, _, size in grid.context
+    )) / np.maximum(token_s, 1e-12)  # fmt: skip
+    compute = rate * grid.flops_per_token * (prompt + output)
+    return OperatingPoints(
+        in_flight=c * grid.lanes,
+        requests_per_s=rate * grid.lanes,
+        time_per_output_token_s=token_s,
+        time_to_first_token_s=first_s,
+        prefill_s=prefill,
+        feasible=(in_flight[None, :] <= max_sequences) & (c * grid.lanes * held <= kv_cache_tokens),
+        memory_utilisation=memory,
+        compute_utilisation=compute,
+    )

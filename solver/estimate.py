@@ -1,0 +1,216 @@
+"""Predict one fixed deployment: replay its load, name what its time is made of, say how sure the prediction is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from solver.configuration import Configuration
+from solver.engine.replay import Replay, Statistics, replay
+from solver.errors import SaturatedError
+from solver.power import board_power_w
+from solver.step.bound import Bound, roofline_bound
+from solver.step.constants import CONSTANTS, Constants
+from solver.step.explain import Term, dominant, step_terms
+from solver.step.rates import compute_dtype
+from solver.workload import Load, Traffic
+
+METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
+HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
+"""Constants that do not move with the others when an interval is made: they have no slow and fast end."""
+NARROW_DTYPES = ("fp8", "int8", "fp4")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A predicted quantity with the range in which nine of ten measured values are expected."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What measurements say about one configuration.
+
+    factors: measured over predicted, by metric. spreads: (low, high) factors around that, by metric.
+    """
+
+    basis: str
+    evidence: tuple[str, ...] = ()
+    factors: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One prediction. Times in seconds, rates of the whole deployment, power of all its devices in watts."""
+
+    basis: str
+    evidence: tuple[str, ...]
+    time_to_first_token_s: dict[str, Interval]
+    time_per_output_token_s: dict[str, Interval]
+    inter_token_s: dict[str, Interval]
+    end_to_end_s: dict[str, Interval]
+    output_tokens_per_s: Interval
+    requests_per_s: Interval
+    power_w: Interval
+    joules_per_output_token: Interval
+    prefill_bottleneck: str
+    decode_bottleneck: str
+    step: tuple[Term, ...]
+    bound: Bound
+
+
+def estimate(
+    configuration: Configuration,
+    traffic: Traffic,
+    load: Load,
+    correction: Correction | None = None,
+    *,
+    seed: int = 1,
+    requests: int | None = None,
+) -> Estimate:
+    """Predict a load on a configuration.
+
+    Without a correction the interval comes from the constants' own ranges: the load is replayed twice more, with all
+    of them moved against and in favour of speed by half their range (errors of independent constants partly cancel).
+    Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
+    """
+    tables = configuration.tables()
+    result = replay(configuration, tables, traffic, load, seed=seed, requests=requests)
+    if correction is None or not correction.spreads:
+        slow = _shifted(configuration, traffic, load, seed, requests, towards_slow=True, fallback=result)
+        fast = _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
+        basis = correction.basis if correction else configuration.constants.basis
+        basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
+        spreads = _spreads(result, slow, fast)
+        factors: Mapping[str, float] = correction.factors if correction else {}
+    else:
+        basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
+    power = mean_power_w(configuration, result)
+    busy_sequences = max(1.0, result.mean_in_flight)
+    steps = step_terms(configuration.shape, configuration.rates(), configuration.layout, busy_sequences, traffic)
+    bound = roofline_bound(configuration, traffic, load)
+
+    def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> Interval:
+        low, high = spreads.get(metric, (1.0, 1.0))
+        expected = min(max(value * factors.get(metric, 1.0), floor), ceiling)
+        return Interval(
+            expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
+        )
+
+    def times(metric: str, values: Statistics, floor: float = 0.0) -> dict[str, Interval]:
+        return {
+            name: interval(f"{metric}.{name}" if f"{metric}.{name}" in spreads else metric, value, floor)
+            for name, value in values.items()
+        }
+
+    output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
+    per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
+    watts = interval("power", power)
+    return Estimate(
+        basis=basis,
+        evidence=correction.evidence if correction else (),
+        time_to_first_token_s=times("time_to_first_token", result.time_to_first_token_s),
+        time_per_output_token_s=times(
+            "time_per_output_token", result.time_per_output_token_s, bound.time_per_output_token_s
+        )
+        if traffic.output.maximum > 1
+        else times("time_per_output_token", result.time_per_output_token_s),
+        inter_token_s=times("inter_token", result.inter_token_s),
+        end_to_end_s=times("end_to_end", result.end_to_end_s),
+        output_tokens_per_s=output_rate,
+        requests_per_s=Interval(*(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))),
+        power_w=watts,
+        joules_per_output_token=Interval(
+            watts.expected / output_rate.expected,
+            watts.low / output_rate.high,
+            watts.high / max(output_rate.low, 1e-12),
+        ),
+        prefill_bottleneck=dominant(_prefill_terms(configuration, traffic)),
+        decode_bottleneck=dominant(steps),
+        step=steps,
+        bound=bound,
+    )
+
+
+def mean_power_w(configuration: Configuration, result: Replay) -> float:
+    """Mean power of all devices of the deployment over a replay."""
+    narrow = compute_dtype(configuration.device, configuration.precision.weights) in NARROW_DTYPES
+    per_device = board_power_w(
+        configuration.device.power_limit_w,
+        configuration.constants,
+        memory_utilisation=result.memory_utilisation,
+        compute_utilisation=result.compute_utilisation,
+        narrow=narrow,
+    )
+    return float(np.asarray(per_device)) * configuration.layout.devices
+
+
+def _prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
+    tokens = min(traffic.prompt.mean, float(configuration.engine.max_batched_tokens))
+    return step_terms(
+        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=max(tokens, 1.0)
+    )
+
+
+def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 0.5) -> Constants:
+    """Every constant moved by ``share`` of the way to the slow or fast end of its range."""
+    values = {}
+    for name, prior in constants.priors.items():
+        if CONSTANTS[name].unit not in ("fraction", "us", "ms", "tokens") or "power" in name or name in HELD_CONSTANTS:
+            continue
+        faster_when_larger = "efficiency" in name
+        slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
+        values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
+    return Constants(
+        constants.subject, {n: replace(p, value=values.get(n, p.value)) for n, p in constants.priors.items()}
+    )
+
+
+def _shifted(
+    configuration: Configuration, traffic: Traffic, load: Load, seed: int, requests: int | None, *,
+    towards_slow: bool, fallback: Replay,
+) -> Replay:  # fmt: skip
+    """The replay with moved constants; an open load that then saturates keeps the centre's result, stretched."""
+    moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
+    try:
+        return replay(moved, moved.tables(), traffic, load, seed=seed, requests=requests)
+    except SaturatedError as limit:
+        stretch = max(2.0, load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12))
+        worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
+        later: Statistics = {name: value * 4.0 * stretch for name, value in fallback.time_to_first_token_s.items()}
+        rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
+        return replace(
+            fallback,
+            time_per_output_token_s=worse,
+            time_to_first_token_s=later,
+            end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
+            inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
+            output_tokens_per_s=fallback.output_tokens_per_s * rate,
+        )
+
+
+def _spreads(centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple[float, float]]:
+    """Factors (low, high) by metric and percentile from the two moved replays."""
+
+    def pair(one: float, other: float, middle: float) -> tuple[float, float]:
+        if middle <= 0:
+            return 1.0, 1.0
+        low, high = sorted((one / middle, other / middle))
+        return min(low, 1.0), max(high, 1.0)
+
+    spreads: dict[str, tuple[float, float]] = {}
+    for metric, attribute in (
+        ("time_to_first_token", "time_to_first_token_s"),
+        ("time_per_output_token", "time_per_output_token_s"),
+        ("inter_token", "inter_token_s"),
+        ("end_to_end", "end_to_end_s"),
+    ):
+        for name, middle in getattr(centre, attribute).items():
+            spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
+    spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
+    spreads["power"] = (0.8, 1.2)
+    return spreads

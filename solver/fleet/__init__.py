@@ -1,0 +1,35 @@
+"""The fleet optimiser: which nodes, from which offers, running what, at least cost, with a proof."""
+
+from solver.fleet.highs import SolverFailedError
+from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
+from solver.fleet.problem import (
+    Demand,
+    Deployment,
+    DeploymentTable,
+    FleetProblem,
+    Limits,
+    Objective,
+    OfferSlot,
+    Quota,
+)
+from solver.fleet.solve import SolveOptions, solve_fleet
+from solver.fleet.verify import verify
+
+__all__ = [
+    "Demand",
+    "Deployment",
+    "DeploymentTable",
+    "FleetProblem",
+    "FleetResult",
+    "Limits",
+    "NodeGroup",
+    "Objective",
+    "OfferSlot",
+    "Plan",
+    "Quota",
+    "Route",
+    "SolveOptions",
+    "SolverFailedError",
+    "solve_fleet",
+    "verify",
+]

@@ -1,0 +1,279 @@
+"""Why this plan: every figure here comes from solving a changed problem again, none from a dual.
+
+Duals of a mixed-integer programme say nothing (there is always slack up to the next node). A difference smaller than
+the gaps of the two solves is not reported as a difference.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from solver.fleet.plan import FleetResult
+from solver.fleet.problem import FleetProblem, Limits, OfferSlot
+from solver.fleet.solve import DEFAULTS, SolveOptions, solve_fleet
+
+FIRST_PLAN_GAP_FRACTION = 0.99
+"""Gap at which a feasibility question is answered: any plan will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One limit moved, with the problem that results; the caller adds those that need new capacities (targets).
+
+    limit: its name, such as ``limits.spare_nodes``. workload: the one concerned, None for the fleet.
+    """
+
+    limit: str
+    relaxing_from: float | None
+    relaxing_to: float | None
+    problem: FleetProblem
+    workload: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The best plan without one device. extra: objective above the optimum's (below it, for throughput)."""
+
+    device_id: str
+    result: FleetResult
+    extra: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A limit whose relaxation improves the objective by ``saves``."""
+
+    change: Change
+    result: FleetResult
+    saves: float
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The smallest change of one limit that admits a plan, and the plan with its price."""
+
+    change: Change
+    result: FleetResult
+
+
+def devices_used(problem: FleetProblem, result: FleetResult) -> tuple[str, ...]:
+    """Devices of the plan, by share of its price, dearest first."""
+    if result.plan is None:
+        return ()
+    offers = {offer.id: offer for offer in problem.offers}
+    spent: dict[str, float] = {}
+    for offer_id, nodes in result.plan.nodes_by_offer().items():
+        offer = offers[offer_id]
+        spent[offer.device_id] = spent.get(offer.device_id, 0.0) + nodes * offer.usd_per_hour
+    return tuple(sorted(spent, key=lambda device: (-spent[device], device)))
+
+
+def without_device(problem: FleetProblem, device_id: str) -> FleetProblem:
+    return replace(problem, offers=tuple(offer for offer in problem.offers if offer.device_id != device_id))
+
+
+def alternatives(
+    problem: FleetProblem, result: FleetResult, options: SolveOptions = DEFAULTS, most: int = 3
+) -> list[Alternative]:
+    """The best plan without each device of the optimum, best first; a device nothing replaces comes last."""
+    found = []
+    for device in devices_used(problem, result)[:most]:
+        other = solve_fleet(without_device(problem, device), options)
+        extra = None
+        if other.objective is not None and result.objective is not None:
+            extra = abs(other.objective - result.objective)
+        found.append(Alternative(device, other, extra))
+    return sorted(found, key=lambda a: (a.extra is None, a.extra or 0.0, a.device_id))
+
+
+def limit_steps(problem: FleetProblem, result: FleetResult, step_fraction: float) -> list[Change]:
+    """Each limit of the optimiser one step looser: budget, power and spot share by ``step_fraction``, counts by one."""
+    limits, steps = problem.limits, []
+
+    def change(name: str, old: float, new: float, changed: Limits) -> None:
+        steps.append(Change(f"limits.{name}", old, new, replace(problem, limits=changed)))
+
+    if (budget := limits.budget_usd_per_hour) is not None:
+        looser = budget * (1 + step_fraction)
+        change("budget_usd_per_hour", budget, looser, replace(limits, budget_usd_per_hour=looser))
+    if (power_w := limits.power_w) is not None:
+        looser = power_w * (1 + step_fraction)
+        change("power_w", power_w, looser, replace(limits, power_w=looser))
+    if (share := limits.max_spot_fraction) is not None and share < 1:
+        looser = min(1.0, share + step_fraction)
+        change("max_spot_fraction", share, looser, replace(limits, max_spot_fraction=looser))
+    if limits.spare_nodes:
+        fewer = limits.spare_nodes - 1
+        change("spare_nodes", limits.spare_nodes, fewer, replace(limits, spare_nodes=fewer))
+    for position, quota in enumerate(limits.quotas):
+        node = max((offer.devices for offer in problem.offers if offer.id in quota.offer_ids), default=1)
+        wider = replace(quota, max_devices=quota.max_devices + node)
+        quotas = (*limits.quotas[:position], wider, *limits.quotas[position + 1 :])
+        change(f"quotas.{quota.name}", quota.max_devices, wider.max_devices, replace(limits, quotas=quotas))
+    nodes = result.plan.nodes_by_offer() if result.plan else {}
+    steps += [
+        _offer_change(problem, offer, offer.max_nodes + 1)
+        for offer in problem.offers
+        if offer.max_nodes is not None and nodes.get(offer.id, 0) == offer.max_nodes > 0
+    ]
+    return steps
+
+
+def binding(result: FleetResult, changes: Iterable[Change], options: SolveOptions = DEFAULTS) -> list[Binding]:
+    """Which changes improve the objective measurably, the largest saving first."""
+    if result.objective is None:
+        return []
+    found = []
+    for change in changes:
+        other = solve_fleet(change.problem, options)
+        if other.objective is None:
+            continue
+        sign = -1.0 if change.problem.objective == "throughput" else 1.0
+        saves = sign * (result.objective - other.objective)
+        noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (result, other))
+        if saves > noise + 1e-6 * abs(result.objective):
+            found.append(Binding(change, other, saves))
+    return sorted(found, key=lambda b: (-b.saves, b.change.limit, b.change.workload or 0))
+
+
+def limit_names(problem: FleetProblem) -> tuple[str, ...]:
+    """The limits ``without_limits`` can lift."""
+    limits = problem.limits
+    present = {
+        "limits.budget_usd_per_hour": limits.budget_usd_per_hour is not None,
+        "limits.power_w": limits.power_w is not None,
+        "limits.spare_nodes": limits.spare_nodes > 0,
+        "limits.max_spot_fraction": limits.max_spot_fraction is not None,
+        "limits.quotas": bool(limits.quotas),
+        "limits.offers.max_nodes": any(offer.max_nodes is not None for offer in problem.offers),
+    }
+    return tuple(name for name, is_set in present.items() if is_set)
+
+
+def without_limits(problem: FleetProblem, names: Iterable[str]) -> FleetProblem:
+    """The problem with these limits lifted."""
+    lifted = frozenset(names)
+    limits, offers = problem.limits, problem.offers
+    if "limits.budget_usd_per_hour" in lifted:
+        limits = replace(limits, budget_usd_per_hour=None)
+    if "limits.power_w" in lifted:
+        limits = replace(limits, power_w=None)
+    if "limits.spare_nodes" in lifted:
+        limits = replace(limits, spare_nodes=0)
+    if "limits.max_spot_fraction" in lifted:
+        limits = replace(limits, max_spot_fraction=None)
+    if "limits.quotas" in lifted:
+        limits = replace(limits, quotas=())
+    if "limits.offers.max_nodes" in lifted:
+        offers = tuple(replace(offer, max_nodes=None) for offer in offers)
+    return replace(problem, offers=offers, limits=limits)
+
+
+def has_plan(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> bool:
+    """Is there any plan? Asked of the cost problem; an unknown answer counts as none."""
+    any_plan = replace(options, gap_fraction=FIRST_PLAN_GAP_FRACTION)
+    return solve_fleet(replace(problem, objective="cost"), any_plan).plan is not None
+
+
+def conflicts(
+    names: Sequence[str], without: Callable[[frozenset[str]], FleetProblem], options: SolveOptions = DEFAULTS
+) -> tuple[str, ...]:
+    """A set of limits that together rule every plan out, none of which can be spared (deletion filter).
+
+    ``without(lifted)`` states the problem with some of ``names`` lifted: ``without_limits`` for the optimiser's own,
+    the caller's for targets. Limits are tried for removal in order, so put those to blame last. Empty where a plan
+    exists, or where lifting everything does not help: then the demand itself cannot be served.
+    """
+    everything = frozenset(names)
+    if has_plan(without(frozenset()), options) or not has_plan(without(everything), options):
+        return ()
+    lifted: frozenset[str] = frozenset()
+    for name in names:
+        if not has_plan(without(lifted | {name}), options):
+            lifted |= {name}
+    return tuple(name for name in names if name not in lifted)
+
+
+def relaxations(
+    problem: FleetProblem,
+    options: SolveOptions = DEFAULTS,
+    offer_ids: Sequence[str] = (),
+    further: Sequence[Sequence[Change]] = (),
+) -> list[Relaxation]:
+    """Each single smallest change that admits a plan, cheapest plan first.
+
+    Budget and power are minimised outright; counts (spares, ``offer_ids``' nodes) are searched by halving; each
+    sequence in ``further`` holds one limit's changes in growing order, of which the first with a plan is taken.
+    """
+    found = [_least_budget(problem, options), _least_power(problem, options)]
+    spare = problem.limits.spare_nodes
+    fewer = [
+        Change("limits.spare_nodes", spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k)))
+        for k in range(spare - 1, -1, -1)
+    ]
+    found.append(_first_with_plan(fewer, options))
+    limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
+    found += [_fewest_more_nodes(problem, offer, options) for offer in limited]
+    found += [_first_with_plan(steps, options) for steps in further]
+    present = [relaxation for relaxation in found if relaxation is not None]
+    return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit, r.change.workload or 0))
+
+
+def largest_multiple(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> FleetResult:
+    """The largest multiple of all demand that the limits admit (below 1 where the problem is infeasible).
+
+    Raises InvalidInputError where nothing limits it.
+    """
+    return solve_fleet(replace(problem, objective="throughput"), options)
+
+
+def _least_budget(problem: FleetProblem, options: SolveOptions) -> Relaxation | None:
+    budget = problem.limits.budget_usd_per_hour
+    if budget is None:
+        return None
+    free = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=None), objective="cost")
+    result = solve_fleet(free, options)
+    if result.usd_per_hour is None:
+        return None
+    changed = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=result.usd_per_hour))
+    return Relaxation(Change("limits.budget_usd_per_hour", budget, result.usd_per_hour, changed), result)
+
+
+def _least_power(problem: FleetProblem, options: SolveOptions) -> Relaxation | None:
+    cap = problem.limits.power_w
+    if cap is None:
+        return None
+    free = replace(problem, limits=replace(problem.limits, power_w=None), objective="power")
+    result = solve_fleet(free, options)
+    if result.power_w is None:
+        return None
+    changed = replace(problem, limits=replace(problem.limits, power_w=result.power_w))
+    return Relaxation(Change("limits.power_w", cap, result.power_w, changed), result)
+
+
+def _first_with_plan(changes: Iterable[Change], options: SolveOptions) -> Relaxation | None:
+    for change in changes:
+        result = solve_fleet(change.problem, options)
+        if result.plan is not None:
+            return Relaxation(change, result)
+    return None
+
+
+def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, options: SolveOptions) -> Relaxation | None:
+    unlimited = _offer_change(problem, offer, None)
+    result = solve_fleet(replace(unlimited.problem, objective="cost"), options)
+    if result.plan is None or offer.max_nodes is None:
+        return None
+    low, high = offer.max_nodes, max(offer.max_nodes + 1, result.plan.nodes_by_offer().get(offer.id, 0))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if has_plan(_offer_change(problem, offer, middle).problem, options):
+            high = middle
+        else:
+            low = middle
+    return _first_with_plan([_offer_change(problem, offer, high)], options)
+
+
+def _offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> Change:
+    offers = tuple(replace(o, max_nodes=most) if o.id == offer.id else o for o in problem.offers)
+    name = f"limits.offers.{offer.id}.max_nodes"
+    return Change(name, offer.max_nodes, most, replace(problem, offers=offers))

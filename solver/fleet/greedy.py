@@ -1,0 +1,338 @@
+"""A plan without a mathematical programming solver: the starting point, the fallback and the pruning ceiling.
+
+Workload by workload: use devices left free on nodes already taken, take whole nodes of a deployment that serves
+cheaply, and finish the rest with whatever completes it at least cost. It always succeeds where every pool in reach is
+unlimited and neither budget, power, quota nor spot share binds. Elsewhere it may miss a plan that exists, and then
+only the solver's answer counts.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from solver.fleet.pools import Pairs, Pool
+from solver.fleet.problem import FleetProblem, FloatArray
+
+TRIED_PER_STEP = 6
+"""Deployments compared in a step; more of them cost time and seldom save money."""
+BISECTIONS = 16
+"""Halvings of the throughput interval; the solver closes what is left."""
+ROUNDING = 1e-9
+"""Work above a whole number of replicas by less than this is floating point, not work."""
+
+PlacementKey = tuple[int, int, int]
+"""(deployment row, first offer of the pool, offer or ANY_OFFER): survives renumbering of pools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Whole numbers of a plan: nodes by offer position, replicas by placement. objective: USD/h, W, or θ."""
+
+    nodes: dict[int, int]
+    replicas: dict[PlacementKey, int]
+    objective: float
+    throughput_multiple: float
+
+
+@dataclass(slots=True)
+class _Fleet:
+    """Nodes taken so far."""
+
+    problem: FleetProblem
+    pools: list[Pool]
+    nodes: Counter[int] = field(default_factory=Counter)
+    free: dict[int, Counter[int]] = field(default_factory=dict)
+    spares: Counter[int] = field(default_factory=Counter)
+    devices_under_quota: Counter[int] = field(default_factory=Counter)
+    replicas: Counter[PlacementKey] = field(default_factory=Counter)
+
+    def room(self, pool: Pool, offer: int) -> float:
+        """Nodes an offer can still give."""
+        most = self.problem.offers[offer].max_nodes
+        left = math.inf if most is None else most - self.nodes[offer]
+        for q in pool.quotas:
+            devices_left = self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]
+            left = min(left, devices_left // pool.devices)
+        return left
+
+    def pool_room(self, p: int) -> float:
+        pool = self.pools[p]
+        left = math.inf
+        for q in pool.quotas:
+            left = min(left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // pool.devices)
+        return min(left, sum(self.room(pool, offer) for offer in pool.offers))
+
+    def take(self, p: int, count: int, offer: int = -1) -> bool:
+        """Take nodes from one offer, or from the pool's cheapest that have room."""
+        pool = self.pools[p]
+        for candidate in (offer,) if offer >= 0 else pool.offers:
+            taken = int(min(count, self.room(pool, candidate)))
+            self.nodes[candidate] += taken
+            for q in pool.quotas:
+                self.devices_under_quota[q] += taken * pool.devices
+            count -= taken
+            if not count:
+                return True
+        return False
+
+    def keep_spares(self, p: int, offer: int) -> bool:
+        """Idle nodes so that k failures can be borne: in the pool, and in the offer of a replica over nodes."""
+        wanted = self.problem.limits.spare_nodes
+        place = offer if offer >= 0 else -1 - p
+        have = self.spares[place]
+        if not wanted or have:
+            return True
+        self.spares[place] = wanted
+        if offer >= 0 or not any(self.spares[o] for o in self.pools[p].offers):
+            return self.take(p, wanted, offer)
+        return True
+
+    def place(self, pairs: Pairs, row: int, count: int) -> bool:
+        """Start ``count`` replicas, in free slots first."""
+        p, offer, size = int(pairs.pool[row]), int(pairs.offer[row]), int(pairs.devices[row])
+        key = (int(pairs.deployment[row]), self.pools[p].offers[0], offer)
+        self.replicas[key] += count
+        if not self.keep_spares(p, offer):
+            return False
+        if offer >= 0:
+            return self.take(p, count * int(pairs.nodes_per_replica[row]), offer)
+        free = self.free.setdefault(p, Counter())
+        for devices in sorted((d for d in free if d >= size), key=lambda d: (d, d % size)):
+            while count and free[devices]:
+                placed = min(count, devices // size)
+                free[devices] -= 1
+                free[devices - placed * size] += 1
+                count -= placed
+        if not count:
+            return True
+        slots = int(pairs.slots[row])
+        full, rest = divmod(count, slots)
+        total = self.pools[p].devices
+        free[total - slots * size] += full
+        if rest:
+            free[total - rest * size] += 1
+        return self.take(p, full + (rest > 0))
+
+    def free_slots(self, p: int, size: int) -> int:
+        return sum((devices // size) * nodes for devices, nodes in self.free.get(p, Counter()).items())
+
+
+@dataclass(slots=True)
+class _Step:
+    """Costs of completing one workload, by pair."""
+
+    pairs: Pairs
+    rows: range
+    load: FloatArray
+    refused: FloatArray
+    node_price: FloatArray
+    replica_price: FloatArray
+    class_value: FloatArray
+    room: FloatArray
+    spare_price: FloatArray
+
+    def work(self, share: FloatArray) -> FloatArray:
+        """Replicas' worth of work in what a pair can serve of the remaining shares."""
+        work: FloatArray = self.load @ share
+        return work
+
+    def completion(self, share: FloatArray) -> tuple[float, int, int]:
+        """(cost, row, replicas) of the cheapest pair that serves all that remains; infinite if none does."""
+        rows = slice(self.rows.start, self.rows.stop)
+        replicas = np.maximum(np.ceil(self.work(share) - ROUNDING), 1.0)
+        slots = self.pairs.slots[rows]
+        nodes = np.where(
+            slots > 0, np.ceil(replicas / np.maximum(slots, 1)), replicas * self.pairs.nodes_per_replica[rows]
+        )
+        cost = nodes * self.node_price + replicas * self.replica_price + self.spare_price
+        cost[(self.refused @ (share > 0) > 0) | (nodes > self.room)] = math.inf
+        if not len(cost):
+            return math.inf, -1, 0
+        best = int(cost.argmin())
+        if math.isinf(cost[best]):
+            return math.inf, -1, 0
+        return float(cost[best]), self.rows.start + best, int(replicas[best])
+
+
+def draft_plan(
+    problem: FleetProblem, pools: list[Pool], pairs: Pairs, thorough: bool = True, multiple: float = 1.0
+) -> Draft | None:
+    """A plan that serves ``multiple`` of all demand within all limits, or None where this heuristic finds none."""
+    workloads = range(len(problem.demands))
+    ways: list[tuple[bool, list[int]]] = [(problem.objective == "power", list(workloads))]
+    if thorough and len(workloads) > 1:
+        ways.append((problem.objective == "power", list(reversed(workloads))))
+    if problem.limits.power_w is not None and problem.objective != "power":
+        ways.append((True, list(workloads)))
+    if problem.limits.budget_usd_per_hour is not None and problem.objective == "power":
+        ways.append((False, list(workloads)))
+    best: Draft | None = None
+    for by_power, order in ways:
+        fleet = _Fleet(problem, pools)
+        if not all(_serve(fleet, pairs, w, by_power, thorough, multiple) for w in order):
+            continue
+        draft = _finish(problem, fleet, multiple)
+        if draft is not None and (best is None or draft.objective < best.objective):
+            best = draft
+    return best
+
+
+def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bound: float) -> Draft | None:
+    """The largest multiple of all demand the heuristic can serve, by bisection below the proven bound."""
+    high, low = (bound, 0.0) if math.isfinite(bound) else (1.0, 0.0)
+    best = draft_plan(problem, pools, pairs, multiple=0.0)
+    if not math.isfinite(bound):
+        while high < 1e9 and (found := draft_plan(problem, pools, pairs, multiple=high)):
+            best, low, high = found, high, 2 * high
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        found = draft_plan(problem, pools, pairs, multiple=middle)
+        if found is None:
+            high = middle
+        else:
+            best, low = found, middle
+    return best
+
+
+def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | None:
+    nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
+    replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
+    usd = math.fsum(problem.offers[o].usd_per_hour * n for o, n in nodes.items())
+    replica_w = problem.deployments.power_w_per_replica
+    power = math.fsum(problem.offers[o].host_power_w * n for o, n in nodes.items())
+    power += math.fsum(float(replica_w[key[0]]) * count for key, count in replicas.items())
+    limits = problem.limits
+    if limits.budget_usd_per_hour is not None and usd > limits.budget_usd_per_hour * (1 + ROUNDING):
+        return None
+    if limits.power_w is not None and power > limits.power_w * (1 + ROUNDING):
+        return None
+    objective = {"cost": usd, "power": power, "throughput": multiple}[problem.objective]
+    return Draft(nodes, replicas, objective, multiple)
+
+
+def _serve(fleet: _Fleet, pairs: Pairs, w: int, by_power: bool, thorough: bool, multiple: float) -> bool:
+    problem = fleet.problem
+    start, end = (int(edge) for edge in np.searchsorted(pairs.workload, [w, w + 1]))
+    demand = problem.demands[w]
+    share = (pairs.load[start:end].max(axis=0, initial=0.0) > 0).astype(np.float64)
+    if multiple == 0.0:
+        share[:] = 0.0
+    placed = 0
+    for _ in range(1000):
+        if not share.any():
+            break
+        steps, left = _next_steps(fleet, pairs, _costs(fleet, pairs, start, end, by_power, multiple), share, thorough)
+        if not steps:
+            return False
+        for row, replicas in steps:
+            if not fleet.place(pairs, row, replicas):
+                return False
+            placed += replicas
+            last = row
+        share = left
+    else:
+        return False
+    if placed < demand.min_replicas:
+        if not placed:
+            costs = _costs(fleet, pairs, start, end, by_power, multiple)
+            _, last, _ = costs.completion(share)
+            if last < 0:
+                return False
+        return fleet.place(pairs, last, demand.min_replicas - placed)
+    return True
+
+
+def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, by_power: bool, multiple: float) -> _Step:
+    rows = slice(start, end)
+    problem = fleet.problem
+    refused = np.isinf(pairs.load[rows])
+    load = np.where(refused, 0.0, pairs.load[rows]) * multiple
+    node_price = pairs.host_power_w[rows] if by_power else pairs.usd_per_node_hour[rows]
+    replica_price = pairs.power_w[rows] if by_power else np.zeros(end - start)
+    unit = replica_price + node_price * pairs.node_fraction[rows]
+    with np.errstate(invalid="ignore"):
+        class_value = np.where(refused, np.inf, unit[:, None] * load).min(axis=0, initial=math.inf)
+    pool_room = np.array([fleet.pool_room(p) for p in range(len(fleet.pools))])
+    if problem.limits.max_spot_fraction is not None and problem.limits.max_spot_fraction < 1.0:
+        pool_room[[pool.interruptible for pool in fleet.pools]] = 0.0
+    room = pool_room[pairs.pool[rows]]
+    for offset in np.flatnonzero(pairs.offer[rows] >= 0):
+        row = start + int(offset)
+        room[offset] = min(room[offset], fleet.room(fleet.pools[int(pairs.pool[row])], int(pairs.offer[row])))
+    spare = problem.limits.spare_nodes
+    spare_price = np.zeros(end - start)
+    if spare:
+        unused = np.array([not fleet.spares[-1 - p] for p in range(len(fleet.pools))])
+        spare_price = spare * node_price * unused[pairs.pool[rows]]
+        room = room - spare * unused[pairs.pool[rows]]
+    return _Step(
+        pairs,
+        range(start, end),
+        load,
+        refused.astype(np.float64),
+        node_price,
+        replica_price,
+        class_value,
+        room,
+        spare_price,
+    )
+
+
+def _next_steps(
+    fleet: _Fleet, pairs: Pairs, costs: _Step, share: FloatArray, thorough: bool
+) -> tuple[list[tuple[int, int]], FloatArray]:
+    """The cheapest way found to complete the shares: (row, replicas) steps and the shares left after them."""
+    nothing = np.zeros_like(share)
+    best_cost, row, replicas = costs.completion(share)
+    best = [(row, replicas)] if row >= 0 else []
+    if best and not thorough:
+        return best, nothing
+    start = costs.rows.start
+    work = costs.work(share)
+    served_value = np.where(costs.refused > 0, 0.0, costs.class_value * share).sum(axis=1)
+    unit = costs.replica_price + costs.node_price * pairs.node_fraction[start : costs.rows.stop]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((served_value > 0) & (costs.room >= 1), unit * work / served_value, np.inf)
+        ratio = np.where(np.isnan(ratio), 0.0, ratio)
+    per_unit = np.maximum(pairs.slots[start : costs.rows.stop], 1)
+    nodes_in_unit = np.maximum(pairs.nodes_per_replica[start : costs.rows.stop], 1)
+
+    def after(offset: int, count: float) -> FloatArray:
+        done = min(1.0, count / work[offset]) if work[offset] > 0 else 1.0
+        left: FloatArray = share * (1.0 - done * (1.0 - costs.refused[offset]))
+        left[left < ROUNDING] = 0.0
+        return left
+
+    options: list[tuple[int, int, float]] = []
+    for p in fleet.free:
+        in_pool = np.flatnonzero((pairs.pool[start : costs.rows.stop] == p) & (served_value > 0))
+        for offset in in_pool[np.argsort(-served_value[in_pool] / np.maximum(work[in_pool], ROUNDING))][:2]:
+            slots = fleet.free_slots(p, int(pairs.devices[start + offset])) if pairs.slots[start + offset] else 0
+            if slots:
+                count = min(slots, max(1, math.ceil(work[offset] - ROUNDING)))
+                options.append((int(offset), count, float(costs.replica_price[offset]) * count))
+    few = min(TRIED_PER_STEP, len(ratio))
+    for offset in np.argpartition(ratio, few - 1)[:few] if few else ():
+        whole = min(math.floor(work[offset] / per_unit[offset] + ROUNDING), costs.room[offset] // nodes_in_unit[offset])
+        if whole >= 1 and math.isfinite(ratio[offset]):
+            count = int(whole * per_unit[offset])
+            nodes = whole * nodes_in_unit[offset]
+            price = nodes * costs.node_price[offset] + count * costs.replica_price[offset] + costs.spare_price[offset]
+            options.append((int(offset), count, float(price)))
+    for offset, count, price in options:
+        left = after(offset, count)
+        rest, rest_row, rest_replicas = costs.completion(left) if left.any() else (0.0, -1, 0)
+        if price + rest < best_cost:
+            best_cost = price + rest
+            best = [(start + offset, count)] + ([(rest_row, rest_replicas)] if rest_row >= 0 else [])
+    if best:
+        return best, nothing
+    # Nothing completes it in two steps: take the best value for money and look again.
+    if not few or math.isinf(ratio.min()):
+        return [], share
+    offset = int(ratio.argmin())
+    whole = max(1, min(math.floor(work[offset] / per_unit[offset]), costs.room[offset] // nodes_in_unit[offset]))
+    count = min(int(whole * per_unit[offset]), max(1, math.ceil(work[offset] - ROUNDING)))
+    return [(start + offset, count)], after(offset, count)

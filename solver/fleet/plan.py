@@ -1,0 +1,118 @@
+"""What the optimiser returns: nodes with what runs on each, traffic routed to it, and how sure we are."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from solver.fleet.problem import FleetProblem
+
+Outcome = Literal["optimal", "feasible", "infeasible", "unknown"]
+"""``unknown``: the time limit passed with neither a plan nor a proof that none exists."""
+
+SolverName = Literal["highs", "cbc", "bound", "greedy"]
+"""``bound``: answered by arithmetic alone. ``greedy``: the plan is the heuristic's, the bound is proven."""
+
+PROVEN_GAP_FRACTION = 1e-6
+"""Gaps below this are the solvers' own feasibility tolerance, not a cheaper plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """``units`` identical units of one offer, each of ``nodes_per_unit`` nodes running ``replicas``.
+
+    A unit is one node, or the several whole nodes a replica spans. No replicas: idle spare nodes.
+    replicas: (deployment key, count) in one unit.
+    """
+
+    offer_id: str
+    units: int
+    nodes_per_unit: int
+    replicas: tuple[tuple[int, int], ...]
+
+    @property
+    def nodes(self) -> int:
+        return self.units * self.nodes_per_unit
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Traffic of one class that one deployment's replicas in one offer serve."""
+
+    key: int
+    offer_id: str
+    workload: int
+    traffic_class: int
+    requests_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    groups: tuple[NodeGroup, ...]
+    routes: tuple[Route, ...]
+
+    def nodes_by_offer(self) -> dict[str, int]:
+        nodes: Counter[str] = Counter()
+        for group in self.groups:
+            nodes[group.offer_id] += group.nodes
+        return dict(sorted(nodes.items()))
+
+    def replicas(self) -> dict[tuple[int, str], int]:
+        """Replicas by (deployment key, offer id)."""
+        count: Counter[tuple[int, str]] = Counter()
+        for group in self.groups:
+            for key, replicas in group.replicas:
+                count[key, group.offer_id] += replicas * group.units
+        return dict(sorted(count.items()))
+
+    def usd_per_hour(self, problem: FleetProblem) -> float:
+        price = {offer.id: offer.usd_per_hour for offer in problem.offers}
+        return math.fsum(price[offer] * nodes for offer, nodes in self.nodes_by_offer().items())
+
+    def power_w(self, problem: FleetProblem) -> float:
+        """Σ host power × nodes + Σ replica power × replicas."""
+        host = {offer.id: offer.host_power_w for offer in problem.offers}
+        table = problem.deployments
+        replica = dict(zip(table.key.tolist(), table.power_w_per_replica.tolist(), strict=True))
+        nodes_w = math.fsum(host[offer] * nodes for offer, nodes in self.nodes_by_offer().items())
+        return nodes_w + math.fsum(replica[key] * count for (key, _), count in self.replicas().items())
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    """A plan and what is known about it.
+
+    objective: of the plan, recomputed from it (USD/h, W, or θ). bound: no plan is better. gap_fraction:
+    |objective − bound| / |objective|, ours, not the solver's. status: proven_optimal, gap_reached, time_limit,
+    infeasible or no_plan_found. throughput_multiple: θ, the multiple of all demand the routed traffic serves.
+    candidates: (deployment, offer) pairs before reduction; solver_candidates: what reached the solver.
+    solver_seconds: the solver's own clock.
+    """
+
+    outcome: Outcome
+    status: str
+    solver: SolverName
+    plan: Plan | None
+    objective: float | None
+    bound: float | None
+    gap_fraction: float | None
+    usd_per_hour: float | None
+    power_w: float | None
+    throughput_multiple: float | None
+    candidates: int
+    solver_candidates: int
+    solver_seconds: float
+    reasons: tuple[str, ...] = ()
+
+
+def gap_between(objective: float, bound: float) -> float:
+    """Relative distance between a plan's objective and the proven bound.
+
+    >>> gap_between(100.0, 99.0)
+    0.01
+    >>> gap_between(0.0, 0.0)
+    0.0
+    """
+    if objective == bound:
+        return 0.0
+    return abs(objective - bound) / max(abs(objective), 1e-12)

@@ -1,0 +1,192 @@
+"""Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
+
+Offers of one node type, equally interruptible, open to the same workloads and under the same quotas differ in price
+and number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must
+stay inside one offer, so their pairs name the offer too.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+
+ANY_OFFER = -1
+"""``Pairs.offer`` of a replica inside one node: any offer of the pool will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited."""
+
+    node_type_id: str
+    devices: int
+    host_power_w: float
+    interruptible: bool
+    workloads: frozenset[int]
+    quotas: frozenset[int]
+    offers: tuple[int, ...]
+    usd_per_hour: float
+    max_nodes: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Columns over (deployment row, pool, offer), sorted by workload.
+
+    node_fraction: nodes one replica takes (g / G, or m). slots: replicas in one node (0 when it spans nodes).
+    load: replicas' worth of work in all the demand of each class, λ / (ρ μ); inf where it cannot be served, 0 where
+    there is no demand.
+    """
+
+    deployment: IntArray
+    pool: IntArray
+    offer: IntArray
+    workload: IntArray
+    devices: IntArray
+    nodes_per_replica: IntArray
+    node_fraction: FloatArray
+    slots: IntArray
+    load: FloatArray
+    usd_per_node_hour: FloatArray
+    host_power_w: FloatArray
+    power_w: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.deployment)
+
+    def take(self, rows: BoolArray | IntArray) -> "Pairs":
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.__slots__})
+
+
+def pool_offers(problem: FleetProblem) -> list[Pool]:
+    """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
+    wanted = set(problem.deployments.node_type_ids)
+    members: dict[tuple[str, bool, frozenset[int], frozenset[int]], list[int]] = {}
+    everyone = frozenset(range(len(problem.demands)))
+    restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
+    for position, offer in enumerate(problem.offers):
+        if offer.node_type_id not in wanted or offer.max_nodes == 0:
+            continue
+        workloads = everyone - {w for w, allowed in restricted if offer.id not in allowed} if restricted else everyone
+        if not workloads:
+            continue
+        quotas = frozenset(q for q, quota in enumerate(problem.limits.quotas) if offer.id in quota.offer_ids)
+        members.setdefault((offer.node_type_id, offer.interruptible, workloads, quotas), []).append(position)
+    pools = []
+    for (node_type_id, interruptible, workloads, quotas), positions in members.items():
+        positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
+        kept: list[int] = []
+        total: int | None = 0
+        for position in positions:
+            kept.append(position)
+            most = problem.offers[position].max_nodes
+            if most is None:
+                total = None
+                break
+            total = (total or 0) + most
+        first = problem.offers[kept[0]]
+        pools.append(
+            Pool(
+                node_type_id,
+                first.devices,
+                first.host_power_w,
+                interruptible,
+                workloads,
+                quotas,
+                tuple(kept),
+                first.usd_per_hour,
+                total,
+            )
+        )
+    pools.sort(key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas)))
+    return pools
+
+
+def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:
+    """Every deployment with every pool it may run in, where it serves something and fits the node."""
+    table = problem.deployments
+    load = loads(problem)
+    serves = (np.isfinite(load) & (load > 0)).any(axis=1)
+    node_type_index = {node_type: i for i, node_type in enumerate(table.node_type_ids)}
+    rows_of_type = _rows_by_value(table.node_type, len(table.node_type_ids))
+    workload_limits = any(len(pool.workloads) < len(problem.demands) for pool in pools)
+    deployments: list[IntArray] = []
+    pool_column: list[IntArray] = []
+    offer_column: list[IntArray] = []
+    needed = np.array([d.min_replicas > 0 and not any(d.requests_per_s) for d in problem.demands])
+    usable: BoolArray = serves | needed[table.workload]
+    for p, pool in enumerate(pools):
+        rows = rows_of_type[node_type_index[pool.node_type_id]]
+        rows = rows[usable[rows]]
+        if workload_limits:
+            rows = rows[np.isin(table.workload[rows], sorted(pool.workloads))]
+        spans = table.nodes_per_replica[rows] > 1
+        inside = rows[~spans & (table.devices_per_replica[rows] <= pool.devices)]
+        deployments.append(inside)
+        pool_column.append(np.full(len(inside), p))
+        offer_column.append(np.full(len(inside), ANY_OFFER))
+        spanning = rows[spans]
+        if len(spanning):
+            for offer in pool.offers:
+                deployments.append(spanning)
+                pool_column.append(np.full(len(spanning), p))
+                offer_column.append(np.full(len(spanning), offer))
+    empty = np.zeros(0, dtype=np.int64)
+    deployment = np.concatenate(deployments or [empty])
+    pool_of = np.concatenate(pool_column or [empty])
+    offer_of = np.concatenate(offer_column or [empty])
+    order = np.lexsort((offer_of, table.key[deployment], pool_of, table.workload[deployment]))
+    return _columns(problem, pools, deployment[order], pool_of[order], offer_of[order], load)
+
+
+def _columns(
+    problem: FleetProblem, pools: list[Pool], deployment: IntArray, pool: IntArray, offer: IntArray, load: FloatArray
+) -> Pairs:
+    table = problem.deployments
+    devices_in_node = np.array([p.devices for p in pools], dtype=np.int64)[pool]
+    devices = table.devices_per_replica[deployment]
+    nodes = table.nodes_per_replica[deployment]
+    spans = nodes > 1
+    price_of_offer = np.array([o.usd_per_hour for o in problem.offers])
+    price_of_pool = np.array([p.usd_per_hour for p in pools])
+    price = np.where(offer >= 0, price_of_offer[offer], price_of_pool[pool]) if len(pool) else np.zeros(0)
+    return Pairs(
+        deployment=deployment,
+        pool=pool,
+        offer=offer,
+        workload=table.workload[deployment],
+        devices=devices,
+        nodes_per_replica=nodes,
+        node_fraction=np.where(spans, nodes.astype(np.float64), devices / devices_in_node),
+        slots=np.where(spans, 0, devices_in_node // np.maximum(devices, 1)),
+        load=load[deployment],
+        usd_per_node_hour=price,
+        host_power_w=np.array([p.host_power_w for p in pools])[pool] if len(pool) else np.zeros(0),
+        power_w=table.power_w_per_replica[deployment],
+    )
+
+
+def demand_matrix(problem: FleetProblem) -> FloatArray:
+    """λ: workloads × classes of the deployment table, zero padded."""
+    rates = np.zeros((len(problem.demands), problem.deployments.capacity_requests_per_s.shape[1]))
+    for w, demand in enumerate(problem.demands):
+        rates[w, : len(demand.requests_per_s)] = demand.requests_per_s
+    return rates
+
+
+def loads(problem: FleetProblem) -> FloatArray:
+    """Replicas' worth of work in all the demand of each class, λ / (ρ μ), by deployment: see ``Pairs.load``."""
+    table = problem.deployments
+    rates = demand_matrix(problem)[table.workload]
+    limit = np.array([d.utilisation_limit_fraction for d in problem.demands])[table.workload]
+    usable = limit[:, None] * table.capacity_requests_per_s
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        load: FloatArray = np.where(rates > 0, np.where(usable > 0, rates / usable, np.inf), 0.0)
+    return load
+
+
+def _rows_by_value(values: IntArray, count: int) -> list[IntArray]:
+    order = np.argsort(values, kind="stable")
+    edges = np.searchsorted(values[order], np.arange(count + 1))
+    return [order[edges[i] : edges[i + 1]] for i in range(count)]

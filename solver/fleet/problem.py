@@ -1,0 +1,246 @@
+"""The fleet problem: what may be rented, what can run on it, what must be served, within which limits.
+
+Latency targets are not here: they are already in each deployment's capacity (0 = cannot serve that class within its
+targets), so a change of target is a new table of deployments and a new solve.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from solver.errors import InvalidInputError
+
+Objective = Literal["cost", "throughput", "power"]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferSlot:
+    """Nodes of one type somebody rents out at one price.
+
+    max_nodes: None is unlimited. host_power_w: what a node draws beyond its replicas (host, idle devices).
+    interruptible: capacity the provider may take back (spot), counted against ``Limits.max_spot_fraction``.
+    """
+
+    id: str
+    node_type_id: str
+    device_id: str
+    devices: int
+    provider: str
+    region: str
+    commitment: str
+    usd_per_hour: float
+    max_nodes: int | None = None
+    host_power_w: float = 0.0
+    interruptible: bool = False
+
+    def __post_init__(self) -> None:
+        if self.devices < 1:
+            raise InvalidInputError(f"offer {self.id}: a node needs at least one device")
+        _require_not_negative(self.usd_per_hour, f"offer {self.id}: usd_per_hour")
+        _require_not_negative(self.host_power_w, f"offer {self.id}: host_power_w")
+        if self.max_nodes is not None and self.max_nodes < 0:
+            raise InvalidInputError(f"offer {self.id}: max_nodes is negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One way of running one workload on one node type.
+
+    devices_per_replica: devices of one node that a replica takes; ignored when ``nodes_per_replica`` > 1, because a
+    replica over several nodes takes them whole. capacity_requests_per_s: by traffic class, alone on the replica.
+    """
+
+    workload: int
+    node_type_id: str
+    devices_per_replica: int
+    nodes_per_replica: int
+    capacity_requests_per_s: tuple[float, ...]
+    power_w_per_replica: float
+    key: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeploymentTable:
+    """Deployments as columns; tens of thousands of them are read by numpy, never one by one.
+
+    node_type: index into ``node_type_ids``. capacity_requests_per_s: rows × classes, zero where a workload has fewer
+    classes. key: unique and the caller's own; plans name deployments by it.
+    """
+
+    node_type_ids: tuple[str, ...]
+    workload: IntArray
+    node_type: IntArray
+    devices_per_replica: IntArray
+    nodes_per_replica: IntArray
+    capacity_requests_per_s: FloatArray
+    power_w_per_replica: FloatArray
+    key: IntArray
+
+    def __post_init__(self) -> None:
+        rows = len(self.key)
+        columns = (self.workload, self.node_type, self.devices_per_replica, self.nodes_per_replica)
+        if any(len(column) != rows for column in (*columns, self.capacity_requests_per_s, self.power_w_per_replica)):
+            raise InvalidInputError("columns of a deployment table differ in length")
+        if self.capacity_requests_per_s.ndim != 2:
+            raise InvalidInputError("capacity needs one column for each traffic class")
+        if len(np.unique(self.key)) != rows:
+            raise InvalidInputError("deployment keys are not unique")
+        if rows == 0:
+            return
+        if self.node_type.min() < 0 or self.node_type.max() >= len(self.node_type_ids):
+            raise InvalidInputError("a deployment names an unknown node type")
+        if self.devices_per_replica.min() < 1 or self.nodes_per_replica.min() < 1 or self.workload.min() < 0:
+            raise InvalidInputError("a replica needs at least one device, one node and a workload")
+        for column in (self.capacity_requests_per_s, self.power_w_per_replica):
+            if not np.isfinite(column).all() or (column < 0).any():
+                raise InvalidInputError("capacities and power must be finite and not negative")
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Deployment]) -> "DeploymentTable":
+        """Columns from one object each; for tests and small problems."""
+        node_types = tuple(dict.fromkeys(row.node_type_id for row in rows))
+        index = {node_type: i for i, node_type in enumerate(node_types)}
+        classes = max((len(row.capacity_requests_per_s) for row in rows), default=1)
+        capacity = np.zeros((len(rows), classes))
+        for i, row in enumerate(rows):
+            capacity[i, : len(row.capacity_requests_per_s)] = row.capacity_requests_per_s
+        return cls(
+            node_types,
+            np.array([row.workload for row in rows], dtype=np.int64),
+            np.array([index[row.node_type_id] for row in rows], dtype=np.int64),
+            np.array([row.devices_per_replica for row in rows], dtype=np.int64),
+            np.array([row.nodes_per_replica for row in rows], dtype=np.int64),
+            capacity,
+            np.array([row.power_w_per_replica for row in rows], dtype=np.float64),
+            np.array([row.key for row in rows], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: IntArray | BoolArray) -> "DeploymentTable":
+        """The same table with only these rows; keys stay."""
+        return replace(
+            self,
+            workload=self.workload[rows],
+            node_type=self.node_type[rows],
+            devices_per_replica=self.devices_per_replica[rows],
+            nodes_per_replica=self.nodes_per_replica[rows],
+            capacity_requests_per_s=self.capacity_requests_per_s[rows],
+            power_w_per_replica=self.power_w_per_replica[rows],
+            key=self.key[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one workload must be served.
+
+    utilisation_limit_fraction: share of a replica's capacity that may be used. allowed_offer_ids: None is all.
+    """
+
+    requests_per_s: tuple[float, ...]
+    utilisation_limit_fraction: float = 1.0
+    min_replicas: int = 1
+    allowed_offer_ids: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        for rate in self.requests_per_s:
+            _require_not_negative(rate, "requests_per_s")
+        if not self.requests_per_s:
+            raise InvalidInputError("a workload needs at least one traffic class")
+        if not 0.0 < self.utilisation_limit_fraction <= 1.0:
+            raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
+        if self.min_replicas < 0:
+            raise InvalidInputError("min_replicas is negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most ``max_devices`` devices over these offers together (an account's limit in a region)."""
+
+    name: str
+    offer_ids: frozenset[str]
+    max_devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the whole fleet; None is no limit.
+
+    spare_nodes: idle nodes kept in every pool in use, so that any k nodes may fail and their replicas restart on the
+    spares. max_spot_fraction: share of all devices that may be interruptible.
+    """
+
+    budget_usd_per_hour: float | None = None
+    power_w: float | None = None
+    spare_nodes: int = 0
+    max_spot_fraction: float | None = None
+    quotas: tuple[Quota, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("budget_usd_per_hour", "power_w", "max_spot_fraction"):
+            value = getattr(self, name)
+            if value is not None:
+                _require_not_negative(value, name)
+        if self.spare_nodes < 0 or any(quota.max_devices < 0 for quota in self.quotas):
+            raise InvalidInputError("spare nodes and quotas cannot be negative")
+        if self.max_spot_fraction is not None and self.max_spot_fraction > 1.0:
+            raise InvalidInputError("max_spot_fraction is above 1")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetProblem:
+    """Choose nodes, replicas and routing.
+
+    ``objective``: cost (USD per hour), power (W), or throughput (the largest multiple θ of all demand together).
+    """
+
+    offers: tuple[OfferSlot, ...]
+    deployments: DeploymentTable
+    demands: tuple[Demand, ...]
+    limits: Limits = field(default_factory=Limits)
+    objective: Objective = "cost"
+
+    def __post_init__(self) -> None:
+        if len({offer.id for offer in self.offers}) != len(self.offers):
+            raise InvalidInputError("offer ids are not unique")
+        if not self.demands:
+            raise InvalidInputError("a fleet needs at least one workload")
+        if self.objective not in ("cost", "throughput", "power"):
+            raise InvalidInputError(f"unknown objective {self.objective!r}")
+        shape: dict[str, tuple[int, float]] = {}
+        for offer in self.offers:
+            if shape.setdefault(offer.node_type_id, (offer.devices, offer.host_power_w)) != (
+                offer.devices,
+                offer.host_power_w,
+            ):
+                raise InvalidInputError(f"offers of node type {offer.node_type_id} disagree on devices or host power")
+        table = self.deployments
+        if len(table):
+            if table.workload.max() >= len(self.demands):
+                raise InvalidInputError("a deployment names an unknown workload")
+            classes = max(len(demand.requests_per_s) for demand in self.demands)
+            if table.capacity_requests_per_s.shape[1] < classes:
+                raise InvalidInputError("the deployment table has fewer classes than the demand")
+        throughput_is_bounded = (
+            self.limits.budget_usd_per_hour is not None
+            or self.limits.power_w is not None
+            or all(offer.max_nodes is not None for offer in self.offers)
+        )
+        if self.objective == "throughput" and not throughput_is_bounded:
+            raise InvalidInputError("throughput needs a budget, a power cap or a limit on every offer")
+        if self.objective == "throughput" and not any(sum(demand.requests_per_s) > 0 for demand in self.demands):
+            raise InvalidInputError("throughput needs a demand to multiply")
+
+
+def _require_not_negative(value: float, name: str) -> None:
+    if not math.isfinite(value) or value < 0:
+        raise InvalidInputError(f"{name} must be finite and not negative, not {value!r}")

@@ -1,0 +1,158 @@
+"""From whole numbers (nodes of offers, replicas of deployments in pools) to a plan: who runs on which node, and what
+traffic goes where. Everything here is arithmetic and deterministic; the same numbers give the same plan."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from solver.fleet.greedy import Draft, PlacementKey
+from solver.fleet.packing import fill_paths, first_fit_decreasing
+from solver.fleet.plan import NodeGroup, Plan, Route
+from solver.fleet.pools import Pool, loads
+from solver.fleet.problem import FleetProblem, FloatArray
+from solver.fleet.routing import balance_load
+
+Slots = Mapping[int, Sequence[tuple[int, ...]]]
+"""Sizes on each node by pool (its first offer), where the solver had to choose how nodes are cut up."""
+
+LOAD_TOLERANCE = 1e-6
+"""Relative excess of load over capacity that is the solvers' feasibility tolerance."""
+
+
+class PlanBrokenError(Exception):
+    """The whole numbers do not make a plan: the solver's tolerance hid a violated constraint."""
+
+
+def realise(problem: FleetProblem, pools: Sequence[Pool], draft: Draft, slots: Slots) -> tuple[Plan, float]:
+    """(plan, θ). θ is 1 unless throughput is the objective. Raises PlanBrokenError."""
+    load = loads(problem)
+    replicas = _without_surplus(problem, load, draft.replicas)
+    groups = _place(problem, pools, draft.nodes, replicas, slots)
+    return _route(problem, load, groups)
+
+
+def _place(
+    problem: FleetProblem,
+    pools: Sequence[Pool],
+    nodes: Mapping[int, int],
+    replicas: Mapping[PlacementKey, int],
+    slots: Slots,
+) -> tuple[NodeGroup, ...]:
+    table = problem.deployments
+    pool_of_anchor = {pool.offers[0]: pool for pool in pools}
+    left = dict(nodes)
+    spare = problem.limits.spare_nodes
+    reserved = {offer: spare for _, _, offer in replicas if offer >= 0 and spare}
+    inside: dict[int, dict[int, int]] = {}
+    groups: Counter[tuple[int, int, tuple[tuple[int, int], ...]]] = Counter()
+    for (row, anchor, offer), count in sorted(replicas.items()):
+        if offer < 0:
+            inside.setdefault(anchor, {})[row] = count
+            continue
+        spanned = int(table.nodes_per_replica[row])
+        left[offer] = left.get(offer, 0) - count * spanned
+        groups[offer, spanned, ((int(table.key[row]), 1),)] += count
+    if any(count < 0 for count in left.values()):
+        raise PlanBrokenError("replicas span more nodes than an offer gives")
+    power_is_free = problem.objective != "power" and problem.limits.power_w is None
+    for anchor, wanted in sorted(inside.items()):
+        pool = pool_of_anchor[anchor]
+        sizes = {row: int(table.devices_per_replica[row]) for row in wanted}
+        room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in pool.offers}
+        free = min(sum(room.values()), sum(left.get(offer, 0) for offer in pool.offers) - spare)
+        packed = first_fit_decreasing(wanted, sizes, pool.devices)
+        if len(packed) > free and anchor in slots:
+            packed = fill_paths(wanted, sizes, slots[anchor])
+        if len(packed) > free:
+            raise PlanBrokenError(f"{len(packed)} nodes of {pool.node_type_id} are needed, {free} taken")
+        if power_is_free:
+            for node in packed:
+                _fill(node, sizes, pool.devices)
+        contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
+        places = [offer for offer in pool.offers for _ in range(room[offer])]
+        for content, offer in zip(contents, places, strict=False):
+            groups[offer, 1, content] += 1
+            left[offer] -= 1
+    for offer, count in left.items():
+        if count:
+            groups[offer, 1, ()] += count
+    return tuple(
+        NodeGroup(problem.offers[offer].id, units, size, content)
+        for (offer, size, content), units in sorted(groups.items())
+        if units
+    )
+
+
+def _fill(node: Counter[int], sizes: Mapping[int, int], devices: int) -> None:
+    """Devices that are paid for run one more replica of what the node already runs."""
+    free = devices - sum(sizes[row] * count for row, count in node.items())
+    for row in sorted(node, key=lambda r: (-sizes[r], r)):
+        more = free // sizes[row]
+        node[row] += more
+        free -= more * sizes[row]
+
+
+def _without_surplus(
+    problem: FleetProblem, load: FloatArray, replicas: Mapping[PlacementKey, int]
+) -> dict[PlacementKey, int]:
+    """Leave out deployments the demand does not need; an optimum may contain them where nodes are paid for anyway."""
+    kept = {key: count for key, count in replicas.items() if count > 0}
+    if problem.objective == "throughput":
+        return kept
+    rows_of: dict[int, list[int]] = {}
+    for row in sorted({key[0] for key in kept}):
+        rows_of.setdefault(int(problem.deployments.workload[row]), []).append(row)
+    for w, rows in rows_of.items():
+        if len(rows) < 2:
+            continue
+        count = {row: sum(c for key, c in kept.items() if key[0] == row) for row in rows}
+        for row in sorted(rows, key=lambda r: (count[r] * int(problem.deployments.devices_per_replica[r]), r)):
+            others = [r for r in rows if r != row]
+            enough = sum(count[r] for r in others) >= problem.demands[w].min_replicas
+            if others and enough and balance_load(load[others], [count[r] for r in others])[0] <= 1.0:
+                rows = others
+                kept = {key: c for key, c in kept.items() if key[0] != row}
+    return kept
+
+
+def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...]) -> tuple[Plan, float]:
+    table = problem.deployments
+    placed = Plan(groups, ()).replicas()
+    row_of_key = {int(table.key[row]): row for row in _rows_of_keys(problem, {key for key, _ in placed})}
+    busy: list[tuple[float, list[int], FloatArray]] = []
+    total: Counter[int] = Counter()
+    for (key, _), count in placed.items():
+        total[row_of_key[key]] += count
+    for w, demand in enumerate(problem.demands):
+        rows = sorted(row for row in total if int(table.workload[row]) == w)
+        if not rows:
+            if any(demand.requests_per_s):
+                raise PlanBrokenError(f"workload {w} has no replica")
+            continue
+        t, shares = balance_load(load[rows], [total[row] for row in rows])
+        busy.append((t, rows, shares))
+    busiest = max((t for t, _, _ in busy), default=0.0)
+    multiple = 1.0
+    if problem.objective == "throughput":
+        multiple = 1.0 / busiest if 0 < busiest < math.inf else 0.0
+    elif busiest > 1.0 + LOAD_TOLERANCE:
+        raise PlanBrokenError(f"the busiest deployment carries {busiest:.9g} times what it may")
+    routes = []
+    for _, rows, shares in busy:
+        for position, row in enumerate(rows):
+            w, key = int(table.workload[row]), int(table.key[row])
+            for (placed_key, offer_id), count in placed.items():
+                if placed_key != key:
+                    continue
+                for k, rate in enumerate(problem.demands[w].requests_per_s):
+                    served = rate * multiple * float(shares[position, k]) * count / total[row]
+                    if served > 0:
+                        routes.append(Route(key, offer_id, w, k, served))
+    return Plan(groups, tuple(routes)), multiple
+
+
+def _rows_of_keys(problem: FleetProblem, keys: set[int]) -> list[int]:
+    rows: list[int] = np.flatnonzero(np.isin(problem.deployments.key, sorted(keys))).tolist()
+    return rows

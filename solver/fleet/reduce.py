@@ -1,0 +1,335 @@
+"""Making the problem small without changing its answer.
+
+Three exact steps: pools (``pools.py``), candidates whose use costs more than a plan already in hand
+(``bound_candidates``), and deployments that another of the same workload and node type replaces at no cost
+(``undominated``).
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from solver.fleet.greedy import Draft, draft_plan, draft_throughput
+from solver.fleet.plan import PROVEN_GAP_FRACTION
+from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+
+MOST_NODES = 1_000_000
+"""Integers above this cannot be told from their neighbours at the solver's tolerance of 1e-6."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducedProblem:
+    """What is left to decide. max_nodes: by pool. bound: of the objective. reasons: why nothing can work."""
+
+    problem: FleetProblem
+    pools: list[Pool]
+    pairs: Pairs
+    max_nodes: IntArray
+    bound: float
+    draft: Draft | None
+    candidates: int
+    reasons: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """A lower bound on a resource, and by how much using one replica / one node of a pair must exceed it."""
+
+    lower: float
+    replica_slack: FloatArray
+    node_slack: FloatArray
+
+
+def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedProblem:
+    """Pool, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
+    pools = pool_offers(problem)
+    pairs = pair_up(problem, pools)
+    offers_in_pool = np.array([len(pool.offers) for pool in pools], dtype=np.int64)
+    candidates = int(np.where(pairs.offer < 0, offers_in_pool[pairs.pool], 1).sum()) if len(pairs) else 0
+    reasons = _unservable(problem, pairs)
+    if reasons:
+        return ReducedProblem(
+            problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
+        )
+    cost = bound_candidates(problem, pools, pairs, "cost")
+    power = bound_candidates(problem, pools, pairs, "power")
+    if problem.objective != "throughput":
+        reasons = _beyond_limits(problem, cost.lower, power.lower)
+    own = {"cost": cost, "power": power}.get(problem.objective)
+    bound = own.lower if own else _most_throughput(problem, cost, power)
+    if reasons or not exact_steps:
+        most = _most_nodes(problem, pools, pairs, None, bound)
+        return ReducedProblem(problem, pools, pairs, most, bound, None, candidates, reasons)
+
+    draft = None if problem.objective == "throughput" else draft_plan(problem, pools, pairs, thorough=False)
+    pairs = pairs.take(_worth_keeping(problem, cost, power, draft))
+    pairs = pairs.take(undominated(problem, pairs))
+    if problem.objective == "throughput":
+        draft = draft_throughput(problem, pools, pairs, bound)
+    else:
+        better = draft_plan(problem, pools, pairs)
+        if better is not None and (draft is None or better.objective <= draft.objective):
+            draft = better
+    most = np.zeros(len(pools), dtype=np.int64)
+    reduced = prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
+    if draft is None and _unservable(problem, reduced.pairs):
+        # Some workload's every candidate alone exceeds what the budget or the power limit leaves.
+        return replace(reduced, reasons=("no plan within the budget and the power limit",))
+    return reduced
+
+
+def prune(reduced: ReducedProblem) -> ReducedProblem:
+    """Drop pairs, pools and offers that no plan as good as the draft can contain."""
+    problem, pools, pairs = reduced.problem, reduced.pools, reduced.pairs
+    cost, power = (bound_candidates(problem, pools, pairs, resource) for resource in ("cost", "power"))
+    pairs = pairs.take(_worth_keeping(problem, cost, power, reduced.draft))
+    pools, pairs = _drop_unused_pools(problem, pools, pairs)
+    most = _most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
+    pools = _shorten(problem, pools, pairs, most)
+    offered = np.array(sorted({-1, *(offer for pool in pools for offer in pool.offers)}))
+    pairs = pairs.take(np.isin(pairs.offer, offered))
+    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+
+
+def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
+    """The same problem with only pairs whose use costs little more than the bound; the draft's pairs stay."""
+    problem, pools, pairs, draft = reduced.problem, reduced.pools, reduced.pairs, reduced.draft
+    if draft is None or problem.objective == "throughput":
+        return reduced
+    bounds = bound_candidates(problem, pools, pairs, problem.objective)
+    limit = bounds.lower + fraction * max(draft.objective - bounds.lower, 0.0)
+    keep = bounds.lower + np.maximum(bounds.replica_slack, bounds.node_slack) <= limit
+    anchors = np.array([pool.offers[0] for pool in pools])[pairs.pool]
+    in_draft = set(draft.replicas)
+    keys = zip(pairs.deployment.tolist(), anchors.tolist(), pairs.offer.tolist(), strict=True)
+    keep |= np.fromiter((key in in_draft for key in keys), dtype=np.bool_, count=len(pairs))
+    pairs = pairs.take(keep)
+    pools, pairs = _drop_unused_pools(problem, pools, pairs)
+    most = _most_nodes(problem, pools, pairs, draft, reduced.bound)
+    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+
+
+def _worth_keeping(problem: FleetProblem, cost: Bounds, power: Bounds, draft: Draft | None) -> BoolArray:
+    """Pairs that a plan within the limits and no worse than the draft can contain."""
+    keep = np.ones(len(cost.replica_slack), dtype=np.bool_)
+    limits = problem.limits
+    for resource, bounds, limit in (("cost", cost, limits.budget_usd_per_hour), ("power", power, limits.power_w)):
+        ceiling = math.inf if limit is None else limit
+        floor = bounds.lower
+        if problem.objective == "throughput":
+            floor *= draft.objective if draft else 0.0
+        elif problem.objective == resource and draft is not None:
+            ceiling = min(ceiling, draft.objective)
+        keep &= _affordable(bounds, ceiling, floor)
+    return keep
+
+
+def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, resource: str) -> Bounds:
+    """Lower bound of a resource (cost or power) and each pair's excess over it.
+
+    Serving all of class k on pair j takes load_jk replicas of (a_j + c · node fraction) each; with nodes divisible,
+
+        L = Σ_wk π_wk,   π_wk = min_j (a_j + c_j f_j) · load_jk
+
+    π is dual feasible whatever other limits hold, so L bounds every plan from below. A replica of j saves at most
+    v_j = max_k π_wk / load_jk of it, hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and
+    one with a node of pool p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the pool added.
+    """
+    if resource == "cost":
+        node_price, replica_price = pairs.usd_per_node_hour, np.zeros(len(pairs))
+    else:
+        node_price, replica_price = pairs.host_power_w, pairs.power_w
+    unit = replica_price + node_price * pairs.node_fraction
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole = np.where(np.isinf(pairs.load), np.inf, unit[:, None] * pairs.load)
+        least = np.zeros((len(problem.demands), pairs.load.shape[1]))
+        for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
+            if end > start:
+                least[w] = whole[start:end].min(axis=0)
+        value = np.where(pairs.load > 0, least[pairs.workload] / pairs.load, 0.0).max(axis=1)
+    best = np.zeros(len(pools))  # a node may also stand idle
+    np.maximum.at(best, pairs.pool, (value - replica_price) / pairs.node_fraction)
+    pool_price = np.full(len(pools), np.inf)
+    np.minimum.at(pool_price, pairs.pool, node_price)
+    lower = float(least.sum())
+    spare = problem.limits.spare_nodes * pool_price[pairs.pool]
+    node_slack = (pool_price - best)[pairs.pool]
+    if problem.objective != "throughput":
+        # One node serves at most all of the demand.
+        node_slack = np.maximum(node_slack, pool_price[pairs.pool] - lower)
+    return Bounds(lower, np.maximum(unit - value, 0.0) + spare, np.maximum(node_slack, 0.0) + spare)
+
+
+def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
+    """Rows whose deployment no other of the same workload and node type replaces.
+
+    j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
+    count G devices), and draw no more power if power matters. Exact: replicas cost nothing of their own.
+    """
+    table = problem.deployments
+    power_matters = problem.objective == "power" or problem.limits.power_w is not None
+    rows, back = np.unique(pairs.deployment, return_inverse=True)
+    if not len(rows):
+        return np.ones(0, dtype=np.bool_)
+    devices_of_type = {offer.node_type_id: offer.devices for offer in problem.offers}
+    node_devices = np.array([devices_of_type.get(t, 1) for t in table.node_type_ids])
+    keep = np.ones(len(rows), dtype=np.bool_)
+    group = table.workload[rows] * len(table.node_type_ids) + table.node_type[rows]
+    order = np.argsort(group, kind="stable")
+    edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
+    rates = demand_matrix(problem)
+    for start, end in itertools.pairwise(edges):
+        if end - start < 2:
+            continue
+        positions = order[start:end]
+        members = rows[positions]
+        wanted = rates[table.workload[members[0]]] > 0
+        capacity = table.capacity_requests_per_s[members][:, wanted]
+        keep[positions] = _undominated_in_group(
+            capacity,
+            table.devices_per_replica[members],
+            table.nodes_per_replica[members],
+            int(node_devices[table.node_type[members[0]]]),
+            table.power_w_per_replica[members] if power_matters else None,
+        )
+    kept: BoolArray = keep[back]
+    return kept
+
+
+def _undominated_in_group(
+    capacity: FloatArray, devices: IntArray, nodes: IntArray, node_devices: int, power_w: FloatArray | None
+) -> BoolArray:
+    mine, other = capacity[:, None, :], capacity[None, :, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(mine > 0, mine / other, 0.0)
+    needed = np.maximum(np.ceil(ratio - 1e-12).max(axis=2, initial=0.0), 1.0)
+    spans = nodes > 1
+    inside = np.where(spans[:, None], nodes[:, None] * (node_devices // devices)[None, :], devices[:, None] // devices)
+    room = np.where(spans[None, :], nodes[:, None] // nodes[None, :] * spans[:, None], inside)
+    replaces = needed <= room
+    if power_w is not None:
+        replaces &= needed * power_w[None, :] <= power_w[:, None] * (1 + 1e-12)
+    np.fill_diagonal(replaces, False)
+    earlier = np.arange(len(devices))[None, :] < np.arange(len(devices))[:, None]
+    dominated: BoolArray = (replaces & (~replaces.T | earlier)).any(axis=1)
+    return ~dominated
+
+
+def workload_ranges(problem: FleetProblem, pairs: Pairs) -> list[tuple[int, int]]:
+    edges = np.searchsorted(pairs.workload, np.arange(len(problem.demands) + 1))
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+
+def _affordable(bounds: Bounds, ceiling: float, floor: float) -> BoolArray:
+    room = ceiling + PROVEN_GAP_FRACTION * abs(ceiling) if math.isfinite(ceiling) else math.inf
+    kept: BoolArray = floor + np.maximum(bounds.replica_slack, bounds.node_slack) <= room
+    return kept
+
+
+def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
+    reasons = []
+    for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
+        if start == end:
+            if problem.demands[w].min_replicas or any(problem.demands[w].requests_per_s):
+                reasons.append(f"workload {w}: no deployment on any offer it may use")
+            continue
+        stuck = np.flatnonzero(np.isinf(pairs.load[start:end]).all(axis=0))
+        reasons += [f"workload {w}: no deployment serves traffic class {k} within its targets" for k in stuck]
+    return tuple(reasons)
+
+
+def _beyond_limits(problem: FleetProblem, least_usd_per_hour: float, least_w: float) -> tuple[str, ...]:
+    reasons = []
+    budget, cap = problem.limits.budget_usd_per_hour, problem.limits.power_w
+    if budget is not None and least_usd_per_hour > budget * (1 + PROVEN_GAP_FRACTION):
+        reasons.append(f"the budget is {budget:.6g} USD/h and no plan costs less than {least_usd_per_hour:.6g}")
+    if cap is not None and least_w > cap * (1 + PROVEN_GAP_FRACTION):
+        reasons.append(f"the power limit is {cap:.6g} W and no plan draws less than {least_w:.6g}")
+    return tuple(reasons)
+
+
+def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> float:
+    most = math.inf
+    for bounds, limit in ((cost, problem.limits.budget_usd_per_hour), (power, problem.limits.power_w)):
+        if limit is not None and bounds.lower > 0:
+            most = min(most, limit / bounds.lower)
+    return most
+
+
+def _most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
+    """Nodes of each pool that some best plan stays within."""
+    limits = problem.limits
+    most = np.zeros(len(pools))
+    price = np.array([pool.usd_per_hour for pool in pools])
+    host_w = np.array([pool.host_power_w for pool in pools])
+    if problem.objective == "throughput":
+        most[:] = MOST_NODES
+        if math.isfinite(bound):
+            most = np.minimum(most, _nodes_for_demand(problem, pools, pairs, bound))
+    else:
+        most = _nodes_for_demand(problem, pools, pairs, 1.0)
+    ceilings = [(price, limits.budget_usd_per_hour), (host_w, limits.power_w)]
+    if draft is not None and problem.objective != "throughput":
+        ceilings.append((price if problem.objective == "cost" else host_w, draft.objective))
+    for unit, ceiling in ceilings:
+        if ceiling is not None:
+            with np.errstate(divide="ignore"):
+                most = np.minimum(most, np.where(unit > 0, np.floor(ceiling * (1 + 1e-6) / unit), np.inf))
+    available = np.array([math.inf if pool.max_nodes is None else pool.max_nodes for pool in pools])
+    whole: IntArray = np.minimum(np.minimum(most, available), MOST_NODES).astype(np.int64)
+    return whole
+
+
+def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, multiple: float) -> FloatArray:
+    """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a pool."""
+    least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
+    finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
+    replicas = np.ceil(finite * multiple) + least[pairs.workload] + 1
+    nodes = np.where(
+        pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas
+    )
+    most = np.full(len(pools), float(problem.limits.spare_nodes))
+    np.add.at(most, pairs.pool, nodes)
+    share = problem.limits.max_spot_fraction
+    if share is not None and share > 0:
+        # Idle steady nodes can be bought to make room for cheap interruptible ones.
+        devices = np.array([pool.devices for pool in pools])
+        spot = np.array([pool.interruptible for pool in pools], dtype=np.bool_)
+        most = np.where(spot, most, most + np.ceil((devices * most)[spot].sum() / share / devices))
+    return most
+
+
+def _drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[list[Pool], Pairs]:
+    share = problem.limits.max_spot_fraction
+    used = set(np.unique(pairs.pool).tolist())
+    if share is not None and any(pools[p].interruptible for p in used):
+        used |= {p for p, pool in enumerate(pools) if not pool.interruptible}
+    kept = sorted(used)
+    index = np.zeros(len(pools), dtype=np.int64)
+    index[kept] = np.arange(len(kept))
+    renumbered = {name: getattr(pairs, name) for name in pairs.__slots__}
+    renumbered["pool"] = index[pairs.pool]
+    return [pools[p] for p in kept], Pairs(**renumbered)
+
+
+def _shorten(problem: FleetProblem, pools: list[Pool], pairs: Pairs, most: IntArray) -> list[Pool]:
+    """Offers of a pool beyond those that already hold the most nodes it can need are never used.
+
+    With replicas over several nodes, which may not cross offers, only an offer large enough on its own ends the list.
+    """
+    spanning = set(pairs.pool[pairs.offer >= 0].tolist())
+    shortened = []
+    for p, pool in enumerate(pools):
+        kept, total = [], 0
+        for position in pool.offers:
+            kept.append(position)
+            room = problem.offers[position].max_nodes
+            alone = room is None or room >= most[p]
+            total += int(most[p]) if room is None else room
+            if alone or (p not in spanning and total >= most[p]):
+                break
+        shortened.append(replace(pool, offers=tuple(kept)))
+    return shortened

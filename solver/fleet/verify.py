@@ -1,0 +1,190 @@
+"""An independent check of a plan: plain arithmetic over the problem as it was stated.
+
+It knows nothing of pools, pruning, models or solvers, so that a mistake in any of them shows here.
+"""
+
+import math
+from collections import Counter
+
+from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
+from solver.fleet.problem import FleetProblem
+
+TOLERANCE = 2e-6
+"""Relative; twice the tolerance at which plans are accepted, so that rounding in between is not an error."""
+
+
+def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
+    """Everything wrong with a result; empty for a correct one."""
+    plan = result.plan
+    if plan is None:
+        claimed = (result.objective, result.usd_per_hour, result.power_w, result.throughput_multiple)
+        wrong = result.outcome in ("optimal", "feasible") or any(value is not None for value in claimed)
+        return ["a result without a plan claims one"] if wrong else []
+    if None in (result.objective, result.bound, result.gap_fraction, result.usd_per_hour, result.power_w):
+        return ["a result with a plan leaves out its figures"]
+    assert result.objective is not None
+    assert result.bound is not None
+    assert result.gap_fraction is not None
+    errors = verify_plan(problem, plan, result.throughput_multiple or 0.0)
+    if errors:
+        return errors
+    usd, power_w = plan.usd_per_hour(problem), plan.power_w(problem)
+    own = {"cost": usd, "power": power_w, "throughput": result.throughput_multiple or 0.0}[problem.objective]
+    for name, stated, computed in (
+        ("usd_per_hour", result.usd_per_hour, usd),
+        ("power_w", result.power_w, power_w),
+        ("objective", result.objective, own),
+    ):
+        if stated is None or not math.isclose(stated, computed, rel_tol=1e-9, abs_tol=1e-9):
+            errors.append(f"{name} is stated as {stated}, the plan gives {computed}")
+    sign = -1.0 if problem.objective == "throughput" else 1.0
+    if sign * result.bound > sign * result.objective + 1e-9 * abs(result.objective):
+        errors.append("the bound is better for the plan than its own objective")
+    if not math.isclose(result.gap_fraction, gap_between(result.objective, result.bound), abs_tol=1e-9):
+        errors.append("the gap does not follow from objective and bound")
+    if result.outcome not in ("optimal", "feasible") or (result.outcome == "optimal" and result.gap_fraction > 0):
+        errors.append(f"outcome {result.outcome} with a gap of {result.gap_fraction}")
+    return errors
+
+
+def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]:
+    """Everything wrong with a plan that should serve ``multiple`` of all demand."""
+    offers = {offer.id: offer for offer in problem.offers}
+    row_of = {key: row for row, key in enumerate(problem.deployments.key.tolist())}
+    unknown = {group.offer_id for group in plan.groups if group.offer_id not in offers}
+    unknown |= {str(key) for group in plan.groups for key, _ in group.replicas if key not in row_of}
+    unknown |= {f"{route.key}@{route.offer_id}" for route in plan.routes if route.key not in row_of}
+    if unknown:
+        return [f"the plan names what the problem lacks: {', '.join(sorted(unknown))}"]
+    errors: list[str] = []
+    for group in plan.groups:
+        errors += _check_group(problem, group, row_of)
+    errors += _check_offers(problem, plan)
+    errors += _check_spares(problem, plan)
+    errors += _check_demand(problem, plan, multiple)
+    errors += _check_load(problem, plan, row_of)
+    errors += _check_limits(problem, plan)
+    return errors
+
+
+def _check_group(problem: FleetProblem, group: NodeGroup, row_of: dict[int, int]) -> list[str]:
+    """What runs on one unit fits it, belongs to its node type, and may run at this offer."""
+    table = problem.deployments
+    offer = next(offer for offer in problem.offers if offer.id == group.offer_id)
+    errors = []
+    if group.units < 1 or group.nodes_per_unit < 1 or any(count < 1 for _, count in group.replicas):
+        errors.append(f"{group.offer_id}: counts below one")
+    devices = 0
+    for key, count in group.replicas:
+        row = row_of[key]
+        if table.node_type_ids[table.node_type[row]] != offer.node_type_id:
+            errors.append(f"deployment {key} does not run on nodes of {offer.id}")
+        allowed = problem.demands[int(table.workload[row])].allowed_offer_ids
+        if allowed is not None and offer.id not in allowed:
+            errors.append(f"workload {table.workload[row]} may not use offer {offer.id}")
+        spanned = int(table.nodes_per_replica[row])
+        if spanned != group.nodes_per_unit:
+            errors.append(f"deployment {key} spans {spanned} nodes, its unit has {group.nodes_per_unit}")
+        devices += count * (offer.devices * spanned if spanned > 1 else int(table.devices_per_replica[row]))
+    if devices > offer.devices * group.nodes_per_unit:
+        errors.append(f"{devices} devices on a unit of {offer.devices * group.nodes_per_unit} at {offer.id}")
+    return errors
+
+
+def _check_offers(problem: FleetProblem, plan: Plan) -> list[str]:
+    nodes = plan.nodes_by_offer()
+    errors = [
+        f"{nodes[offer.id]} nodes of {offer.id}, at most {offer.max_nodes} are offered"
+        for offer in problem.offers
+        if offer.max_nodes is not None and nodes.get(offer.id, 0) > offer.max_nodes
+    ]
+    for quota in problem.limits.quotas:
+        devices = sum(nodes.get(offer.id, 0) * offer.devices for offer in problem.offers if offer.id in quota.offer_ids)
+        if devices > quota.max_devices:
+            errors.append(f"quota {quota.name}: {devices} devices, at most {quota.max_devices}")
+    return errors
+
+
+def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
+    """Losing any k nodes of an interchangeable set leaves idle ones in it to restart on.
+
+    Interchangeable: one node type, interruptibility, admitted workloads and quotas; one offer for replicas over nodes.
+    """
+    wanted = problem.limits.spare_nodes
+    if not wanted:
+        return []
+
+    def interchange(offer_id: str) -> tuple[object, ...]:
+        offer = next(offer for offer in problem.offers if offer.id == offer_id)
+        admitted = tuple(d.allowed_offer_ids is None or offer_id in d.allowed_offer_ids for d in problem.demands)
+        quotas = tuple(offer_id in quota.offer_ids for quota in problem.limits.quotas)
+        return offer.node_type_id, offer.interruptible, admitted, quotas
+
+    idle: Counter[object] = Counter()
+    needed: set[object] = set()
+    for group in plan.groups:
+        places = (("offer", group.offer_id), ("pool", interchange(group.offer_id)))
+        if not group.replicas:
+            idle.update(dict.fromkeys(places, group.nodes))
+        else:
+            needed |= set(places if group.nodes_per_unit > 1 else places[1:])
+    return [f"{idle[place]} spare nodes in {place}, {wanted} wanted" for place in needed if idle[place] < wanted]
+
+
+def _check_demand(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]:
+    served: Counter[tuple[int, int]] = Counter()
+    errors = []
+    for route in plan.routes:
+        if not math.isfinite(route.requests_per_s) or route.requests_per_s < 0:
+            errors.append(f"deployment {route.key} is routed {route.requests_per_s} requests/s")
+        served[route.workload, route.traffic_class] += route.requests_per_s  # type: ignore[assignment]
+    for w, demand in enumerate(problem.demands):
+        for k, rate in enumerate(demand.requests_per_s):
+            if not math.isclose(served.pop((w, k), 0.0), rate * multiple, rel_tol=TOLERANCE, abs_tol=1e-12):
+                errors.append(f"workload {w} class {k}: routed traffic is not the demand of {rate * multiple}")
+    errors += [f"traffic routed for an unknown workload or class {place}" for place in served]
+    if problem.objective != "throughput" and multiple != 1.0:
+        errors.append(f"{multiple} times the demand is served, 1 was asked")
+    return errors
+
+
+def _check_load(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> list[str]:
+    """Each deployment's share of time, Σ_k rate / capacity, is within the utilisation limit of its replicas."""
+    table = problem.deployments
+    replicas = plan.replicas()
+    busy: Counter[tuple[int, str]] = Counter()
+    errors = []
+    for route in plan.routes:
+        row = row_of[route.key]
+        capacity = float(table.capacity_requests_per_s[row, route.traffic_class])
+        if table.workload[row] != route.workload:
+            errors.append(f"deployment {route.key} serves another workload than its own")
+        if capacity <= 0:
+            errors.append(f"deployment {route.key} cannot serve class {route.traffic_class}")
+            continue
+        busy[route.key, route.offer_id] += route.requests_per_s / capacity  # type: ignore[assignment]
+    for (key, offer_id), work in busy.items():
+        limit = problem.demands[int(table.workload[row_of[key]])].utilisation_limit_fraction
+        if work > limit * replicas.get((key, offer_id), 0) * (1 + TOLERANCE):
+            errors.append(f"deployment {key} at {offer_id} is overloaded")
+    for w, demand in enumerate(problem.demands):
+        running = sum(count for (key, _), count in replicas.items() if table.workload[row_of[key]] == w)
+        if running < demand.min_replicas:
+            errors.append(f"workload {w} has {running} replicas, at least {demand.min_replicas} are wanted")
+    return errors
+
+
+def _check_limits(problem: FleetProblem, plan: Plan) -> list[str]:
+    limits, errors = problem.limits, []
+    usd, power_w = plan.usd_per_hour(problem), plan.power_w(problem)
+    if limits.budget_usd_per_hour is not None and usd > limits.budget_usd_per_hour * (1 + TOLERANCE):
+        errors.append(f"{usd} USD/h is above the budget")
+    if limits.power_w is not None and power_w > limits.power_w * (1 + TOLERANCE):
+        errors.append(f"{power_w} W is above the power limit")
+    if limits.max_spot_fraction is not None:
+        nodes = plan.nodes_by_offer()
+        devices = [(nodes.get(offer.id, 0) * offer.devices, offer.interruptible) for offer in problem.offers]
+        spot = sum(count for count, interruptible in devices if interruptible)
+        if spot > limits.max_spot_fraction * sum(count for count, _ in devices) + TOLERANCE:
+            errors.append(f"{spot} interruptible devices are above the share allowed")
+    return errors

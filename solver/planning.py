@@ -1,0 +1,155 @@
+"""What a recommendation is computed from and what it answers. Frozen; SI units; no provenance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from solver.configuration import Configuration
+from solver.estimate import Correction, Estimate
+from solver.hardware import Node, Offer
+from solver.llm_shape import LlmShape
+from solver.search import Rejection
+from solver.step.constants import ConstantPrior
+from solver.workload import EngineSettings, Workload
+
+Objective = Literal["cost", "throughput", "power"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimits:
+    """Limits of the whole plan; None is no limit. Offer filters are applied to ``PlanningInput.offers`` already."""
+
+    max_usd_per_hour: float | None = None
+    max_power_w: float | None = None
+    spare_nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningInput:
+    """Everything a plan depends on.
+
+    offers: with prices and node limits at one instant. catalog_key: identifies nodes and constants, so that search
+    spaces built for them can be reused. corrections: measured corrections by (device, engine, llm, …), see corrections.
+    """
+
+    workloads: tuple[Workload, ...]
+    shapes: Mapping[str, LlmShape]
+    nodes: tuple[Node, ...]
+    offers: tuple[Offer, ...]
+    priors: tuple[ConstantPrior, ...]
+    catalog_key: str
+    limits: PlanLimits = field(default_factory=PlanLimits)
+    objective: Objective = "cost"
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    time_limit_s: float = 10.0
+    gap_fraction: float = 0.0
+    alternatives: int = 3
+    explain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """Replicas of one workload on one offer."""
+
+    workload: str
+    offer: Offer
+    nodes: int
+    replicas: int
+    configuration: Configuration
+    max_concurrency: int
+    """Requests in flight per replica at its capacity."""
+    serves_requests_per_s: float
+    capacity_requests_per_s: float
+    utilisation_fraction: float
+    usd_per_hour: float
+    """This entry's share of its nodes' price, by devices used."""
+    power_w: float
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SolveReport:
+    """How the plan was found and how far it can be off."""
+
+    outcome: str
+    """optimal | feasible | infeasible."""
+    status: str
+    objective: float | None
+    bound: float | None
+    gap_fraction: float | None
+    candidates: int
+    solver: str
+    solver_seconds: float
+    confirmation_rounds: int
+    simulated: int
+    """Replicas whose capacity the event simulation confirmed or corrected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    why: str
+    extra_usd_per_hour: float | None
+    """None: no plan exists that way."""
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A limit that costs money: what one step of relaxation saves, by re-solving."""
+
+    limit: str
+    workload: str | None
+    relaxing_to: float
+    saves_usd_per_hour: float
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """One single smallest change that makes an infeasible request feasible, and what the plan then costs."""
+
+    limit: str
+    workload: str | None
+    from_value: float | str | None
+    to_value: float | str | None
+    usd_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Limits that together rule everything out."""
+
+    limits: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The answer. ``entries`` is empty when infeasible. nodes: bought per offer id, spares included."""
+
+    solve: SolveReport
+    entries: tuple[PlanEntry, ...]
+    nodes: Mapping[str, int]
+    usd_per_hour: float
+    power_w: float
+    throughput_multiple: float | None
+    alternatives: tuple[Alternative, ...]
+    binding: tuple[Binding, ...]
+    rejected: tuple[Rejection, ...]
+    conflicts: tuple[Conflict, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    largest_servable_multiple: float | None = None
+
+
+__all__ = [
+    "Alternative",
+    "Binding",
+    "Conflict",
+    "Correction",
+    "Objective",
+    "PlanEntry",
+    "PlanLimits",
+    "PlanningInput",
+    "Recommendation",
+    "Relaxation",
+    "SolveReport",
+]

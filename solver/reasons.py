@@ -1,0 +1,311 @@
+"""Why this plan and nothing cheaper; why no plan, and what would make one. Every figure is a re-solved problem.
+
+What a target costs is compared on screened capacities scaled by what simulation found for this plan, on both sides
+alike: a difference of two optima under one model, not of a confirmed and an unconfirmed one.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solver.assemble import Assembly, assemble
+from solver.confirm import Confirmations
+from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
+from solver.fleet import explain as fleet
+from solver.planning import Binding, Conflict, PlanningInput, Relaxation
+from solver.search import Screened, with_targets
+from solver.workload import Percentile, Targets
+
+STEP_FRACTION = 0.2
+"""How much looser a target or budget is made to see what it costs."""
+EXPLANATION_GAP_FRACTION = 0.0
+TARGET_FIELDS = {
+    "ttft_ms": "time_to_first_token_s",
+    "tpot_ms": "time_per_output_token_s",
+    "e2e_ms": "end_to_end_s",
+}
+MOST_RELAXATION_STEPS = 4
+MOST_CONFLICTS = 4
+INFEASIBLE_TIME_LIMIT_S = 2.0
+INFEASIBLE_GAP_FRACTION = 0.01
+"""What would make a request feasible is priced to one per cent: the question is which limit to move."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    conflicts: tuple[Conflict, ...]
+    relaxations: tuple[Relaxation, ...]
+    largest_servable_multiple: float | None
+
+
+def options_of(planning: PlanningInput) -> SolveOptions:
+    return SolveOptions(
+        time_limit_s=planning.time_limit_s, gap_fraction=max(planning.gap_fraction, EXPLANATION_GAP_FRACTION)
+    )
+
+
+def target_limits(targets: Targets) -> Iterator[tuple[str, str, Percentile, float]]:
+    """(wire name, field, percentile, seconds) of every target."""
+    for wire, name in TARGET_FIELDS.items():
+        for percentile, seconds in getattr(targets, name).items():
+            yield f"targets.{wire}.{percentile}", name, percentile, seconds
+
+
+def changed_target(targets: Targets, name: str, percentile: Percentile, seconds: float | None) -> Targets:
+    """Targets with one limit moved, or dropped (None)."""
+    values: dict[Percentile, float] = dict(getattr(targets, name))
+    if seconds is None:
+        values.pop(percentile)
+    else:
+        values[percentile] = seconds
+    match name:
+        case "time_to_first_token_s":
+            return replace(targets, time_to_first_token_s=values)
+        case "time_per_output_token_s":
+            return replace(targets, time_per_output_token_s=values)
+        case _:
+            return replace(targets, end_to_end_s=values)
+
+
+def explain_plan(
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
+) -> tuple[Binding, ...]:
+    """Limits that cost money: what one step of relaxation saves, largest saving first."""
+    options = options_of(planning)
+    scales = confirmations.scales(assembly.screened)
+    base = solve_fleet(scaled(assembly, scales).problem, options)
+    found: list[Binding] = []
+    for w, one in enumerate(assembly.screened):
+        for limit, name, percentile, seconds in target_limits(one.workload.targets):
+            looser = seconds * (1.0 + STEP_FRACTION)
+            changed = with_targets(one, changed_target(one.workload.targets, name, percentile, looser))
+            other = solve_fleet(scaled(replaced(planning, assembly, w, changed), scales).problem, options)
+            saves = saving(base, other)
+            if saves > 0.0:
+                found.append(Binding(limit, one.workload.name, looser * 1e3, saves))
+    steps = fleet.limit_steps(assembly.problem, result, STEP_FRACTION)
+    for step in fleet.binding(result, steps, options):
+        if step.change.relaxing_to is not None:
+            found.append(
+                Binding(
+                    wire_limit(step.change.limit),
+                    None,
+                    wire_value(step.change.limit, step.change.relaxing_to),
+                    step.saves,
+                )
+            )
+    return tuple(sorted(found, key=lambda b: (-b.saves_usd_per_hour, b.limit, b.workload or "")))
+
+
+def saving(base: FleetResult, other: FleetResult) -> float:
+    """How much better the other objective is, beyond what both gaps leave open."""
+    if base.objective is None or other.objective is None:
+        return 0.0
+    noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (base, other))
+    gain = base.objective - other.objective
+    return gain if gain > noise + 1e-6 * abs(base.objective) else 0.0
+
+
+def scaled(assembly: Assembly, scales: list[float]) -> Assembly:
+    """Screened capacities times the workload's factor, without what simulation found for single candidates."""
+    if all(scale == 1.0 for scale in scales):
+        return assembly
+    capacity = np.concatenate(
+        [
+            one.requests_per_s[assembly.row_of[assembly.workload_of == w]] * scales[w]
+            for w, one in enumerate(assembly.screened)
+        ]
+    )
+    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity[:, None])
+    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+
+
+def replaced(planning: PlanningInput, assembly: Assembly, workload: int, screened: Screened) -> Assembly:
+    """The assembly with one workload screened anew."""
+    every = list(assembly.screened)
+    every[workload] = screened
+    return assemble(planning, every)
+
+
+def wire_limit(limit: str) -> str:
+    """The optimiser's name of a limit as the API spells it."""
+    return {"limits.budget_usd_per_hour": "limits.max_usd_per_hour", "limits.power_w": "limits.max_power_kw"}.get(
+        limit, limit
+    )
+
+
+def wire_value(limit: str, value: float) -> float:
+    return value / 1e3 if limit == "limits.power_w" else value
+
+
+def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> WhyNot:
+    """What rules every plan out, the cheapest single changes that would not, and the most that can be served."""
+    options = replace(
+        options_of(planning),
+        time_limit_s=min(planning.time_limit_s, INFEASIBLE_TIME_LIMIT_S),
+        gap_fraction=max(planning.gap_fraction, INFEASIBLE_GAP_FRACTION),
+    )
+    problem = assembly.problem
+    relaxations = [*_target_relaxations(planning, assembly, confirmations, options)]
+    for one in fleet.relaxations(problem, options):
+        relaxations.append(
+            Relaxation(
+                wire_limit(one.change.limit), None,
+                None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
+                None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
+                one.result.usd_per_hour,
+            )
+        )  # fmt: skip
+    multiple = _largest_multiple(problem, options)
+    if multiple is not None and 0.0 < multiple < 1.0:
+        for one_screened in assembly.screened:
+            rate = one_screened.workload.requests_per_s
+            relaxations.append(
+                Relaxation("traffic.requests_per_s", one_screened.workload.name, rate, rate * multiple, None)
+            )
+    conflicts = _conflicts(planning, assembly, options, multiple)
+    if not relaxations and any(True for one in assembly.screened for _ in target_limits(one.workload.targets)):
+        joint = _joint_relaxation(planning, assembly, confirmations, options)
+        relaxations += [joint] if joint else []
+    ordered = sorted(relaxations, key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, r.limit))
+    return WhyNot(conflicts, tuple(ordered), multiple)
+
+
+def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | None:
+    """Share of all demand together that the limits admit; None where some workload has no candidate at all."""
+    if not len(problem.deployments) or not problem.offers:
+        return 0.0
+    served = {
+        int(w) for w in np.unique(problem.deployments.workload[problem.deployments.capacity_requests_per_s[:, 0] > 0])
+    }
+    if len(served) < len(problem.demands):
+        return 0.0
+    found = fleet.largest_multiple(_bounded(problem), replace(options, gap_fraction=0.01))
+    return found.throughput_multiple
+
+
+def _bounded(problem: FleetProblem) -> FleetProblem:
+    """Throughput must be bounded by something: a budget, a power cap or limits on all offers."""
+    limits = problem.limits
+    if limits.budget_usd_per_hour is not None or limits.power_w is not None:
+        return problem
+    return replace(
+        problem, offers=tuple(o if o.max_nodes is not None else replace(o, max_nodes=100_000) for o in problem.offers)
+    )
+
+
+def _target_relaxations(
+    planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, options: SolveOptions
+) -> Iterator[Relaxation]:
+    """For every target: the smallest value at which a plan exists with all else unchanged, found by bisection on the
+    screened candidates' own best values."""
+    scales = confirmations.scales(assembly.screened)
+    for w, one in enumerate(assembly.screened):
+        for limit, name, percentile, seconds in target_limits(one.workload.targets):
+            free = with_targets(one, changed_target(one.workload.targets, name, percentile, None))
+            if solve_fleet(scaled(replaced(planning, assembly, w, free), scales).problem, options).plan is None:
+                continue
+            low, high, price = seconds, seconds, None
+            for _ in range(MOST_RELAXATION_STEPS * 3):
+                high *= 1.5
+                looser = with_targets(one, changed_target(one.workload.targets, name, percentile, high))
+                result = solve_fleet(scaled(replaced(planning, assembly, w, looser), scales).problem, options)
+                if result.plan is not None:
+                    price = result.usd_per_hour
+                    break
+                low = high
+            else:
+                continue
+            for _ in range(MOST_RELAXATION_STEPS):
+                middle = (low + high) / 2.0
+                looser = with_targets(one, changed_target(one.workload.targets, name, percentile, middle))
+                result = solve_fleet(scaled(replaced(planning, assembly, w, looser), scales).problem, options)
+                if result.plan is None:
+                    low = middle
+                else:
+                    high, price = middle, result.usd_per_hour
+            yield Relaxation(limit, one.workload.name, seconds * 1e3, high * 1e3, price)
+
+
+def _joint_relaxation(
+    planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, options: SolveOptions
+) -> Relaxation | None:
+    """The smallest common factor on all targets that admits a plan, where no single target's relaxation does."""
+    scales = confirmations.scales(assembly.screened)
+
+    def price(factor: float) -> float | None:
+        looser = [with_targets(one, looser_targets(one.workload.targets, factor)) for one in assembly.screened]
+        return solve_fleet(scaled(assemble(planning, looser), scales).problem, options).usd_per_hour
+
+    low, high, found = 1.0, 1.0, None
+    for _ in range(MOST_RELAXATION_STEPS * 3):
+        high *= 1.5
+        found = price(high)
+        if found is not None:
+            break
+        low = high
+    if found is None:
+        return None
+    for _ in range(MOST_RELAXATION_STEPS):
+        middle = (low + high) / 2.0
+        cost = price(middle)
+        if cost is None:
+            low = middle
+        else:
+            high, found = middle, cost
+    return Relaxation("targets (all, times a factor)", None, 1.0, high, found)
+
+
+def looser_targets(targets: Targets, factor: float) -> Targets:
+    """Every target times a factor."""
+    return replace(
+        targets,
+        time_to_first_token_s={p: v * factor for p, v in targets.time_to_first_token_s.items()},
+        time_per_output_token_s={p: v * factor for p, v in targets.time_per_output_token_s.items()},
+        end_to_end_s={p: v * factor for p, v in targets.end_to_end_s.items()},
+    )
+
+
+def _conflicts(
+    planning: PlanningInput, assembly: Assembly, options: SolveOptions, multiple: float | None
+) -> tuple[Conflict, ...]:
+    """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
+    targets = [
+        (limit, w, name, percentile)
+        for w, one in enumerate(assembly.screened)
+        for limit, name, percentile, _ in target_limits(one.workload.targets)
+    ]
+    labels: dict[str, tuple[int, str, Percentile]] = {
+        f"workloads.{assembly.screened[w].workload.name}.{limit}": (w, name, percentile)
+        for limit, w, name, percentile in targets
+    }
+    names = [*labels, *fleet.limit_names(assembly.problem)]
+
+    def without(lifted: frozenset[str]) -> FleetProblem:
+        return _lifted(planning, assembly, labels, lifted)
+
+    found = fleet.conflicts(names, without, options)
+    if found:
+        return (
+            Conflict(
+                tuple(wire_limit(n) for n in found), "these limits together leave no plan; any one lifted leaves one"
+            ),
+        )
+    if multiple == 0.0 or not len(assembly.problem.deployments):
+        return (Conflict(("limits", "workloads"), "no device among the allowed offers can run the model at all"),)
+    return (Conflict(("traffic.requests_per_s",), "the demand is above what all allowed offers together can serve"),)
+
+
+def _lifted(
+    planning: PlanningInput,
+    assembly: Assembly,
+    labels: Mapping[str, tuple[int, str, Percentile]],
+    lifted: frozenset[str],
+) -> FleetProblem:
+    screened = list(assembly.screened)
+    for label in lifted & labels.keys():
+        w, name, percentile = labels[label]
+        screened[w] = with_targets(screened[w], changed_target(screened[w].workload.targets, name, percentile, None))
+    changed = assemble(planning, screened) if lifted & labels.keys() else assembly
+    return fleet.without_limits(changed.problem, lifted - labels.keys())

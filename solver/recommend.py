@@ -1,0 +1,198 @@
+"""Workloads in, plan out: screen, assemble, solve, confirm by simulation, verify, explain."""
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+
+from solver.assemble import Assembly, assemble, placements, plan_entries, with_capacity
+from solver.confirm import Confirmations, confirmed_capacity
+from solver.errors import SolverError
+from solver.estimate import estimate
+from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
+from solver.fleet.explain import devices_used, without_device
+from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
+from solver.reasons import explain_infeasible, explain_plan
+from solver.search import Rejection, Screened, rejections, screen
+from solver.space import SearchSpace, build_space
+from solver.workload import EngineSettings, Load, Workload
+
+MOST_ROUNDS = 40
+"""Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
+
+SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
+
+
+class VerificationError(SolverError):
+    """The independent checker refused a plan: a defect, never an answer."""
+
+
+def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
+    """The proven-cheapest plan for all workloads together, or the reasons why there is none.
+
+    memo keeps search spaces between calls with the same catalog_key.
+    Raises InvalidInputError for workloads no catalog row can describe, and VerificationError on a defect.
+    """
+    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
+    screened = [
+        screen(workload, space_of(planning, workload, memo), power_matters=power_matters)
+        for workload in planning.workloads
+    ]
+    assembly = assemble(planning, screened)
+    confirmations = Confirmations()
+    assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
+    rejected = [reason for one in screened for reason in rejections(one)]
+    if result.plan is None:
+        return infeasible(planning, assembly, result, rejected, confirmations, rounds)
+    problems = verify(assembly.problem, result)
+    if problems:
+        raise VerificationError("; ".join(problems[:5]))
+    entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
+    binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
+    return Recommendation(
+        solve=report(result, confirmations, rounds),
+        entries=entries,
+        nodes=result.plan.nodes_by_offer(),
+        usd_per_hour=result.usd_per_hour or 0.0,
+        power_w=result.power_w or 0.0,
+        throughput_multiple=result.throughput_multiple,
+        alternatives=alternatives(planning, assembly, result, confirmations),
+        binding=binding,
+        rejected=tuple(rejected),
+    )
+
+
+def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
+    """The search space of a workload's model at its context and formats, from the memo where it is known."""
+    settings = engine_settings(planning.engine, workload)
+    key = (planning.catalog_key, workload.llm_id, workload.weight_formats, workload.kv_cache_formats, settings)
+    space = memo.get(key)
+    if space is None:
+        space = memo[key] = build_space(
+            planning.shapes[workload.llm_id],
+            planning.nodes,
+            planning.priors,
+            workload.weight_formats,
+            workload.kv_cache_formats,
+            settings,
+        )
+    return space
+
+
+def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
+    """Engine settings with the workload's context as the longest request."""
+    return replace(engine, max_context_tokens=workload.context_tokens)
+
+
+def solve_confirmed(
+    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations
+) -> tuple[Assembly, FleetResult, int]:
+    """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
+
+    Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
+    some scales the others, less a margin that keeps them optimistic.
+    """
+    options = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
+    rounds = 0
+    while True:
+        rounds += 1
+        current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
+        result = solve_fleet(current.problem, options)
+        if result.plan is None:
+            return current, result, rounds
+        failed = _failures(current, result, confirmations)
+        if not failed:
+            return current, result, rounds
+        if rounds >= MOST_ROUNDS:
+            return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
+        confirmations.capacity.update(failed)
+
+
+def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
+    """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation.
+
+    A replica is asked for its planned rate over the utilisation limit, so that the headroom is real.
+    """
+    assert result.plan is not None
+    failed: dict[tuple[int, int], float] = {}
+    for place in placements(assembly, result.plan):
+        key = (place.workload, place.row)
+        if place.requests_per_s <= 0.0 or key in failed:
+            continue
+        one = assembly.screened[place.workload]
+        rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
+        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate)
+        if confirmed < rate * (1.0 - 1e-9):
+            failed[key] = confirmed
+    return failed
+
+
+def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
+    """The entry with the full prediction of one replica group at its planned rate."""
+    workload = next(w for w in planning.workloads if w.name == entry.workload)
+    configuration = entry.configuration
+    rate = entry.serves_requests_per_s / entry.replicas
+    if rate <= 0.0:
+        return entry
+    predicted = estimate(configuration, workload.traffic, Load("open", requests_per_s=rate), requests=800)
+    return replace(entry, estimate=predicted)
+
+
+def alternatives(
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
+) -> tuple[Alternative, ...]:
+    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
+    found = []
+    for device in devices_used(assembly.problem, result)[: planning.alternatives]:
+        without = replace(assembly, problem=without_device(assembly.problem, device))
+        changed, other, _ = solve_confirmed(without, planning, confirmations)
+        why = f"cheapest without {device}"
+        if other.plan is None or other.usd_per_hour is None:
+            found.append(Alternative(why, None, ()))
+            continue
+        extra = other.usd_per_hour - (result.usd_per_hour or 0.0)
+        found.append(Alternative(why, extra, plan_entries(planning, changed, other.plan)))
+    return tuple(found)
+
+
+def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> SolveReport:
+    outcome = "infeasible" if result.plan is None else "optimal" if result.outcome == "optimal" else "feasible"
+    return SolveReport(
+        outcome=outcome,
+        status=result.status,
+        objective=result.objective,
+        bound=result.bound,
+        gap_fraction=result.gap_fraction,
+        candidates=result.candidates,
+        solver=result.solver,
+        solver_seconds=result.solver_seconds,
+        confirmation_rounds=rounds,
+        simulated=confirmations.simulations,
+    )
+
+
+def infeasible(
+    planning: PlanningInput,
+    assembly: Assembly,
+    result: FleetResult,
+    rejected: Sequence[Rejection],
+    confirmations: Confirmations,
+    rounds: int,
+) -> Recommendation:
+    """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
+    why = explain_infeasible(planning, assembly, confirmations)
+    return Recommendation(
+        solve=report(result, confirmations, rounds),
+        entries=(),
+        nodes={},
+        usd_per_hour=0.0,
+        power_w=0.0,
+        throughput_multiple=None,
+        alternatives=(),
+        binding=(),
+        rejected=tuple(rejected),
+        conflicts=why.conflicts,
+        relaxations=why.relaxations,
+        largest_servable_multiple=why.largest_servable_multiple,
+    )
+
+
+__all__ = ["Screened", "SpaceMemo", "VerificationError", "recommend"]

@@ -1,0 +1,197 @@
+"""Screen every candidate of one workload: the rate each replica serves within the targets, and why others cannot."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.capacity import IN_FLIGHT_GRID, Capacity, capacity
+from solver.engine.steady import OperatingPoints, StepGrid, operating_points
+from solver.power import capped_w
+from solver.space import SearchSpace
+from solver.workload import Targets, Workload
+
+Floats = NDArray[np.float64]
+
+LEAST_REQUESTS_PER_S = 1e-9
+"""Below this a replica is said not to serve the workload at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met)."""
+
+    workload: Workload
+    space: SearchSpace
+    points: OperatingPoints
+    margin: Floats | float
+    allowed: NDArray[np.bool_]
+    capacity: Capacity
+    requests_per_s: Floats
+    power_w_per_replica: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Candidates of one device that failed for one reason, and the one that came nearest."""
+
+    workload: str
+    device_id: str
+    reason: str
+    count: int
+    nearest: str
+
+
+def screen(
+    workload: Workload, space: SearchSpace, margins: Mapping[int, float] | None = None, *, power_matters: bool = False
+) -> Screened:
+    """Evaluate all rows of a space under the workload's traffic and targets.
+
+    margins: factor on predicted times by platform index, where confidence is asked for. power_matters: devices whose
+    power nobody publishes are left out.
+    """
+    traffic = workload.traffic
+    mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
+    unshared = 1.0 - traffic.shared_prefix_fraction
+    cache = space.cache_tokens(mean_context)
+    # A shared prefix is held once: requests add only what is their own.
+    own = mean_context - traffic.prompt.mean * traffic.shared_prefix_fraction
+    cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
+    rows = len(space.rows)
+    result: list[tuple[NDArray[np.int64], OperatingPoints]] = []
+    for front, members in space.fronts:
+        grid = space.grid if len(space.fronts) == 1 else _rows_of(space, members)
+        result.append(
+            (
+                members,
+                operating_points(
+                    grid,
+                    traffic,
+                    front,
+                    in_flight=IN_FLIGHT_GRID,
+                    kv_cache_tokens=cache[members][:, None],
+                    max_batched_tokens=float(space.settings.max_batched_tokens),
+                    max_sequences=float(space.settings.max_sequences),
+                ),
+            )
+        )
+    points = result[0][1] if len(result) == 1 else _merged(rows, result)
+    margin: Floats | float = 1.0
+    if margins:
+        margin = np.array([margins.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
+    allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
+        space.kv_formats, workload.kv_cache_formats
+    )
+    if power_matters:
+        allowed &= space.power_limit_w > 0.0
+    return _within_targets(workload, space, points, margin, allowed)
+
+
+def with_targets(screened: Screened, targets: Targets) -> Screened:
+    """The same candidates under other targets; nothing is evaluated again but the comparison."""
+    workload = replace(screened.workload, targets=targets)
+    return _within_targets(workload, screened.space, screened.points, screened.margin, screened.allowed)
+
+
+def _within_targets(
+    workload: Workload, space: SearchSpace, points: OperatingPoints, margin: Floats | float, allowed: NDArray[np.bool_]
+) -> Screened:
+    found = capacity(points, workload.traffic, workload.targets, margin)
+    served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
+    return Screened(workload, space, points, margin, allowed, found, served, _power_w(space, found))
+
+
+def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
+    grid = space.grid
+    return replace(
+        grid,
+        decode_s=grid.decode_s[members],
+        mixed_s=grid.mixed_s[members],
+        context=tuple((limit, s[members], b[members]) for limit, s, b in grid.context),
+        pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
+        sequence_s=grid.sequence_s[members],
+        lanes=grid.lanes[members],
+        token_bytes=grid.token_bytes[members],
+        flops_per_token=grid.flops_per_token[members],
+    )
+
+
+def _merged(rows: int, parts: list[tuple[NDArray[np.int64], OperatingPoints]]) -> OperatingPoints:
+    """Operating points of several groups of rows, back in the space's order."""
+    merged = {}
+    for name in OperatingPoints.__slots__:
+        first = getattr(parts[0][1], name)
+        whole = np.empty((rows, first.shape[1]), dtype=first.dtype)
+        for members, points in parts:
+            whole[members] = getattr(points, name)
+        merged[name] = whole
+    return OperatingPoints(**merged)
+
+
+def _power_w(space: SearchSpace, found: Capacity) -> Floats:
+    """Mean power of a replica's devices at its capacity: what a plan at full use draws."""
+    shares = np.array(
+        [
+            [
+                p.constants.si("idle_power_fraction"),
+                p.constants.si("memory_power_fraction"),
+                p.constants.si("compute_power_fraction_16bit"),
+                p.constants.si("compute_power_fraction_8bit"),
+                p.constants.si("power_cap_fraction"),
+            ]
+            for p in space.platforms
+        ]
+    )[space.platform_index]
+    compute = np.where(space.narrow, shares[:, 3], shares[:, 2])
+    raw = space.power_limit_w * (
+        shares[:, 0]
+        + shares[:, 1] * found.memory_utilisation / space.memory_bandwidth
+        + compute * found.compute_utilisation / space.matrix_rate
+    )
+    per_device: Floats = np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4])))
+    return per_device * space.devices_per_replica
+
+
+def rejections(screened: Screened) -> list[Rejection]:
+    """Why candidates of this workload were dropped: by device and reason, with the nearest miss."""
+    space, found, name = screened.space, screened.capacity, screened.workload.name
+    tally: Counter[tuple[str, str]] = Counter()
+    nearest: dict[tuple[str, str], tuple[float, str]] = {}
+    for dropped, count in space.dropped.items():
+        key = (dropped.device_id, dropped.reason)
+        tally[key] += count
+        nearest.setdefault(key, (0.0, dropped.detail))
+    limits = _limits(screened)
+    for row in np.flatnonzero(screened.requests_per_s <= 0.0).tolist():
+        index = int(found.limit[row])
+        device = space.platforms[space.rows[row].platform].device.id
+        label = found.limits[index]
+        reason = "kv_cache_too_small" if index == 0 else f"{label.split('_')[0]}_above_target"
+        key = (device, reason)
+        tally[key] += 1
+        best = float(found.best_s[row])
+        if index and (key not in nearest or best < nearest[key][0]):
+            layout = space.rows[row].layout
+            text = (
+                f"{label.split('.')[1]} {label.split('_')[0].upper()} {best * 1e3:.0f} ms at TP{layout.tensor_parallel}"
+                + (f" PP{layout.pipeline_parallel}" if layout.pipeline_parallel > 1 else "")
+                + f", {space.rows[row].precision.weights} (target {limits[label] * 1e3:.0f} ms)"
+            )
+            nearest[key] = (best, text)
+        elif not index:
+            nearest.setdefault(key, (0.0, "the cache holds no request of this length"))
+    return [
+        Rejection(name, device, reason, count, nearest[device, reason][1])
+        for (device, reason), count in sorted(tally.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def _limits(screened: Screened) -> dict[str, float]:
+    targets = screened.workload.targets
+    return (
+        {f"ttft_ms.{p}": v for p, v in targets.time_to_first_token_s.items()}
+        | {f"tpot_ms.{p}": v for p, v in targets.time_per_output_token_s.items()}
+        | {f"e2e_ms.{p}": v for p, v in targets.end_to_end_s.items()}
+    )

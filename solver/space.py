@@ -1,0 +1,389 @@
+"""Every way one model can run on the catalog's hardware, tabulated once: legal layouts, precisions, memory, step times.
+
+A space depends on the model, the hardware, the constants and the engine settings, but not on traffic, targets or
+prices: it is built once and read for every workload of that model.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.configuration import Configuration
+from solver.engine.profiles import engine_for, engine_profile
+from solver.engine.steady import FrontEnd, StepGrid, step_grid
+from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
+from solver.hardware import Device, Node
+from solver.layout import Layout
+from solver.layout_rules import layout_problem
+from solver.llm_shape import LlmShape
+from solver.memory import EngineMemory, engine_memory
+from solver.memory_table import MemoryPlans, MemoryTable, memory_table
+from solver.precision import Precision
+from solver.step.constants import ConstantPrior, Constants, resolve_constants
+from solver.step.rates import Rates, rates
+from solver.workload import EngineSettings
+
+TENSOR_PARALLEL_DEGREES = (1, 2, 4, 8, 16, 32, 64)
+PIPELINE_DEGREES_IN_NODE = (1, 2, 4, 8)
+MOST_NODES_PER_REPLICA = 64
+"""How far a model that fits no single node is spread. Degrees are powers of two, so that replicas pack nodes exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Nodes that perform alike: one device type, so many to a node, joined in the same way."""
+
+    device: Device
+    devices: int
+    link_domain_devices: int
+    network_bytes_per_s: float
+    """Per device, one direction; 0: replicas never span nodes."""
+    engine: str
+    constants: Constants
+    node_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Why combinations were dropped before any was evaluated."""
+
+    device_id: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One candidate: a platform, a layout, a precision."""
+
+    platform: int
+    layout: Layout
+    precision: Precision
+    nodes_per_replica: int
+
+
+@dataclass(slots=True)
+class SearchSpace:
+    """Candidates as rows; arrays are (N,) or (N, 1). ``groups``: row ranges that share an engine profile."""
+
+    shape: LlmShape
+    settings: EngineSettings
+    platforms: tuple[Platform, ...]
+    rows: tuple[Row, ...]
+    platform_index: NDArray[np.int64]
+    devices_per_replica: NDArray[np.int64]
+    data_parallel: NDArray[np.int64]
+    nodes_per_replica: NDArray[np.int64]
+    memory: MemoryPlans
+    memory_table: MemoryTable
+    memory_entries: NDArray[np.int64]
+    grid: StepGrid
+    fronts: tuple[tuple[FrontEnd, NDArray[np.int64]], ...]
+    weight_formats: NDArray[np.str_]
+    kv_formats: NDArray[np.str_]
+    narrow: NDArray[np.bool_]
+    power_limit_w: NDArray[np.float64]
+    memory_bandwidth: NDArray[np.float64]
+    matrix_rate: NDArray[np.float64]
+    """Datasheet rate of the dtype each candidate multiplies in."""
+    dropped: Counter[Dropped]
+    memo: dict[object, object] = field(default_factory=dict)
+
+    def configuration(self, row: int) -> Configuration:
+        """The candidate as the event simulation takes it."""
+        entry = self.rows[row]
+        platform = self.platforms[entry.platform]
+        return Configuration(
+            shape=self.shape,
+            device=platform.device,
+            constants=platform.constants,
+            layout=entry.layout,
+            precision=entry.precision,
+            engine=_settings_for(self.settings, platform.engine),
+            link_domain_devices=platform.link_domain_devices,
+            network_bytes_per_s=platform.network_bytes_per_s if entry.nodes_per_replica > 1 else 0.0,
+            kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
+        )
+
+    def cache_tokens(self, mean_context: float) -> NDArray[np.float64]:
+        """KV-cache tokens per candidate at this mean context: windows and states make a token's share depend on it.
+
+        (N,), over the whole replica.
+        """
+        key = ("cache", round(mean_context))
+        found = self.memo.get(key)
+        if found is None:
+            requests = self.memory_table.request_bytes(max(1, round(mean_context))).max(axis=1)[self.memory_entries]
+            held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9)
+            found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
+        assert isinstance(found, np.ndarray)
+        return found
+
+
+def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
+    if engine == settings.name:
+        return settings
+    return EngineSettings(
+        engine,
+        None,
+        settings.max_batched_tokens,
+        settings.max_sequences,
+        settings.memory_fraction,
+        settings.max_context_tokens,
+    )
+
+
+def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
+    """Group node types that perform alike. Devices with no known engine are left out."""
+    grouped: dict[tuple[str, int, int, float], list[Node]] = {}
+    for node in nodes:
+        per_device = node.network_bytes_per_s / node.devices
+        grouped.setdefault((node.device.id, node.devices, node.link_domain_devices, per_device), []).append(node)
+    result = []
+    resolved: dict[tuple[str, str], Constants] = {}
+    for (device_id, devices, domain, per_device), members in grouped.items():
+        device = members[0].device
+        runs = engine_for(device.engines, engine)
+        if runs is None:
+            continue
+        if (device_id, runs) not in resolved:
+            resolved[device_id, runs] = resolve_constants(priors, device=device_id, family=device.family, engine=runs)
+        result.append(
+            Platform(
+                device,
+                devices,
+                domain,
+                per_device,
+                runs,
+                resolved[device_id, runs],
+                tuple(sorted(n.id for n in members)),
+            )
+        )
+    return tuple(result)
+
+
+def replica_layouts(shape: LlmShape, platform: Platform, weights: str) -> list[tuple[Layout, int]]:
+    """(layout, nodes per replica) to consider on a platform.
+
+    Inside a node: powers of two of tensor and pipeline parallelism; experts cut or spread; for mixtures of experts also
+    data-parallel attention with experts spread over the whole node. Over nodes: tensor parallelism inside a node,
+    pipeline stages across.
+    """
+    found: list[tuple[Layout, int]] = []
+    most = platform.devices
+
+    def add(layout: Layout, nodes: int) -> None:
+        if layout_problem(shape, layout, weights=weights) is None:
+            found.append((layout, nodes))
+
+    tensors = [t for t in TENSOR_PARALLEL_DEGREES if t <= most]
+    for tensor in tensors:
+        for stages in PIPELINE_DEGREES_IN_NODE:
+            if tensor * stages > most:
+                break
+            add(Layout(tensor, stages, 1, 1), 1)
+            if shape.is_moe and tensor > 1:
+                add(Layout(tensor, stages, 1, tensor), 1)
+    if shape.is_moe and most > 1 and most & (most - 1) == 0:
+        add(Layout(1, 1, most, most), 1)
+    if platform.network_bytes_per_s > 0:
+        inside = [layout.tensor_parallel for layout, _ in found if layout.pipeline_parallel == 1]
+        widest = max(inside, default=1)
+        nodes = 2
+        while nodes <= MOST_NODES_PER_REPLICA:
+            add(Layout(widest, nodes * max(1, most // widest), 1, 1), nodes)
+            nodes *= 2
+    return found
+
+
+def _stacked(items: Sequence[Rates]) -> Rates:
+    """Many candidates' rates as one, each field an (N, 1) array."""
+    names = [f.name for f in fields(Rates)]
+    table = np.array([[getattr(item, name) for name in names] for item in items], dtype=float)
+    return Rates(**{name: table[:, i : i + 1] for i, name in enumerate(names)})
+
+
+def build_space(
+    shape: LlmShape,
+    nodes: Sequence[Node],
+    priors: Sequence[ConstantPrior],
+    weight_formats: Sequence[str],
+    kv_formats: Sequence[str],
+    settings: EngineSettings,
+) -> SearchSpace:
+    """Tabulate all candidates of one model. Combinations that cannot run are counted in ``dropped`` with their reason."""
+    every = platforms(nodes, priors, settings.name)
+    dropped: Counter[Dropped] = Counter()
+    rows: list[Row] = []
+    rate_of: dict[tuple[object, ...], Rates] = {}
+    row_rates: list[Rates] = []
+    memories: list[EngineMemory] = []
+    memory_of: dict[int, int] = {}
+    known: dict[tuple[str, str], int] = {}
+    planned = {node_id for p in every for node_id in p.node_ids}
+    for node in nodes:
+        if node.id not in planned:
+            dropped[Dropped(node.device.id, "engine_not_available", "no serving engine is known to run on it")] += 1
+    for index, platform in enumerate(every):
+        try:
+            key = (platform.device.id, platform.engine)
+            if key not in known:
+                memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
+                known[key] = len(memories) - 1
+            memory_of[index] = known[key]
+        except FigureMissingError as missing:
+            dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
+            continue
+        for weights in weight_formats:
+            layouts = replica_layouts(shape, platform, weights)
+            if not layouts:
+                dropped[Dropped(platform.device.id, "layout_not_legal", f"no legal layout on {platform.devices}")] += 1
+            for cache in kv_formats:
+                precision = Precision(weights, cache)
+                for layout, count in layouts:
+                    network = platform.network_bytes_per_s if count > 1 else 0.0
+                    rate_key = (
+                        platform.device.id,
+                        platform.engine,
+                        platform.link_domain_devices,
+                        network,
+                        precision,
+                        layout,
+                    )
+                    try:
+                        if rate_key not in rate_of:
+                            rate_of[rate_key] = rates(
+                                platform.device, platform.constants, precision, layout,
+                                link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                            )  # fmt: skip
+                    except FigureMissingError as missing:
+                        dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
+                        break
+                    except UnsupportedError as problem:
+                        dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
+                        break
+                    rows.append(Row(index, layout, precision, count))
+                    row_rates.append(rate_of[rate_key])
+    return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
+
+
+def _tabulate(
+    shape: LlmShape,
+    settings: EngineSettings,
+    every: tuple[Platform, ...],
+    rows: list[Row],
+    row_rates: list[Rates],
+    memories: list[EngineMemory],
+    memory_of: Mapping[int, int],
+    dropped: Counter[Dropped],
+) -> SearchSpace:
+    if not rows:
+        raise InvalidInputError("no device in the catalog can run this model at the asked precisions")
+    deployments = list(dict.fromkeys((row.precision, row.layout) for row in rows))
+    position = {pair: i for i, pair in enumerate(deployments)}
+    # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
+    table = memory_table(
+        shape, deployments, settings, block_tokens=memories[0].block_tokens, pooled_cache=memories[0].pooled_cache
+    )
+    entries = np.array([position[row.precision, row.layout] for row in rows], dtype=np.int64)
+    device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
+    index = np.array([memory_of[row.platform] for row in rows], dtype=np.int64)
+    plans = table.plans(entries, device_bytes, memories, index)
+    fits = plans.fits
+    for row, ok in zip(rows, fits.tolist(), strict=True):
+        if not ok:
+            dropped[
+                Dropped(every[row.platform].device.id, "does_not_fit", "weights and one request exceed the memory")
+            ] += 1
+    # A model is spread over nodes only as far as it must be: the fewest nodes that hold it, per platform and precision.
+    least: dict[tuple[int, Precision], int] = {}
+    for row, ok in zip(rows, fits.tolist(), strict=True):
+        if ok:
+            pair = (row.platform, row.precision)
+            least[pair] = min(least.get(pair, row.nodes_per_replica), row.nodes_per_replica)
+    keep = [
+        i for i, (row, ok) in enumerate(zip(rows, fits.tolist(), strict=True))
+        if ok and row.nodes_per_replica == least[row.platform, row.precision]
+    ]  # fmt: skip
+    if not keep:
+        raise InvalidInputError("the model fits no device or group of nodes in the catalog at the asked precisions")
+    chosen = [rows[i] for i in keep]
+    # Rows are grouped by engine, because captured batch sizes differ by engine.
+    order = sorted(range(len(keep)), key=lambda i: every[chosen[i].platform].engine)
+    chosen = [chosen[i] for i in order]
+    kept = np.array([keep[i] for i in order], dtype=np.int64)
+    grids: list[StepGrid] = []
+    fronts: dict[FrontEnd, list[int]] = {}
+    start = 0
+    while start < len(chosen):
+        engine = every[chosen[start].platform].engine
+        stop = start
+        while stop < len(chosen) and every[chosen[stop].platform].engine == engine:
+            stop += 1
+        stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
+        stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
+        copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
+        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs))
+        start = stop
+    for i, row in enumerate(chosen):
+        c = every[row.platform].constants.si
+        front = FrontEnd(
+            c("request_overhead_ms"), c("request_ingest_us"), c("prompt_token_us"), c("token_front_end_us"),
+            c("schedule_lag_fraction"),
+        )  # fmt: skip
+        fronts.setdefault(front, []).append(i)
+    return SearchSpace(
+        shape=shape,
+        settings=settings,
+        platforms=every,
+        rows=tuple(chosen),
+        platform_index=np.array([row.platform for row in chosen], dtype=np.int64),
+        devices_per_replica=np.array([row.layout.devices for row in chosen], dtype=np.int64),
+        data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
+        nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
+        memory=_taken(plans, kept),
+        memory_table=table,
+        memory_entries=entries[kept],
+        grid=_joined(grids),
+        fronts=tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items()),
+        weight_formats=np.array([row.precision.weights for row in chosen]),
+        kv_formats=np.array([row.precision.kv_cache for row in chosen]),
+        narrow=np.array([row_rates[i].quantised_activations for i in kept.tolist()]) > 0,
+        memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
+        matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
+        power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),
+        dropped=dropped,
+    )
+
+
+def _taken(plans: MemoryPlans, kept: NDArray[np.int64]) -> MemoryPlans:
+    return MemoryPlans(
+        *(getattr(plans, name)[kept] for name in (
+            "weights_bytes", "activations_bytes", "reserved_bytes", "kv_cache_bytes", "kv_cache_tokens", "fits"
+        ))
+    )  # fmt: skip
+
+
+def _joined(grids: Sequence[StepGrid]) -> StepGrid:
+    """Grids of several engines below each other."""
+
+    def slopes(name: str) -> tuple[tuple[float, NDArray[np.float64], NDArray[np.float64]], ...]:
+        columns = [getattr(grid, name) for grid in grids]
+        return tuple(
+            (part[0][0], np.vstack([p[1] for p in part]), np.vstack([p[2] for p in part]))
+            for part in zip(*columns, strict=True)
+        )
+
+    return StepGrid(
+        decode_s=np.vstack([g.decode_s for g in grids]),
+        mixed_s=np.vstack([g.mixed_s for g in grids]),
+        context=slopes("context"),
+        pairs=slopes("pairs"),
+        sequence_s=np.vstack([g.sequence_s for g in grids]),
+        lanes=np.vstack([g.lanes for g in grids]),
+        token_bytes=np.vstack([g.token_bytes for g in grids]),
+        flops_per_token=np.vstack([g.flops_per_token for g in grids]),
+    )

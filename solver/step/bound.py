@@ -1,0 +1,76 @@
+"""The roofline no engine can beat: datasheet rates, nothing lost, nothing waited for."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
+from solver.step import blocks
+from solver.step.rates import compute_dtype
+from solver.workload import Load, Traffic
+
+if TYPE_CHECKING:
+    from solver.configuration import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Least time per output token (s), and most output tokens per second of the whole deployment."""
+
+    time_per_output_token_s: float
+    output_tokens_per_s: float
+
+
+def weights_read_bytes(configuration: "Configuration", tokens: float) -> float:
+    """Bytes of weights that a step of ``tokens`` must read over all devices of one replica: dense parts once, experts as touched."""
+    shape = configuration.shape
+    width = WEIGHT_FORMATS[configuration.precision.weights].bytes_per_weight
+    narrowest = min(width, 2.0)
+    total = float(shape.vocabulary) * shape.hidden * narrowest
+    for attention in shape.attention:
+        total += attention.layers * attention.weights * narrowest
+    for ffn in shape.feed_forward:
+        if ffn.experts:
+            inner = ffn.expert_hidden or shape.hidden
+            expert = ffn.matrices * float(inner) * ffn.expert_intermediate
+            touched = float(blocks.distinct_experts(ffn.experts, ffn.top_k, tokens))
+            dense = max(0.0, ffn.weights - ffn.experts * expert)
+            total += ffn.layers * (touched * expert + dense) * narrowest
+        else:
+            total += ffn.layers * ffn.weights * narrowest
+    return total
+
+
+def step_bound_s(configuration: "Configuration", sequences: float, context_tokens: float) -> float:
+    """Least time of a decode step of one replica: bytes at the datasheet bandwidth or FLOPs at the datasheet rate.
+
+    The devices of a replica work at once, so both are divided by tensor_parallel; pipeline stages follow one another.
+    """
+    shape, device, layout = configuration.shape, configuration.device, configuration.layout
+    parallel = max(layout.tensor_parallel, layout.expert_parallel)
+    value_bytes = KV_CACHE_BYTES[configuration.precision.kv_cache]
+    cache = sum(
+        a.layers
+        * float(blocks.kv_values_read_per_token(a, 1.0))
+        * value_bytes
+        * min(context_tokens, blocks.context_limit(a))
+        for a in shape.attention
+    )
+    size = weights_read_bytes(configuration, sequences) + sequences * cache
+    flops = 2.0 * shape.active_weights * sequences
+    peak = device.flop_per_s[compute_dtype(device, configuration.precision.weights)]
+    fastest = max(peak, *device.flop_per_s.values())
+    return max(size / (device.memory_bytes_per_s * parallel), flops / (fastest * parallel))
+
+
+def roofline_bound(configuration: "Configuration", traffic: Traffic, load: Load) -> Bound:
+    """Bound of a deployment: one lone short sequence for latency, as many at once as the load or the cache allows for rate."""
+    alone = step_bound_s(configuration, 1.0, float(traffic.prompt.tokens[0]))
+    layout = configuration.layout
+    copies = layout.data_parallel
+    held = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction) + 1.0)
+    most = min(float(configuration.engine.max_sequences), max(1.0, configuration.kv_cache_tokens / held))
+    if load.kind == "closed":
+        most = min(most, max(1.0, load.concurrency / copies))
+    step = step_bound_s(configuration, most, float(traffic.prompt.tokens[0]))
+    # Stages of a pipeline work on different batches at the same time.
+    return Bound(alone, most * copies * layout.pipeline_parallel / max(step, 1e-15))

@@ -1,0 +1,160 @@
+"""The physical constants of the performance model: names, units, physical ranges, and how the right one is found.
+
+The values are data (catalog rows or fitted corrections), never code. This file only says which constants exist,
+what they mean and in which range they are physical: a fit may not leave it, and an efficiency never exceeds 1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from solver.errors import FigureMissingError
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantLaw:
+    """unit: of the catalog row. si: factor from that unit to SI. low–high: physical range in the row's unit."""
+
+    unit: str
+    si: float
+    low: float
+    high: float
+    meaning: str
+
+
+def _efficiency(meaning: str) -> ConstantLaw:
+    return ConstantLaw("fraction", 1.0, 0.005, 1.0, meaning)
+
+
+def _micro(meaning: str, high: float) -> ConstantLaw:
+    return ConstantLaw("us", 1e-6, 0.0, high, meaning)
+
+
+CONSTANTS: dict[str, ConstantLaw] = {
+    # Shares of a datasheet rate that operators reach inside a running engine.
+    "gemm_efficiency_16bit": _efficiency("dense products in bf16 or fp16, share of the datasheet FLOP/s"),
+    "gemm_efficiency_fp8": _efficiency("dense products in fp8"),
+    "gemm_efficiency_int8": _efficiency("dense products in int8"),
+    "gemm_efficiency_fp4": _efficiency("dense products in a 4-bit float format"),
+    "gemm_efficiency_32bit": _efficiency("dense products in fp32 or tf32"),
+    "expert_gemm_efficiency_16bit": _efficiency("grouped products of routed experts in 16 bits"),
+    "expert_gemm_efficiency_8bit": _efficiency("grouped products of routed experts in 8 bits and below"),
+    "attention_efficiency": _efficiency("prefill attention, share of the 16-bit FLOP/s"),
+    "weight_read_efficiency": _efficiency("reading weights, share of the memory bandwidth"),
+    "expert_read_efficiency": _efficiency("reading routed experts' weights"),
+    "kv_read_efficiency": _efficiency("reading a 16-bit KV cache in decode attention"),
+    "kv_read_efficiency_8bit": _efficiency("reading an 8-bit KV cache in decode attention"),
+    "stream_efficiency": _efficiency("element-wise passes (norms, activations, quantisation)"),
+    "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),
+    "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
+    "all_reduce_latency_us": _micro("start-up of one collective inside a scale-up domain", 500.0),
+    "network_latency_us": _micro("start-up of one transfer or collective between nodes", 2000.0),
+    # What an engine adds.
+    "layer_overhead_us": _micro("kernel boundaries of one layer", 5000.0),
+    "quantised_layer_overhead_us": _micro("extra kernels of one layer when activations are quantised", 1000.0),
+    "expert_layer_overhead_us": _micro("extra kernels of one mixture-of-experts layer (routing, sorting, combining)", 5000.0),
+    "quantised_cache_layer_overhead_us": _micro("extra kernels of one layer with an 8-bit KV cache", 1000.0),
+    "qk_norm_layer_overhead_us": _micro("extra kernels of one layer with query/key norms", 1000.0),
+    "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
+    "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
+    "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
+    "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
+    "decode_sequence_tokens": ConstantLaw(
+        "tokens", 1.0, 0.0, 5000.0, "fixed cost of one sequence in decode attention, as KV tokens read"
+    ),
+    "request_overhead_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "HTTP, tokenising, hand-over and detokenising of one request"),
+    "request_ingest_us": _micro("serial front-end time per request before it is queued", 20000.0),
+    "prompt_token_us": _micro("front-end time per prompt token", 100.0),
+    "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
+    "schedule_lag_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "how far ahead a step is composed, in steps"),
+    "expert_imbalance": ConstantLaw("ratio", 1.0, 1.0, 10.0, "most loaded expert device over the mean"),
+    "clock_headroom_fraction": ConstantLaw(
+        "fraction", 1.0, 0.0, 0.5, "how much shorter an arithmetic-bound step is on a board below its sustained power"
+    ),
+    "clock_settling_s": ConstantLaw("s", 1.0, 0.01, 60.0, "time constant of settling to the sustained clock"),
+    # Memory an engine takes besides weights and cache (solver.memory.EngineMemory).
+    "driver_reserve_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "memory shown that no process can have"),
+    "runtime_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "libraries, workspaces and buffers"),
+    "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),
+    "graph_bytes_per_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per dense layer"),
+    "graph_bytes_per_expert_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per sparse layer"),
+    "block_tokens": ConstantLaw("tokens", 1.0, 1.0, 4096.0, "tokens a block of key-value cache holds"),
+    "pooled_cache": ConstantLaw("flag", 1.0, 0.0, 1.0, "layers of different kinds share one pool of blocks"),
+    "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),
+    "logits_copies": ConstantLaw("ratio", 1.0, 0.0, 16.0, "vocabulary-wide rows alive per sequence while sampling"),
+    # Power, as shares of the board limit.
+    "idle_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "an engine loaded and waiting"),
+    "memory_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 3.0, "added at full memory bandwidth"),
+    "compute_power_fraction_16bit": ConstantLaw("fraction", 1.0, 0.0, 6.0, "added at the full 16-bit FLOP/s"),
+    "compute_power_fraction_8bit": ConstantLaw("fraction", 1.0, 0.0, 6.0, "added at the full 8-bit FLOP/s"),
+    "power_cap_fraction": ConstantLaw("fraction", 1.0, 0.1, 1.1, "sustained maximum"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPrior:
+    """One value with the range in which nine of ten are expected, and to what it applies (``*``: everything)."""
+
+    name: str
+    family: str
+    device: str
+    engine: str
+    value: float
+    low: float
+    high: float
+    basis: str
+    """measured | corrected | borrowed | analytical."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants that apply to one device under one engine, by name, in the rows' units."""
+
+    subject: str
+    priors: Mapping[str, ConstantPrior]
+
+    def si(self, name: str) -> float:
+        """Value in SI. Raises FigureMissingError when no row gives it."""
+        prior = self.priors.get(name)
+        if prior is None:
+            raise FigureMissingError(self.subject, name)
+        return prior.value * CONSTANTS[name].si
+
+    def values_si(self) -> dict[str, float]:
+        """All values in SI, by name."""
+        return {name: prior.value * CONSTANTS[name].si for name, prior in self.priors.items() if name in CONSTANTS}
+
+    @cached_property
+    def basis(self) -> str:
+        """The weakest basis among the constants that shape time on the device."""
+        order = ("measured", "corrected", "borrowed", "analytical")
+        return max(
+            (p.basis for n, p in self.priors.items() if n.endswith("efficiency")), key=order.index, default="analytical"
+        )
+
+    def replaced(self, values: Mapping[str, float], basis: str) -> "Constants":
+        """The same with fitted values in place of the priors'."""
+        changed = {
+            name: ConstantPrior(name, p.family, p.device, p.engine, values[name], p.low, p.high, basis)
+            if name in values
+            else p
+            for name, p in self.priors.items()
+        }
+        return Constants(self.subject, changed)
+
+
+def resolve_constants(rows: Iterable[ConstantPrior], *, device: str, family: str, engine: str) -> Constants:
+    """Pick, for every constant, the most specific row: a device before its family before everything, engine likewise.
+
+    >>> rows = [ConstantPrior("link_efficiency", f, "*", "*", v, 0.1, 1.0, "analytical") for f, v in (("*", 0.5), ("hopper", 0.8))]
+    >>> resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm").si("link_efficiency")
+    0.8
+    """
+    best: dict[str, tuple[tuple[int, int], ConstantPrior]] = {}
+    for row in rows:
+        if row.device not in ("*", device) or row.family not in ("*", family) or row.engine not in ("*", engine):
+            continue
+        rank = (2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
+        if row.name not in best or rank > best[row.name][0]:
+            best[row.name] = (rank, row)
+    return Constants(f"{device} under {engine}", {name: row for name, (_, row) in best.items()})

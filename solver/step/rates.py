@@ -1,0 +1,168 @@
+"""Effective rates of one device, or arrays of them over many candidates: datasheet rate × efficiency, in SI."""
+
+from dataclasses import dataclass
+
+from solver.errors import FigureMissingError, UnsupportedError
+from solver.hardware import Device
+from solver.layout import Layout
+from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS, Precision
+from solver.step.constants import Constants
+from solver.step.gemm import Quantity
+
+GEMM_EFFICIENCY = {
+    "bf16": "gemm_efficiency_16bit",
+    "fp16": "gemm_efficiency_16bit",
+    "fp8": "gemm_efficiency_fp8",
+    "int8": "gemm_efficiency_int8",
+    "fp4": "gemm_efficiency_fp4",
+    "fp32": "gemm_efficiency_32bit",
+    "tf32": "gemm_efficiency_32bit",
+}
+"""Which efficiency belongs to which compute dtype."""
+
+TILE_ROWS_8BIT = 128.0
+"""Row tile of 8-bit tensor-core kernels: a definition of their instruction shape (two 64-row warp-group instructions)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Everything about the device, precision and layout that the step laws read. Fields broadcast together."""
+
+    tensor_parallel: Quantity
+    expert_parallel: Quantity
+    weight_bytes: Quantity
+    """Stored bytes of a quantised weight."""
+    activation_bytes: Quantity
+    kv_bytes: Quantity
+    quantised_activations: Quantity
+    """1 where activations are quantised on the fly (fp8, int8, fp4 compute), else 0."""
+    row_tile: Quantity
+    gemm_flop_per_s: Quantity
+    wide_flop_per_s: Quantity
+    """16-bit products: head, router."""
+    expert_flop_per_s: Quantity
+    attention_flop_per_s: Quantity
+    weight_bytes_per_s: Quantity
+    expert_bytes_per_s: Quantity
+    kv_bytes_per_s: Quantity
+    stream_bytes_per_s: Quantity
+    link_bytes_per_s: Quantity
+    all_reduce_latency_s: Quantity
+    hand_over_bytes_per_s: Quantity
+    hand_over_latency_s: Quantity
+    layer_overhead_s: Quantity
+    expert_layer_overhead_s: Quantity
+    qk_norm_layer_overhead_s: Quantity
+    eager_layer_s: Quantity
+    eager_expert_layer_s: Quantity
+    step_overhead_s: Quantity
+    sequence_overhead_s: Quantity
+    decode_sequence_tokens: Quantity
+    expert_imbalance: Quantity
+    peak_flop_per_s: Quantity
+    """Datasheet rate of the weights' compute dtype, for bounds and power."""
+    peak_bytes_per_s: Quantity
+
+
+def compute_dtype(device: Device, weights: str) -> str:
+    """The dtype in which this device multiplies that weight format: the first of the format's list that it has.
+
+    Raises UnsupportedError for an unknown format or one the device cannot multiply, FigureMissingError when the
+    device's matrix rates are unpublished altogether.
+    """
+    form = WEIGHT_FORMATS.get(weights)
+    if form is None:
+        raise UnsupportedError("unknown_precision", f"{weights!r} is not a weight format known here")
+    if not device.flop_per_s:
+        raise FigureMissingError(device.id, f"matrix rate for {weights}")
+    for dtype in form.compute:
+        if dtype in device.flop_per_s:
+            return dtype
+    raise UnsupportedError(
+        "precision_not_on_device",
+        f"{device.id} has no matrix unit for {weights} weights (needs one of {', '.join(form.compute)})",
+    )
+
+
+def wide_dtype(device: Device) -> str:
+    """The 16-bit dtype of unquantised tensors: bf16, else fp16, else fp32."""
+    for dtype in ("bf16", "fp16", "fp32"):
+        if dtype in device.flop_per_s:
+            return dtype
+    raise FigureMissingError(device.id, "16-bit matrix rate")
+
+
+def rates(
+    device: Device,
+    constants: Constants,
+    precision: Precision,
+    layout: Layout,
+    *,
+    link_domain_devices: int,
+    network_bytes_per_s: float = 0.0,
+) -> Rates:
+    """Effective rates for one deployment.
+
+    link_domain_devices: how many devices of the node share the scale-up link; a tensor-parallel group that outgrows
+    it runs over PCIe inside a node, or over the network between nodes (network_bytes_per_s, per device).
+    Raises UnsupportedError and FigureMissingError as compute_dtype does.
+    """
+    dtype = compute_dtype(device, precision.weights)
+    wide = wide_dtype(device)
+    if precision.kv_cache not in KV_CACHE_BYTES:
+        raise UnsupportedError("unknown_precision", f"{precision.kv_cache!r} is not a KV-cache format known here")
+    kv_bytes = KV_CACHE_BYTES[precision.kv_cache]
+    narrow = dtype in ("fp8", "int8", "fp4")
+    eight_bit_cache = kv_bytes < 2.0
+    c = constants.si
+    memory = device.memory_bytes_per_s
+    peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
+    in_domain = layout.tensor_parallel <= max(1, link_domain_devices) and device.link_bytes_per_s > 0
+    if layout.tensor_parallel == 1 or in_domain:
+        link, latency = max(device.link_bytes_per_s, 1.0) * c("link_efficiency"), c("all_reduce_latency_us")
+    elif network_bytes_per_s > 0:
+        link, latency = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
+    elif device.pcie_bytes_per_s > 0:
+        link, latency = device.pcie_bytes_per_s * c("network_efficiency"), c("all_reduce_latency_us")
+    else:
+        raise FigureMissingError(device.id, "link between devices")
+    layer = c("layer_overhead_us")
+    if narrow:
+        layer += c("quantised_layer_overhead_us")
+    if eight_bit_cache:
+        layer += c("quantised_cache_layer_overhead_us")
+    expert_efficiency = c("expert_gemm_efficiency_8bit" if narrow else "expert_gemm_efficiency_16bit")
+    return Rates(
+        tensor_parallel=float(layout.tensor_parallel),
+        expert_parallel=float(layout.expert_parallel),
+        weight_bytes=WEIGHT_FORMATS[precision.weights].bytes_per_weight,
+        activation_bytes=1.0 if narrow else 2.0,
+        kv_bytes=kv_bytes,
+        quantised_activations=1.0 if narrow else 0.0,
+        row_tile=TILE_ROWS_8BIT if narrow else 1.0,
+        gemm_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
+        wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
+        expert_flop_per_s=peak * expert_efficiency,
+        attention_flop_per_s=wide_peak * c("attention_efficiency"),
+        weight_bytes_per_s=memory * c("weight_read_efficiency"),
+        expert_bytes_per_s=memory * c("expert_read_efficiency"),
+        kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
+        stream_bytes_per_s=memory * c("stream_efficiency"),
+        link_bytes_per_s=link,
+        all_reduce_latency_s=latency,
+        hand_over_bytes_per_s=link if in_domain or network_bytes_per_s <= 0 else network_bytes_per_s,
+        hand_over_latency_s=c("network_latency_us")
+        if network_bytes_per_s > 0 and not in_domain
+        else c("all_reduce_latency_us"),
+        layer_overhead_s=layer,
+        expert_layer_overhead_s=c("expert_layer_overhead_us"),
+        qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
+        eager_layer_s=c("eager_layer_us"),
+        eager_expert_layer_s=c("eager_expert_layer_us"),
+        step_overhead_s=c("step_overhead_us"),
+        sequence_overhead_s=c("sequence_overhead_us"),
+        decode_sequence_tokens=c("decode_sequence_tokens"),
+        expert_imbalance=c("expert_imbalance"),
+        peak_flop_per_s=peak,
+        peak_bytes_per_s=memory,
+    )

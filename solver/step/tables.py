@@ -1,0 +1,163 @@
+"""Step times of one deployment, tabulated over token counts, for the event simulation.
+
+Everything that depends on the number of tokens alone is computed once with numpy and read from plain lists
+afterwards; what depends on context is a slope. A simulated step then costs a few list reads.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.step import terms
+from solver.step.rates import Rates
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSizes:
+    """Token counts for which an engine has captured a graph; other decode batches are padded up to the next one.
+
+    most_tokens: above it a step runs operator by operator, launched from the host. 0: the engine captures none.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def most_tokens(self) -> int:
+        return self.sizes[-1] if self.sizes else 0
+
+    def padded(self, tokens: Vector) -> Vector:
+        """Each count rounded up to the next captured size; counts above the largest are left alone."""
+        if not self.sizes:
+            return tokens
+        index = np.searchsorted(np.asarray(self.sizes, dtype=float), tokens)
+        sizes = np.append(np.asarray(self.sizes, dtype=float), np.inf)
+        padded: Vector = np.where(tokens > self.sizes[-1], tokens, sizes[index])
+        return padded
+
+
+@dataclass(frozen=True, slots=True)
+class StepTables:
+    """Seconds, FLOPs and bytes (per rank) of one engine step; see ``seconds``.
+
+    decode_s[n]: n decoding sequences, without context. mixed_s[T]: a step with prefill and T tokens in all.
+    head_s[r]: r sampled rows. context: (limit, seconds, bytes) per context token. pairs: (limit, seconds, FLOPs).
+    lanes: batches in flight (pipeline stages); each lane serves its share of the sequences.
+    """
+
+    decode_s: list[float]
+    mixed_s: list[float]
+    head_s: list[float]
+    sequence_s: float
+    context: tuple[tuple[float, float, float], ...]
+    pairs: tuple[tuple[float, float, float], ...]
+    decode_bytes: list[float]
+    mixed_bytes: list[float]
+    flops_per_token: float
+    head_flops: float
+    head_bytes: list[float]
+    lanes: int
+    sustained_flop_per_s: float
+    peak_flop_per_s: float
+    peak_bytes_per_s: float
+    devices_per_replica: int
+
+    @property
+    def windowed(self) -> bool:
+        """Whether some attention sees only part of the context."""
+        return any(limit != math.inf for limit, _, _ in self.context)
+
+    @property
+    def context_slope(self) -> float:
+        """Seconds per context token where all attention sees all of it."""
+        return sum(seconds for _, seconds, _ in self.context)
+
+    @property
+    def context_size(self) -> float:
+        """Bytes read per context token, likewise."""
+        return sum(size for _, _, size in self.context)
+
+    def context_s(self, sequences: int, context_tokens: float) -> tuple[float, float]:
+        """(seconds now, seconds per further context token of the sum) of decode attention."""
+        now = slope = 0.0
+        if sequences:
+            mean = context_tokens / sequences
+            for limit, seconds, _ in self.context:
+                if mean < limit:
+                    now += seconds * context_tokens
+                    slope += seconds
+                else:
+                    now += seconds * limit * sequences
+        return now, slope
+
+    def context_bytes(self, sequences: int, context_tokens: float) -> float:
+        """Bytes of KV cache one decode step reads per rank."""
+        if not sequences:
+            return 0.0
+        mean = context_tokens / sequences
+        return sum(size * sequences * min(mean, limit) for limit, _, size in self.context)
+
+
+def step_tables(
+    shape: LlmShape,
+    rates: Rates,
+    layout: Layout,
+    graphs: GraphSizes,
+    *,
+    max_batched_tokens: int,
+    max_sequences: int,
+) -> StepTables:
+    """Tabulate one deployment. Table lengths are max_batched_tokens + 1 and max_sequences + 1.
+
+    A pipeline of P stages runs P batches in turn: one lane's period is the larger of a whole pass (all stages, P−1
+    hand-overs) and P times the slowest stage.
+    """
+    tokens = np.arange(1.0, max(max_batched_tokens, max_sequences) + 1.0)
+    token = terms.token_terms(shape, rates, tokens)
+    stages = layout.pipeline_parallel
+    hand_over = (stages - 1) * np.asarray(terms.hand_over_s(shape, rates, tokens)) + 0.0 * tokens
+    rows = np.arange(0.0, max_sequences + 1.0)
+    head = terms.head_product(shape, rates, np.maximum(rows, 1.0))
+    head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
+    body = np.asarray(token.body_s) + 0.0 * tokens
+    eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
+    per_step = rates.step_overhead_s * stages
+
+    def period(work: Vector, passing: Vector | float, last: Vector | float) -> Vector:
+        whole = work + last + passing + per_step
+        if stages == 1:
+            return np.asarray(whole)
+        slowest = work * (-(-shape.layers // stages) / shape.layers) + rates.step_overhead_s
+        ending = work * ((shape.layers - (stages - 1) * (shape.layers // stages)) / shape.layers)
+        paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
+        return paced
+
+    mixed = period(eager, hand_over, 0.0)
+    padded = graphs.padded(tokens[:max_sequences])
+    index = np.minimum(padded, tokens[-1]).astype(int) - 1
+    decode = period(eager[index], hand_over[index], 0.0)
+    sequence_s = float(np.asarray(terms.decode_sequence_s(shape, rates))) + float(rates.sequence_overhead_s)
+    token_bytes = np.asarray(token.bytes) + 0.0 * tokens
+    return StepTables(
+        decode_s=[0.0, *decode.tolist()],
+        mixed_s=[0.0, *mixed.tolist()],
+        head_s=head_s.tolist(),
+        sequence_s=sequence_s,
+        context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates)),
+        pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prefill_pair_s(shape, rates)),
+        decode_bytes=[0.0, *token_bytes[index].tolist()],
+        mixed_bytes=[0.0, *token_bytes.tolist()],
+        flops_per_token=float(np.asarray(token.flops)[0]) if np.ndim(token.flops) else float(token.flops),
+        head_flops=float(np.asarray(head.flops)[1]) if len(rows) > 1 else 0.0,
+        head_bytes=(np.where(rows > 0, head.bytes, 0.0)).tolist(),
+        lanes=stages,
+        sustained_flop_per_s=float(rates.gemm_flop_per_s),
+        peak_flop_per_s=float(rates.peak_flop_per_s),
+        peak_bytes_per_s=float(rates.peak_bytes_per_s),
+        devices_per_replica=layout.devices_per_replica,
+    )

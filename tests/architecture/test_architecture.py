@@ -1,0 +1,156 @@
+"""The rules of the house, as tests."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import catalog
+import migrations
+import service
+import solver
+from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, NodeRow
+from service.main import create_app
+from service.settings import PREFIX, Settings
+from service.wire import quantities
+from service.wire.devices import DeviceOut
+from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut
+from service.wire.nodes import NodeOut
+from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
+from solver.workload import PERCENTILES
+from tests.architecture.openapi_outline import GOLDEN, outline
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_LINES = 450
+
+
+def sources(*folders: str) -> list[Path]:
+    return sorted(p for folder in folders for p in (ROOT / folder).rglob("*.py"))
+
+
+class TestImports:
+    def test_contracts_hold(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @pytest.mark.parametrize("package", [catalog, migrations, service, solver])
+    def test_names_resolve_inside_the_checkout(self, package: object) -> None:
+        assert Path(str(getattr(package, "__file__", ""))).resolve().is_relative_to(ROOT)
+
+    def test_serving_loads_no_heavy_library_before_it_is_needed(self) -> None:
+        code = "import sys, service.main; print(sorted({'scipy', 'pulp', 'highspy'} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
+
+
+class TestFiles:
+    @pytest.mark.parametrize("path", sources("service", "solver", "catalog", "migrations"), ids=str)
+    def test_have_one_job_and_say_it(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= MOST_LINES
+        assert path.stem not in {"utils", "helpers", "common", "models"}
+        if text.strip():
+            assert ast.get_docstring(ast.parse(text)), "a module says what it is for"
+
+
+UNIT = re.compile(
+    r"(_ms|_s|_usd|_gib|_gb|_mb|_bytes|_gb_per_s|_gbit_per_s|_tflop_per_s|_top_per_s|_w|_kw|_tokens|_tokens_per_s|_percent"
+    r"|_fraction|_per_hour|_per_month|_per_s|_per_token|_per_sequence|_per_device|_tokens_limit|_days"
+    r"|_gb_marketed|_output_token|_output_tokens|_per_kwh)$"
+)
+QUANTITY = re.compile(r"bandwidth|latency|price|memory|power|energy|capacity|duration|throughput")
+NOT_QUANTITIES = {
+    "price", "price_as_of", "memory",
+    "memory_class", "memory_type", "power_basis", "max_power_kw", "usd_per_device_hour",
+    "memory_gb_marketed", "joules_per_output_token", "capacity_requests_per_s",
+}  # fmt: skip
+
+
+class TestUnits:
+    def properties(self) -> Iterator[str]:
+        for schema in create_app(Settings()).openapi()["components"]["schemas"].values():
+            yield from schema.get("properties", {})
+
+    def test_quantities_on_the_wire_carry_their_unit(self) -> None:
+        bare = {p for p in self.properties() if QUANTITY.search(p) and not UNIT.search(p)} - NOT_QUANTITIES
+        assert bare == set()
+
+    def test_quantities_in_the_solver_are_in_base_units(self) -> None:
+        derived = re.compile(r"_(gib|gb|mb|ms|us|tflop_per_s|gb_per_s|gbit_per_s|kw|percent)$")
+        allowed = {"gib"}
+        found = []
+        for path in sources("solver"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    name = node.target.id
+                elif isinstance(node, ast.arg):
+                    name = node.arg
+                else:
+                    continue
+                if derived.search(name) and name not in allowed:
+                    found.append(f"{path.name}: {name}")
+        assert found == []
+
+
+class TestWire:
+    def test_formats_and_percentiles_are_the_solvers(self) -> None:
+        assert set(quantities.WeightFormat.__args__) == set(WEIGHT_FORMATS)  # type: ignore[attr-defined]
+        assert set(quantities.KvCacheFormat.__args__) == set(KV_CACHE_BYTES)  # type: ignore[attr-defined]
+        assert quantities.PERCENTILES == PERCENTILES
+
+    @pytest.mark.parametrize(
+        ("row", "shown"),
+        [
+            (DeviceRow, DeviceOut),
+            (NodeRow, NodeOut),
+            (LlmRow, LlmOut),
+            (LlmAttentionRow, AttentionOut),
+            (LlmFeedForwardRow, FeedForwardOut),
+        ],
+    )
+    def test_every_catalog_figure_is_shown(self, row: type, shown: type) -> None:
+        assert set(row.model_fields) <= set(shown.model_fields)  # type: ignore[attr-defined]
+
+    def test_answers_have_no_defaults(self) -> None:
+        schemas = create_app(Settings()).openapi()["components"]["schemas"]
+        with_defaults = {
+            f"{name}.{field}"
+            for name, schema in schemas.items()
+            if name.endswith("Out")
+            for field, about in schema.get("properties", {}).items()
+            if "default" in about
+        }
+        assert with_defaults == set()
+
+
+class TestDocuments:
+    def test_every_route_is_documented(self) -> None:
+        text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+        missing = [
+            f"{method.upper()} {path}"
+            for path, methods in create_app(Settings()).openapi()["paths"].items()
+            for method in methods
+            if f"`{method.upper()} {path}`" not in text
+        ]
+        assert missing == []
+
+    def test_every_setting_is_documented_with_its_default(self) -> None:
+        text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+        for name, field in Settings.model_fields.items():
+            line = next((row for row in text.splitlines() if f"`{PREFIX}{name.upper()}`" in row), "")
+            value = field.default
+            shown = f"{value:.10g}" if isinstance(value, int | float) else str(value)
+            assert line, name
+            assert ("none" if value is None else f"`{shown}`") in line, name
+
+    def test_the_contract_changes_only_on_purpose(self) -> None:
+        golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        assert outline() == golden, "intended? python -m tests.architecture.openapi_outline"

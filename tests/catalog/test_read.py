@@ -1,0 +1,219 @@
+"""The reader: what it accepts, that it names every fault at once, and how fast it is."""
+
+import dataclasses
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from catalog.read import DEFAULT_ROOT, Catalog, CatalogError, digest, read_catalog
+
+DEVICE = """
+[provenance]
+source = "a datasheet"
+retrieved_on = 2026-11-21
+checked = "read"
+
+[[device]]
+id = "one"
+name = "One"
+vendor = "Vendor"
+architecture = "A"
+family = "a"
+category = "datacenter_gpu"
+status = "shipping"
+memory_gib = 80
+memory_bandwidth_gb_per_s = 3000
+link_one_direction_gb_per_s = 450
+link_domain_devices = 8
+"""
+NODE = """
+[provenance]
+source = "a price list"
+retrieved_on = 2026-11-21
+checked = "read"
+
+[[node]]
+id = "one-8"
+name = "Eight ones"
+device = "one"
+devices = 8
+kind = "hgx_8"
+link_domain_devices = 8
+"""
+OFFERS = "id,node,max_nodes,notes\ncloud:one-8:here:on_demand,one-8,,\n"
+PRICES = (
+    "offer,valid_from,usd_per_hour,confidence,source,retrieved_on\n"
+    "cloud:one-8:here:on_demand,2026-01-01,20.000000,high,list,2026-11-21\n"
+)
+SOURCES = '[sources.list]\ntext = "the price list of a cloud"\n'
+
+
+@pytest.fixture
+def edition(tmp_path: Path) -> Path:
+    """A small edition that reads without fault."""
+    for name, content in {
+        "devices/all.toml": DEVICE,
+        "nodes/all.toml": NODE,
+        "offers/cloud.csv": OFFERS,
+        "prices/cloud.csv": PRICES,
+        "prices/sources.toml": SOURCES,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def replace(edition: Path, name: str, old: str, new: str) -> None:
+    path = edition / name
+    content = path.read_text(encoding="utf-8")
+    assert old in content
+    path.write_text(content.replace(old, new), encoding="utf-8")
+
+
+def problems(edition: Path) -> tuple[str, ...]:
+    with pytest.raises(CatalogError) as caught:
+        read_catalog(edition)
+    return caught.value.problems
+
+
+class TestWhatIsRead:
+    def test_a_small_edition(self, edition: Path) -> None:
+        catalog = read_catalog(edition)
+        assert list(catalog.devices) == ["one"]
+        assert catalog.nodes["one-8"].device == "one"
+        assert catalog.offers["cloud:one-8:here:on_demand"].region == "here"
+        assert str(catalog.prices[0].usd_per_hour) == "20.000000"
+        assert catalog.prices[0].source == "the price list of a cloud"
+
+    def test_folders_without_files_are_empty(self, edition: Path) -> None:
+        catalog = read_catalog(edition)
+        assert catalog.llms == {}
+        assert catalog.constants == ()
+        assert catalog.energy == {}
+
+    def test_constants_come_from_their_folder(self, edition: Path) -> None:
+        (edition / "constants").mkdir()
+        (edition / "constants" / "a.toml").write_text(
+            '[[constant]]\nname = "memory_efficiency"\nfamily = "a"\nvalue = 0.8\nlow = 0.7\nhigh = 0.9\nunit = "1"\n'
+            'basis = "measured"\n'
+            'provenance = { source = "runs", retrieved_on = 2026-11-21, checked = "measured" }\n',
+            encoding="utf-8",
+        )
+        assert read_catalog(edition).constants[0].value == 0.8
+
+    def test_an_entry_overrides_the_provenance_of_its_file(self, edition: Path) -> None:
+        path = edition / "devices/all.toml"
+        path.write_text(path.read_text() + '[device.provenance]\nchecked = "memory"\n', encoding="utf-8")
+        provenance = read_catalog(edition).devices["one"].provenance
+        assert (provenance.checked, provenance.source) == ("memory", "a datasheet")
+
+    def test_an_empty_price_withdraws_the_offer(self, edition: Path) -> None:
+        path = edition / "prices/cloud.csv"
+        path.write_text(PRICES + "cloud:one-8:here:on_demand,2026-06-01,,high,list,2026-11-21\n", encoding="utf-8")
+        assert read_catalog(edition).prices[1].usd_per_hour is None
+
+    def test_a_catalog_cannot_be_changed(self, edition: Path) -> None:
+        catalog = read_catalog(edition)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            catalog.prices = ()  # type: ignore[misc]
+
+
+class TestFaults:
+    def test_all_faults_are_named_at_once(self, edition: Path) -> None:
+        replace(edition, "devices/all.toml", "memory_gib = 80", 'memory_gib = -1\ncolour = "red"')
+        replace(edition, "offers/cloud.csv", "one-8,,", "nine,,")
+        replace(edition, "prices/cloud.csv", "20.000000", "cheap")
+        found = "\n".join(problems(edition))
+        for fault in ("one: memory_gib", "one: colour", "unknown node 'nine'", "prices/cloud.csv:2", "usd_per_hour"):
+            assert fault in found
+
+    @pytest.mark.parametrize(
+        ("name", "old", "new", "fault"),
+        [
+            ("devices/all.toml", "[[device]]", "[[device]", "devices/all.toml:"),
+            ("devices/all.toml", "[[device]]", "[[gadget]]", "unknown tables gadget"),
+            ("devices/all.toml", 'source = "a datasheet"', "", "provenance.source"),
+            ("devices/all.toml", "memory_gib = 80", "memory_gib = nan", "memory_gib"),
+            ("devices/all.toml", "memory_gib = 80", "", "no memory_gib, and not listed as missing"),
+            ("devices/all.toml", "memory_gib = 80", 'memory_gib = 80\nmissing = ["memory_gib"]', "has a value"),
+            ("devices/all.toml", "memory_gib = 80", 'memory_gib = 80\nmissing = ["speed"]', "unknown field 'speed'"),
+            ("nodes/all.toml", 'device = "one"', 'device = "two"', "unknown device 'two'"),
+            ("nodes/all.toml", "devices = 8\nkind", "devices = 4\nkind", "a link domain of 8 among 4 devices"),
+            ("devices/all.toml", "link_domain_devices = 8", "link_domain_devices = 2", "one joins 2 at most"),
+            (
+                "nodes/all.toml",
+                "link_domain_devices = 8",
+                "link_domain_devices = 8\nrack_domain_devices = 4",
+                "smaller",
+            ),
+            ("offers/cloud.csv", "cloud:one-8", "sky:one-8", "expected cloud:instance:region:commitment"),
+            ("offers/cloud.csv", ":on_demand", ":sometimes", "commitment"),
+            ("offers/cloud.csv", "id,node", "node,id", "columns"),
+            ("offers/cloud.csv", "one-8,,", "one-8,", "expected 4 cells"),
+            ("prices/cloud.csv", "20.000000", "0", "usd_per_hour"),
+            ("prices/cloud.csv", "20.000000", "20.0000001", "usd_per_hour"),
+            ("prices/cloud.csv", "high,list", "high,rumour", "no source 'rumour'"),
+            ("prices/cloud.csv", "here:on_demand", "there:on_demand", "unknown offer"),
+        ],
+    )
+    def test_each_fault_is_named(self, edition: Path, name: str, old: str, new: str, fault: str) -> None:
+        replace(edition, name, old, new)
+        assert any(fault in problem for problem in problems(edition)), problems(edition)
+
+    def test_the_same_id_in_two_files(self, edition: Path) -> None:
+        shutil.copy(edition / "devices/all.toml", edition / "devices/again.toml")
+        assert problems(edition) == ("devices/all.toml: one: id 'one' appears twice",)
+
+    def test_two_price_steps_on_one_day(self, edition: Path) -> None:
+        path = edition / "prices/cloud.csv"
+        path.write_text(PRICES + PRICES.splitlines()[1] + "\n", encoding="utf-8")
+        assert problems(edition) == ("offer cloud:one-8:here:on_demand: 2 price steps on 2026-01-01",)
+
+    def test_an_offer_without_price(self, edition: Path) -> None:
+        (edition / "prices/cloud.csv").unlink()
+        assert problems(edition) == ("offer cloud:one-8:here:on_demand: no price",)
+
+    def test_a_constant_outside_its_own_range(self, edition: Path) -> None:
+        (edition / "constants").mkdir()
+        (edition / "constants" / "a.toml").write_text(
+            '[[constant]]\nname = "x"\nfamily = "b"\ndevice = "two"\nvalue = 2.0\nlow = 0.7\nhigh = 0.9\nunit = "1"\n'
+            'basis = "measured"\n'
+            'provenance = { source = "runs", retrieved_on = 2026-11-21, checked = "measured" }\n',
+            encoding="utf-8",
+        )
+        found = "\n".join(problems(edition))
+        for fault in ("unknown family", "unknown device", "2.0 is outside its range 0.7 to 0.9"):
+            assert fault in found
+
+
+class TestDigest:
+    def test_it_is_the_same_for_the_same_files(self, edition: Path) -> None:
+        assert digest(edition) == digest(edition) == read_catalog(edition).digest
+
+    def test_any_changed_figure_changes_it(self, edition: Path) -> None:
+        before = digest(edition)
+        replace(edition, "prices/cloud.csv", "20.000000", "20.000001")
+        assert digest(edition) != before
+
+    def test_a_renamed_file_changes_it(self, edition: Path) -> None:
+        before = digest(edition)
+        (edition / "devices/all.toml").rename(edition / "devices/some.toml")
+        assert digest(edition) != before
+
+    def test_line_ends_do_not_change_it(self, edition: Path) -> None:
+        before = digest(edition)
+        path = edition / "offers/cloud.csv"
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        assert digest(edition) == before
+
+
+def test_the_whole_catalog_reads_within_half_a_second() -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        assert isinstance(read_catalog(DEFAULT_ROOT), Catalog)
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(3)) < 0.5

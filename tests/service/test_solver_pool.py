@@ -1,0 +1,80 @@
+"""Solving in threads of its own: bounded, and a clean end."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from service.metrics import Metrics
+from service.problems import UnavailableError
+from service.solver_pool import SolverPool
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Lets blocked jobs go at the end of a test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def pool(*, workers: int = 1, queue: int = 0, grace_s: float = 0.1) -> SolverPool:
+    return SolverPool(workers=workers, queue=queue, grace_s=grace_s, metrics=Metrics())
+
+
+class TestRun:
+    def test_answers_and_raises_what_the_job_does(self) -> None:
+        async def story() -> None:
+            solvers = pool(queue=1)
+            assert await solvers.run("test", lambda: 42) == 42
+            with pytest.raises(ZeroDivisionError):
+                await solvers.run("test", lambda: 1 // 0)
+            assert await solvers.run("test", lambda: "still working") == "still working"
+            solvers.close()
+
+        asyncio.run(story())
+
+    def test_a_full_queue_is_refused_at_once(self, release: threading.Event) -> None:
+        async def story() -> None:
+            solvers = pool(workers=1, queue=1)
+            running = [asyncio.ensure_future(solvers.run("test", release.wait)) for _ in range(2)]
+            await asyncio.sleep(0.05)
+            with pytest.raises(UnavailableError, match="queue is full"):
+                await solvers.run("test", lambda: 1)
+            release.set()
+            assert await asyncio.gather(*running) == [True, True]
+            assert await solvers.run("test", lambda: 1) == 1
+            solvers.close()
+
+        asyncio.run(story())
+
+
+class TestStop:
+    def test_a_job_that_ends_within_the_grace_period_is_answered(self, release: threading.Event) -> None:
+        async def story() -> None:
+            solvers = pool(grace_s=5.0)
+            running = asyncio.ensure_future(solvers.run("test", release.wait))
+            await asyncio.sleep(0.05)
+            solvers.stop()
+            await asyncio.sleep(0.05)
+            release.set()
+            assert await running is True
+
+        asyncio.run(story())
+
+    def test_a_longer_one_is_unavailable(self, release: threading.Event) -> None:
+        async def story() -> None:
+            solvers = pool(grace_s=0.1)
+            running = asyncio.ensure_future(solvers.run("test", release.wait))
+            await asyncio.sleep(0.05)
+            started = time.monotonic()
+            solvers.stop()
+            with pytest.raises(UnavailableError, match="nothing was stored"):
+                await running
+            assert time.monotonic() - started < 2.0
+            with pytest.raises(UnavailableError, match="stopping"):
+                await solvers.run("test", lambda: 1)
+
+        asyncio.run(story())

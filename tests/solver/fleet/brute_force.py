@@ -1,0 +1,204 @@
+"""The optimum by enumeration: every count of nodes, every way of filling them, every routing. Shares no code with the
+optimiser except the problem's own dataclasses."""
+
+import itertools
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import linprog
+
+from solver.fleet import FleetProblem
+
+
+def best_objective(problem: FleetProblem) -> float | None:
+    """Least cost, least power or greatest θ; None where nothing is feasible."""
+    return _Enumeration(problem).best()
+
+
+class _Enumeration:
+    def __init__(self, problem: FleetProblem) -> None:
+        self.problem = problem
+        table = problem.deployments
+        self.rows = range(len(table))
+        self.type_of = [table.node_type_ids[t] for t in table.node_type]
+        self.workload = table.workload.tolist()
+        self.size = table.devices_per_replica.tolist()
+        self.span = table.nodes_per_replica.tolist()
+        self.power = table.power_w_per_replica.tolist()
+        self.busiest = lru_cache(maxsize=None)(self._busiest)
+
+    def best(self) -> float | None:
+        problem, limits = self.problem, self.problem.limits
+        best: float | None = None
+        for nodes in itertools.product(*(range(self._most_nodes(o) + 1) for o in range(len(problem.offers)))):
+            usd = sum(n * offer.usd_per_hour for n, offer in zip(nodes, problem.offers, strict=True))
+            if limits.budget_usd_per_hour is not None and usd > limits.budget_usd_per_hour + 1e-9:
+                continue
+            if problem.objective == "cost" and best is not None and usd >= best:
+                continue
+            if not self._counts_allowed(nodes):
+                continue
+            host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
+            for replicas in self._replica_counts(nodes):
+                value = self._value(replicas, usd, host_w)
+                if value is None:
+                    continue
+                better = best is None or (value > best if problem.objective == "throughput" else value < best)
+                if better:
+                    best = value
+        return best
+
+    def _most_nodes(self, o: int) -> int:
+        """Nodes that could run nothing are never taken, not even to raise the steady share of devices."""
+        of_use = self.problem.offers[o].node_type_id in self.type_of
+        of_use = of_use and any(self._allowed(w, o) for w in range(len(self.problem.demands)))
+        return (self.problem.offers[o].max_nodes or 0) if of_use else 0
+
+    def _counts_allowed(self, nodes: tuple[int, ...]) -> bool:
+        problem = self.problem
+        devices = [n * offer.devices for n, offer in zip(nodes, problem.offers, strict=True)]
+        for quota in problem.limits.quotas:
+            held = sum(d for d, offer in zip(devices, problem.offers, strict=True) if offer.id in quota.offer_ids)
+            if held > quota.max_devices:
+                return False
+        share = problem.limits.max_spot_fraction
+        spot = sum(d for d, offer in zip(devices, problem.offers, strict=True) if offer.interruptible)
+        return share is None or spot <= share * sum(devices) + 1e-9
+
+    def _value(self, replicas: tuple[int, ...], usd: float, host_w: float) -> float | None:
+        """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power."""
+        problem, limits = self.problem, self.problem.limits
+        power_matters = problem.objective == "power" or limits.power_w is not None
+        choices = itertools.product(*(range(count + 1) for count in replicas)) if power_matters else [replicas]
+        best: float | None = None
+        for chosen in choices:
+            power_w = host_w + sum(x * p for x, p in zip(chosen, self.power, strict=True))
+            if limits.power_w is not None and power_w > limits.power_w + 1e-9:
+                continue
+            if any(
+                sum(chosen[row] for row in self.rows if self.workload[row] == w and self._serves(row))
+                < demand.min_replicas
+                for w, demand in enumerate(problem.demands)
+            ):
+                continue
+            busiest = self.busiest(chosen)
+            if problem.objective == "throughput":
+                if math.isinf(busiest):
+                    continue
+                value = 1.0 / busiest
+                best = value if best is None else max(best, value)
+            elif busiest <= 1.0 + 1e-9:
+                value = usd if problem.objective == "cost" else power_w
+                best = value if best is None else min(best, value)
+        return best
+
+    def _serves(self, row: int) -> bool:
+        """A replica counts if it can take some of its workload's traffic (any does where there is none)."""
+        rates = self.problem.demands[self.workload[row]].requests_per_s
+        capacity = self.problem.deployments.capacity_requests_per_s[row]
+        return not any(rates) or any(rate > 0 and mu > 0 for rate, mu in zip(rates, capacity, strict=False))
+
+    def _replica_counts(self, nodes: tuple[int, ...]) -> set[tuple[int, ...]]:
+        """All maximal replica counts that fit, spares and whole-node replicas included."""
+        _problem, spare = self.problem, self.problem.limits.spare_nodes
+        found: set[tuple[int, ...]] = set()
+        for idle in itertools.product(*(range(n + 1 if spare else 1) for n in nodes)):
+            active = [n - i for n, i in zip(nodes, idle, strict=True)]
+            spanning_options = [self._spanning(o, count) for o, count in enumerate(active)]
+            for spans in itertools.product(*spanning_options):
+                per_pool_idle: dict[object, int] = {}
+                used: set[object] = set()
+                ok, options = True, []
+                for o, (span, count) in enumerate(zip(spans, active, strict=True)):
+                    rest = count - sum(x * self.span[row] for row, x in span.items())
+                    pool = self._pool(o)
+                    per_pool_idle[pool] = per_pool_idle.get(pool, 0) + idle[o]
+                    if span and idle[o] < spare:
+                        ok = False
+                    patterns = self._patterns(o)
+                    if span or (rest and patterns != ((0,) * len(self.rows),)):
+                        used.add(pool)
+                    options.append(
+                        [
+                            tuple(sum(p[row] for p in combo) + span.get(row, 0) for row in self.rows)
+                            for combo in itertools.combinations_with_replacement(patterns, rest)
+                        ]
+                    )
+                if not ok or (spare and any(per_pool_idle[pool] < spare for pool in used)):
+                    continue
+                for parts in itertools.product(*options):
+                    found.add(tuple(map(sum, zip(*parts, strict=True))))
+        return found
+
+    def _pool(self, o: int) -> tuple[object, ...]:
+        offer = self.problem.offers[o]
+        return (
+            offer.node_type_id,
+            offer.interruptible,
+            tuple(self._allowed(w, o) for w in range(len(self.problem.demands))),
+            tuple(offer.id in quota.offer_ids for quota in self.problem.limits.quotas),
+        )
+
+    def _allowed(self, w: int, o: int) -> bool:
+        allowed = self.problem.demands[w].allowed_offer_ids
+        return allowed is None or self.problem.offers[o].id in allowed
+
+    def _runs_on(self, row: int, o: int) -> bool:
+        return self.type_of[row] == self.problem.offers[o].node_type_id and self._allowed(self.workload[row], o)
+
+    def _spanning(self, o: int, count: int) -> list[dict[int, int]]:
+        rows = [row for row in self.rows if self.span[row] > 1 and self._runs_on(row, o)]
+        choices = itertools.product(*(range(count // self.span[row] + 1) for row in rows))
+        return [
+            {row: x for row, x in zip(rows, chosen, strict=True) if x}
+            for chosen in choices
+            if sum(x * self.span[row] for row, x in zip(rows, chosen, strict=True)) <= count
+        ]
+
+    def _patterns(self, o: int) -> tuple[tuple[int, ...], ...]:
+        """Maximal contents of one node."""
+        devices = self.problem.offers[o].devices
+        most = [devices // self.size[row] if self.span[row] == 1 and self._runs_on(row, o) else 0 for row in self.rows]
+        fits = [
+            counts
+            for counts in itertools.product(*(range(m + 1) for m in most))
+            if sum(c * s for c, s in zip(counts, self.size, strict=True)) <= devices
+        ]
+        return tuple(
+            a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)
+        )
+
+    def _busiest(self, replicas: tuple[int, ...]) -> float:
+        """Least possible utilisation of the busiest replicas, as a share of what they may carry."""
+        worst = 0.0
+        for w, demand in enumerate(self.problem.demands):
+            rows = [row for row in self.rows if self.workload[row] == w and replicas[row]]
+            classes = [k for k, rate in enumerate(demand.requests_per_s) if rate > 0]
+            if not classes:
+                continue
+            capacity = self.problem.deployments.capacity_requests_per_s
+            pairs = [(row, k) for row in rows for k in classes if capacity[row, k] > 0]
+            if {k for _, k in pairs} != set(classes):
+                return math.inf
+            served = np.array([[1.0 if k == kk else 0.0 for _, kk in pairs] + [0.0] for k in classes])
+            work = np.array(
+                [
+                    [
+                        demand.requests_per_s[k] / (capacity[r, k] * demand.utilisation_limit_fraction)
+                        if r == row
+                        else 0.0
+                        for r, k in pairs
+                    ]
+                    + [-float(replicas[row])]
+                    for row in rows
+                ]
+            )
+            if len(classes) == 1:
+                rate = sum(replicas[row] * capacity[row, classes[0]] for row in rows)
+                worst = max(worst, demand.requests_per_s[classes[0]] / (rate * demand.utilisation_limit_fraction))
+                continue
+            objective = [0.0] * len(pairs) + [1.0]
+            solved = linprog(objective, work, np.zeros(len(rows)), served, np.ones(len(classes)))
+            worst = max(worst, float(solved.fun))
+        return worst

@@ -1,0 +1,108 @@
+"""Random fleet problems, reproducible by seed."""
+
+import random
+
+from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, Limits, Objective, OfferSlot, Quota
+
+
+def tiny_problem(seed: int) -> FleetProblem:
+    """Small enough to enumerate: every offer has at most three nodes. All kinds of limits, sizes that do not divide."""
+    rng = random.Random(seed)
+    types = [(f"t{i}", rng.choice((1, 2, 3, 4, 8)), rng.choice((0.0, 50.0))) for i in range(rng.randint(1, 2))]
+    offers = []
+    for i in range(rng.randint(1, 3)):
+        node_type, devices, host_w = rng.choice(types)
+        offers.append(
+            OfferSlot(
+                f"o{i}",
+                node_type,
+                f"d-{node_type}",
+                devices,
+                f"p{i % 2}",
+                "r",
+                "on_demand",
+                float(rng.randint(1, 9)),
+                rng.randint(1, 3),
+                host_w,
+                rng.random() < 0.3,
+            )
+        )
+    workloads = rng.choice((1, 1, 2))
+    classes = rng.choice((1, 1, 2, 3))
+    rows = []
+    for key in range(rng.randint(workloads, 3)):
+        node_type, devices, _ = rng.choice(types)
+        spans = rng.random() < 0.15
+        capacity = tuple(float(rng.choice((0, 1, 2, 3, 5))) for _ in range(classes))
+        size = devices if spans else rng.randint(1, devices)
+        rows.append(
+            Deployment(key % workloads, node_type, size, 2 if spans else 1, capacity, rng.choice((100.0, 250.0)), key)
+        )
+    names = [offer.id for offer in offers]
+    demands = tuple(
+        Demand(
+            tuple(round(rng.uniform(0.0, 4.0), 2) if rng.random() < 0.85 else 0.0 for _ in range(classes)),
+            rng.choice((1.0, 0.8)),
+            rng.choice((0, 1, 1, 2)),
+            frozenset(rng.sample(names, rng.randint(1, len(names)))) if rng.random() < 0.2 else None,
+        )
+        for _ in range(workloads)
+    )
+    objective: Objective = rng.choice(("cost", "cost", "cost", "power", "throughput"))
+    if not any(sum(demand.requests_per_s) for demand in demands):
+        objective = "cost"
+    limits = Limits(
+        budget_usd_per_hour=rng.choice((None, None, 6.0, 12.0, 20.0)),
+        power_w=rng.choice((None, None, None, 600.0, 1500.0)),
+        spare_nodes=rng.choice((0, 0, 0, 1)),
+        max_spot_fraction=rng.choice((None, None, 0.0, 0.5)),
+        quotas=(Quota("q", frozenset(names[:2]), rng.choice((2, 4, 9))),) if rng.random() < 0.2 else (),
+    )
+    return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
+def middling_problem(seed: int) -> FleetProblem:
+    """A small catalogue with shared fleets, limited and unlimited offers."""
+    rng = random.Random(10_000 + seed)
+    workloads, classes = rng.choice((1, 1, 1, 2)), rng.choice((1, 1, 2, 3))
+    offers, rows = [], []
+    node_sizes = (1, 2, 4, 4, 6, 8)
+    for t in range(rng.randint(3, 6)):
+        devices, speed = rng.choice(node_sizes), rng.lognormvariate(0.0, 0.6)
+        offers += [
+            OfferSlot(
+                f"o{t}-{o}",
+                f"t{t}",
+                f"d{t // 2}",
+                devices,
+                f"p{o}",
+                f"r{o}",
+                "spot" if o == 2 else "on_demand",
+                round(devices * speed * rng.uniform(0.8, 1.6), 4),
+                rng.choice((None, None, 1, 4, 10)),
+                200.0,
+                o == 2,
+            )
+            for o in range(rng.randint(1, 3))
+        ]
+        for w in range(workloads):
+            for _ in range(rng.randint(0, 4)):
+                spans = devices >= 4 and rng.random() < 0.1
+                size = devices if spans else rng.choice([g for g in (1, 2, 3, 4, 6, 8) if g <= devices])
+                base = speed * size * (2 if spans else 1) * rng.uniform(0.5, 1.2)
+                capacity = tuple(base * rng.choice((0.0, 0.6, 1.0, 1.0)) for _ in range(classes))
+                rows.append(Deployment(w, f"t{t}", size, 2 if spans else 1, capacity, 300.0 * size, len(rows)))
+    demands = tuple(
+        Demand(tuple(rng.uniform(0.5, 6.0) for _ in range(classes)), rng.choice((1.0, 0.85)), rng.choice((1, 1, 2)))
+        for _ in range(workloads)
+    )
+    limits = Limits(
+        budget_usd_per_hour=rng.choice((None, None, None, 60.0)),
+        power_w=rng.choice((None, None, None, 20_000.0)),
+        spare_nodes=rng.choice((0, 0, 1)),
+        max_spot_fraction=rng.choice((None, None, 0.3)),
+    )
+    objective: Objective = rng.choice(("cost", "cost", "cost", "power", "throughput"))
+    if objective == "throughput":
+        limits = Limits(budget_usd_per_hour=rng.choice((30.0, 80.0)), spare_nodes=limits.spare_nodes)
+    return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)

@@ -1,0 +1,87 @@
+"""Every rule that forbids a layout, and the generators of what remains."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver.layout import Layout
+from solver.layout_rules import (
+    layout_problem,
+    legal_expert_parallels,
+    legal_layouts,
+    legal_pipeline_parallels,
+    legal_tensor_parallels,
+)
+from tests.llm_shapes import llm_rows, shape
+
+
+@pytest.mark.parametrize(
+    ("llm", "layout", "weights", "reason"),
+    [
+        ("llama-3.1-70b", Layout(0), "bf16", "degree_below_one"),
+        ("llama-3.1-70b", Layout(16), "bf16", "tensor_parallel_exceeds_domain"),
+        ("llama-3.1-70b", Layout(3), "bf16", "heads_not_divisible"),
+        ("qwen2.5-0.5b", Layout(8), "bf16", "heads_not_divisible"),  # 14 heads
+        ("phi-4-14b", Layout(4), "bf16", "kv_heads_not_divisible"),  # 40 heads, 10 key-value heads
+        ("kimi-k3", Layout(3), "bf16", "vocabulary_not_divisible"),  # 96 heads, but 163,840 rows
+        ("mixtral-8x7b", Layout(4, 33), "bf16", "pipeline_too_deep"),
+        ("llama-3.1-8b", Layout(2, expert_parallel=2), "bf16", "no_experts"),
+        ("mixtral-8x7b", Layout(2, expert_parallel=8), "bf16", "expert_parallel_not_devices"),
+        ("phi-3.5-moe", Layout(8, data_parallel=4, expert_parallel=32), "bf16", "experts_not_divisible"),
+        ("qwen2.5-72b", Layout(8), "int4", "group_not_divisible"),  # 29,568 / 8 = 3,696 = 28.9 · 128
+    ],
+)
+def test_each_refusal_names_its_reason(llm: str, layout: Layout, weights: str, reason: str) -> None:
+    problem = layout_problem(shape(llm), layout, weights=weights, domain_devices=8)
+    assert problem is not None
+    assert problem.reason == reason
+    assert len(problem.message) > 20
+
+
+def test_widths_are_cut_evenly() -> None:
+    odd = dataclasses.replace(shape("llama-3.1-8b").feed_forward[0], intermediate=14_338)
+    problem = layout_problem(dataclasses.replace(shape("llama-3.1-8b"), feed_forward=(odd,)), Layout(4))
+    assert problem is not None
+    assert problem.reason == "width_not_divisible"
+
+
+@pytest.mark.parametrize(
+    ("llm", "degrees"),
+    [
+        ("llama-3.1-70b", (1, 2, 4, 8)),
+        ("qwen2.5-0.5b", (1, 2)),  # 14 heads
+        ("llama-4-scout", (1, 2, 4, 8)),  # 40 heads but 8 key-value heads: 5 and 10 neither cut nor copy
+        ("deepseek-v3", (1, 2, 4, 8, 16)),
+    ],
+)
+def test_tensor_parallel_degrees(llm: str, degrees: tuple[int, ...]) -> None:
+    assert legal_tensor_parallels(shape(llm), 16 if llm == "deepseek-v3" else 8) == degrees
+
+
+def test_key_value_heads_may_be_copied() -> None:
+    assert layout_problem(shape("qwen3-30b-a3b"), Layout(8)) is None  # 4 key-value heads on 8 devices
+
+
+def test_pipeline_depths() -> None:
+    assert legal_pipeline_parallels(shape("gemma-3-1b"), 100)[-1] == 26
+    assert legal_pipeline_parallels(shape("gemma-3-1b"), 3) == (1, 2, 3)
+
+
+def test_expert_degrees_are_an_engines_two_choices() -> None:
+    assert legal_expert_parallels(shape("deepseek-v3"), 8) == (1, 8)
+    assert legal_expert_parallels(shape("deepseek-v3"), 8, data_parallel=4) == (1, 32)
+    assert legal_expert_parallels(shape("mixtral-8x7b"), 8, data_parallel=4) == (1,)
+    assert legal_expert_parallels(shape("llama-3.1-8b"), 8) == (1,)
+
+
+@given(st.sampled_from(sorted(llm_rows())), st.sampled_from(["bf16", "fp8", "int4"]), st.integers(1, 8))
+def test_generated_layouts_are_legal_and_stay_inside(llm: str, weights: str, domain: int) -> None:
+    found = list(legal_layouts(shape(llm), domain, 16, weights))
+    assert len(set(found)) == len(found)
+    assert Layout() in found
+    for layout in found:
+        assert layout_problem(shape(llm), layout, weights=weights, domain_devices=domain) is None
+        assert layout.tensor_parallel <= domain
+        assert layout.devices_per_replica <= 16

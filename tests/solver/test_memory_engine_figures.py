@@ -1,0 +1,77 @@
+"""Predicted tokens of cache against the engine's own figure at start-up: vLLM 0.24.0 on H200 SXM.
+
+All rows: 8,192 tokens a step, 512 sequences, memory fraction 0.92, contexts of 8,192 tokens, CUDA graphs on.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from catalog.rows import ConstantRow
+from solver.errors import FigureMissingError
+from solver.layout import Layout
+from solver.memory import EngineMemory, MemoryPlan, engine_memory, memory_plan
+from solver.precision import Precision
+from solver.workload import EngineSettings
+from tests.llm_shapes import shape
+
+H200_BYTES = 143_771 * 2**20
+CONSTANTS = Path(__file__).parents[2] / "catalog" / "constants" / "engine_memory.toml"
+
+
+class Reported(NamedTuple):
+    llm: str
+    weights: str
+    kv_cache: str
+    tensor_parallel: int
+    weights_gib: float
+    kv_cache_tokens: int
+
+
+REPORTED = [
+    Reported("llama-3.1-8b", "bf16", "bf16", 1, 15.0, 921_696),
+    Reported("llama-3.1-8b", "fp8", "bf16", 1, 8.51, 972_752),
+    Reported("llama-3.1-70b", "bf16", "bf16", 2, 65.74, 400_896),
+    Reported("qwen3-30b-a3b", "bf16", "bf16", 1, 56.88, 755_808),
+]
+
+
+def constants() -> dict[str, float]:
+    """vLLM's constants on Hopper: the most specific row of each name."""
+    rows = [ConstantRow.model_validate(t) for t in tomllib.loads(CONSTANTS.read_text())["constant"]]
+    fitting = [r for r in rows if r.family in ("*", "hopper") and r.engine in ("*", "vllm")]
+    fitting.sort(key=lambda r: (r.engine != "*", r.family != "*"))
+    return {r.name: r.value for r in fitting}
+
+
+def engine() -> EngineMemory:
+    return engine_memory("vllm on hopper", constants())
+
+
+@pytest.mark.parametrize("row", REPORTED, ids=lambda r: f"{r.llm}-{r.weights}-tp{r.tensor_parallel}")
+class TestEngineFigures:
+    def test_weights(self, row: Reported) -> None:
+        assert self._plan(row).weights_bytes / 2**30 == pytest.approx(row.weights_gib, abs=0.03)
+
+    def test_cache_tokens_within_half_a_percent(self, row: Reported) -> None:
+        assert self._plan(row).kv_cache_tokens == pytest.approx(row.kv_cache_tokens, rel=0.005)
+
+    @staticmethod
+    def _plan(row: Reported) -> MemoryPlan:
+        settings = EngineSettings("vllm", "0.24.0", max_context_tokens=8192)
+        precision, layout = Precision(row.weights, row.kv_cache), Layout(row.tensor_parallel)
+        return memory_plan(shape(row.llm), H200_BYTES, precision, layout, settings, engine())
+
+
+def test_a_missing_constant_is_named() -> None:
+    short = {k: v for k, v in constants().items() if k != "runtime_bytes"}
+    with pytest.raises(FigureMissingError, match="runtime_bytes"):
+        engine_memory("vllm on hopper", short)
+
+
+def test_every_constant_lies_in_its_range() -> None:
+    rows = [ConstantRow.model_validate(t) for t in tomllib.loads(CONSTANTS.read_text())["constant"]]
+    assert all(r.low <= r.value <= r.high for r in rows)
+    assert len({(r.name, r.family, r.device, r.engine) for r in rows}) == len(rows)
