@@ -13,12 +13,14 @@ from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
 from service.llms.tables import LlmTable
+from service.measurements.tables import AgentTable, LeaseTable, MeasurementTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
 from service.tokens.tables import TokenTable
 
 TABLES: tuple[type[SQLModel], ...] = (
+    AgentTable,
     BenchmarkEventTable,
     BenchmarkTable,
     BenchmarkUploadTable,
@@ -27,7 +29,9 @@ TABLES: tuple[type[SQLModel], ...] = (
     EditionTable,
     EnergyTable,
     IdempotencyKeyTable,
+    LeaseTable,
     LlmTable,
+    MeasurementTable,
     NodeTable,
     OfferTable,
     PriceStepTable,

@@ -15,6 +15,7 @@ from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
 from service.llms import routes as llms
+from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
@@ -84,6 +85,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         estimates.router,
         recommendations.router,
         benchmarks.router,
+        measurements.router,
         health.router,
     ):
         app.include_router(router)

@@ -74,7 +74,7 @@ class LognormalLength:
         σ²/2 − z·σ + ln(p95/mean) = 0, of which the smaller root is taken: the less skewed of the two.
 
         >>> round(LognormalLength(mean=1200, p95=4000, maximum=8192).sigma, 4)
-        1.0979
+        1.0993
         """
         return NormalDist().inv_cdf(0.95) - math.sqrt(self._discriminant())
 

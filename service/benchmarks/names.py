@@ -3,6 +3,8 @@
 import threading
 import time
 
+from fastapi import FastAPI
+
 from service.benchmarks.normalise import KnownNames
 from service.benchmarks.queries import edition_revision, known_names
 from service.database import Database
@@ -35,3 +37,11 @@ class CatalogNames:
                 self._kept, self._revision = known_names(session), revision
             self._checked_at = time.monotonic()
             return self._kept
+
+
+def names_of(app: FastAPI) -> CatalogNames:
+    """The application's copy."""
+    names: CatalogNames | None = getattr(app.state, "catalog_names", None)
+    if names is None:
+        names = app.state.catalog_names = CatalogNames()
+    return names

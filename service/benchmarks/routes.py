@@ -10,7 +10,7 @@ from service.access import Agent, Editor, Reader
 from service.benchmarks.comparison import Loop
 from service.benchmarks.decide import decide
 from service.benchmarks.intake import Checked, Submission, Taken, canonical_run, check, imported_runs, store
-from service.benchmarks.names import CatalogNames
+from service.benchmarks.names import names_of
 from service.benchmarks.normalise import Completed, KnownNames
 from service.benchmarks.present import present_import, present_receipt, present_stored, present_summary
 from service.benchmarks.queries import benchmark_by_id, events_of, list_benchmarks, upload_by_id
@@ -119,7 +119,7 @@ def _take(
     request: Request, submission: Submission, runs: Callable[[KnownNames], list[Completed]], response: Response
 ) -> Taken:
     """Check, then store in a short write transaction that commits before the answer."""
-    database, loop, names = database_of(request), _loop(request), _names(request)
+    database, loop, names = database_of(request), _loop(request), names_of(request.app)
 
     def checked_with(known: KnownNames) -> list[Checked]:
         completed = runs(known)
@@ -142,13 +142,6 @@ def _take(
     if not taken.is_new:
         response.status_code = status.HTTP_200_OK
     return taken
-
-
-def _names(request: Request) -> CatalogNames:
-    names: CatalogNames | None = getattr(request.app.state, "catalog_names", None)
-    if names is None:
-        names = request.app.state.catalog_names = CatalogNames()
-    return names
 
 
 def _events(request: Request, taken: Taken) -> dict[str, list[BenchmarkEventTable]]:
