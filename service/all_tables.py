@@ -13,7 +13,7 @@ from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
 from service.llms.tables import LlmTable
-from service.measurements.tables import AgentTable, LeaseTable, MeasurementTable
+from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
@@ -25,6 +25,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     BenchmarkTable,
     BenchmarkUploadTable,
     ConstantTable,
+    DeviceMeasurementTable,
     DeviceTable,
     EditionTable,
     EnergyTable,

@@ -1,4 +1,4 @@
-"""Wanted measurements, leases, agents."""
+"""Wanted measurements, leases, agents, micro-measurements of devices."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -59,8 +59,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_measurement_lease")),
     )
     op.create_index(op.f("ix_measurement_lease_measurement_id"), "measurement_lease", ["measurement_id"], unique=False)
+    op.create_table(
+        "device_measurement",
+        sa.Column("id", sa.String(40), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("caller", sa.String(200), nullable=False),
+        sa.Column("device_id", sa.String(120), nullable=False),
+        sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("reasons", sa.JSON(), nullable=False),
+        sa.Column("document", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["device_id"], ["device.id"], name=op.f("fk_device_measurement_device_id_device")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_device_measurement")),
+        sa.UniqueConstraint("digest", name=op.f("uq_device_measurement_digest")),
+    )
+    op.create_index(op.f("ix_device_measurement_device_id"), "device_measurement", ["device_id"], unique=False)
 
 
 def downgrade() -> None:
-    for table in ("measurement_lease", "measurement", "agent"):
+    for table in ("device_measurement", "measurement_lease", "measurement", "agent"):
         op.drop_table(table)

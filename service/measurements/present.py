@@ -4,8 +4,17 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 
-from service.measurements.tables import AgentTable, LeaseTable, MeasurementTable
-from service.wire.measurements import AgentOut, AttemptOut, LeaseOut, MeasurementIn, MeasurementOut, MeasurementStatus
+from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
+from service.wire.measurements import (
+    AgentOut,
+    AttemptOut,
+    DeviceMeasurementIn,
+    DeviceMeasurementOut,
+    LeaseOut,
+    MeasurementIn,
+    MeasurementOut,
+    MeasurementStatus,
+)
 
 
 def present_measurement(row: MeasurementTable, leases: Sequence[LeaseTable], now: dt.datetime) -> MeasurementOut:
@@ -38,3 +47,13 @@ def present_agent(row: AgentTable) -> AgentOut:
         id=row.id, version=row.version, hostname=row.hostname, device=row.device, devices=row.devices,
         first_seen_at=row.first_seen_at, last_seen_at=row.last_seen_at,
     )  # fmt: skip
+
+
+def present_device_measurement(row: DeviceMeasurementTable) -> DeviceMeasurementOut:
+    return DeviceMeasurementOut(
+        id=row.id,
+        status="accepted" if row.status == "accepted" else "quarantined",
+        reasons=row.reasons,
+        recorded_at=row.recorded_at,
+        figures=DeviceMeasurementIn.model_validate_json(json.dumps(row.document)),
+    )

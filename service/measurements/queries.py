@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, or_, select
 
-from service.measurements.tables import AgentTable, LeaseTable, MeasurementTable
+from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 
 
 def next_takeable(session: Session, device: str, devices: int, now: dt.datetime) -> MeasurementTable | None:
@@ -72,4 +72,22 @@ def list_agents(session: Session, *, after: str | None, limit: int) -> list[Agen
     wanted = select(AgentTable).order_by(col(AgentTable.id)).limit(limit)
     if after is not None:
         wanted = wanted.where(AgentTable.id > after)
+    return list(session.exec(wanted).all())
+
+
+def device_measurement_by_digest(session: Session, digest: str) -> DeviceMeasurementTable | None:
+    wanted = select(DeviceMeasurementTable).where(DeviceMeasurementTable.digest == digest)
+    return session.exec(wanted).one_or_none()
+
+
+def list_device_measurements(
+    session: Session, *, after: str | None, limit: int, device: str | None, status: str | None
+) -> list[DeviceMeasurementTable]:
+    wanted = select(DeviceMeasurementTable).order_by(col(DeviceMeasurementTable.id)).limit(limit)
+    if after is not None:
+        wanted = wanted.where(DeviceMeasurementTable.id > after)
+    if device is not None:
+        wanted = wanted.where(DeviceMeasurementTable.device_id == device)
+    if status is not None:
+        wanted = wanted.where(DeviceMeasurementTable.status == status)
     return list(session.exec(wanted).all())

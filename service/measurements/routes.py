@@ -1,6 +1,6 @@
 """The queue of wanted measurements (/v1/measurements) and the agents that take them (/v1/agents)."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response, status
 
@@ -8,8 +8,20 @@ from service.access import Agent, Editor, Reader
 from service.benchmarks.names import names_of
 from service.clock import Clock
 from service.database import ReadSession, WriteSession, database_of
-from service.measurements.present import present_agent, present_lease, present_measurement
-from service.measurements.queries import leases_of, list_agents, list_measurements, measurement_by_id
+from service.measurements.device_figures import take_figures
+from service.measurements.present import (
+    present_agent,
+    present_device_measurement,
+    present_lease,
+    present_measurement,
+)
+from service.measurements.queries import (
+    leases_of,
+    list_agents,
+    list_device_measurements,
+    list_measurements,
+    measurement_by_id,
+)
 from service.measurements.queue import cancel, complete, enqueue, extend, fail, take
 from service.measurements.register import register
 from service.paging import Limit, Next, cut_page, last_id
@@ -17,6 +29,8 @@ from service.problems import NotFoundError
 from service.wire.measurements import (
     AgentOut,
     CompletionIn,
+    DeviceMeasurementIn,
+    DeviceMeasurementOut,
     FailureIn,
     HeartbeatIn,
     LeaseIn,
@@ -30,6 +44,7 @@ from service.wire.pages import Page
 
 router = APIRouter(tags=["measurements"])
 Filter = Annotated[str | None, Query(max_length=120)]
+FigureStatus = Literal["accepted", "quarantined"]
 AgentId = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._\-]*$")]
 
 
@@ -129,6 +144,32 @@ def get_agents(
 ) -> Page[AgentOut]:
     page, cursor = cut_page(list_agents(session, after=last_id("next", next), limit=limit + 1), limit)
     return Page(items=[present_agent(row) for row in page], next=cursor)
+
+
+@router.post(
+    "/v1/device-measurements", status_code=status.HTTP_201_CREATED, summary="Upload micro-measurements of a device"
+)
+def post_device_measurement(
+    request: Request, caller: Agent, session: WriteSession, asked: DeviceMeasurementIn, response: Response
+) -> DeviceMeasurementOut:
+    taken = take_figures(session, asked, caller.name, _clock(request)())
+    if not taken.is_new:
+        response.status_code = status.HTTP_200_OK
+    return present_device_measurement(taken.row)
+
+
+@router.get("/v1/device-measurements", summary="List micro-measurements of devices, oldest first")
+def get_device_measurements(
+    _caller: Reader,
+    session: ReadSession,
+    limit: Limit = 100,
+    next: Next = None,  # noqa: A002
+    device: Filter = None,
+    status: FigureStatus | None = None,
+) -> Page[DeviceMeasurementOut]:
+    rows = list_device_measurements(session, after=last_id("next", next), limit=limit + 1, device=device, status=status)
+    page, cursor = cut_page(rows, limit)
+    return Page(items=[present_device_measurement(row) for row in page], next=cursor)
 
 
 def _clock(request: Request) -> Clock:

@@ -58,3 +58,18 @@ class AgentTable(SQLModel, table=True):
     probe: dict[str, Any] = Field(sa_type=JSON)
     first_seen_at: dt.datetime = Field(sa_type=UtcInstant)
     last_seen_at: dt.datetime = Field(sa_type=UtcInstant)
+
+
+class DeviceMeasurementTable(SQLModel, table=True):
+    """Micro-measurements of a device. Inserted, never changed."""
+
+    __tablename__ = "device_measurement"
+
+    id: str = Field(primary_key=True, max_length=40)
+    digest: str = Field(max_length=64, unique=True)
+    caller: str = Field(max_length=200)
+    device_id: str = Field(foreign_key="device.id", max_length=120, index=True)
+    recorded_at: dt.datetime = Field(sa_type=UtcInstant)
+    status: str = Field(max_length=16)
+    reasons: list[str] = Field(sa_type=JSON)
+    document: dict[str, Any] = Field(sa_type=JSON)

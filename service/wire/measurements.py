@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from service.wire.benchmarks import (
     AgentIdentity,
@@ -125,3 +125,55 @@ class AgentOut(Answer):
     devices: int
     first_seen_at: Instant
     last_seen_at: Instant
+
+
+Figure = Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)]
+Size = Annotated[int, Field(strict=True, ge=1, le=10**13)]
+
+
+class CopyFigure(Request):
+    """A device-to-device copy; every byte is read once and written once."""
+
+    bytes: Size
+    read_plus_write_gb_per_s: Figure
+
+
+class GemmFigure(Request):
+    """[m, k] × [k, n], 2·m·n·k operations."""
+
+    dtype: Literal["bf16", "fp16", "fp8"]
+    m: Size
+    n: Size
+    k: Size
+    tflop_per_s: Figure
+
+
+class AllReduceFigure(Request):
+    """Over ``world_size`` devices, ``bytes`` on each."""
+
+    world_size: Annotated[int, Field(strict=True, ge=2, le=100_000)]
+    bytes: Size
+    us: Figure
+
+
+class DeviceMeasurementIn(Request):
+    """What a device did in micro-measurements: the body of POST /v1/device-measurements."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    device: Slug
+    name: Annotated[Text, Field(max_length=200)]
+    """As the driver calls it."""
+    driver: Annotated[Text, Field(max_length=200)] | None = None
+    torch: Annotated[Text, Field(max_length=100)]
+    copy_rates: Annotated[tuple[CopyFigure, ...], Field(max_length=200, alias="copy")] = ()
+    gemm: Annotated[tuple[GemmFigure, ...], Field(max_length=1_000)] = ()
+    all_reduce: Annotated[tuple[AllReduceFigure, ...], Field(max_length=1_000)] = ()
+
+
+class DeviceMeasurementOut(Answer):
+    id: str
+    status: Literal["accepted", "quarantined"]
+    reasons: list[str]
+    recorded_at: Instant
+    figures: DeviceMeasurementIn
