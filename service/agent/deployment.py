@@ -22,17 +22,25 @@ class EngineFacts:
 
 
 def ask_engine(base_url: str, api_key: str | None = None) -> EngineFacts:
-    """The version (vLLM answers /version) and the first model served. Raises httpx.HTTPError when nothing answers."""
+    """The version (vLLM: /version) and the first model served. Raises httpx.ConnectError when nothing listens."""
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     with httpx.Client(base_url=base_url, headers=headers, timeout=HALF_A_MINUTE_S) as http:
-        models = http.get("/v1/models")
-        listed = models.json().get("data", []) if models.is_success else []
-        answer = http.get("/version")
-        version = None
-        if answer.is_success and answer.headers.get("content-type", "").startswith("application/json"):
-            said = answer.json()
-            version = said.get("version") if isinstance(said, dict) else None
-    return EngineFacts(version, listed[0].get("id") if listed else None)
+        models = _object_at(http, "/v1/models").get("data")
+        version = _object_at(http, "/version").get("version")
+    first = models[0] if isinstance(models, list) and models and isinstance(models[0], dict) else {}
+    return EngineFacts(version if isinstance(version, str) else None, first.get("id"))
+
+
+def _object_at(http: httpx.Client, path: str) -> dict[str, Any]:
+    """The JSON object at a path; an empty one where an engine that listens does not serve it."""
+    try:
+        answer = http.get(path)
+        value = answer.json() if answer.is_success else {}
+    except httpx.ConnectError:
+        raise
+    except (httpx.HTTPError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def add_deployment_options(parser: argparse.ArgumentParser, *, needed: bool) -> None:

@@ -1,6 +1,6 @@
-"""A small OpenAI-compatible HTTP server that streams tokens at a fixed pace: the engine in tests.
+"""A small OpenAI-compatible HTTP server: what other tools' clients need (models, chat, answers in one piece).
 
-It is a real server on a real socket: ``python -m tests.agent.local_engine --port 8000``. Each request gets
+``python tests/agent/local_engine.py --port 8000`` prints its port and serves until it is ended. Each request gets
 ``max_tokens`` tokens (or ``max_completion_tokens``), the first after ``--first-token-ms``, the others every
 ``--token-ms``. Usage is reported when the client asks for it.
 """
@@ -125,6 +125,7 @@ async def _main() -> None:
     arguments = parser.parse_args()
     engine = LocalEngine(arguments.first_token_ms / 1e3, arguments.token_ms / 1e3, arguments.model)
     await engine.start(arguments.port)
+    print(engine.port, flush=True)  # noqa: T201  (the program's one line of output)
     await engine.serve_forever()
 
 
