@@ -184,14 +184,13 @@ async def _send_closed(
     timeout_s: float,
 ) -> list[RequestRecord]:
     waiting = iter(planned)
-    records: list[RequestRecord] = []
 
-    async def client(requests: Iterator[PlannedRequest]) -> None:
-        for request in requests:
-            records.append(await _send(connections, request, started_at, timeout_s))
+    async def client(requests: Iterator[PlannedRequest]) -> list[RequestRecord]:
+        return [await _send(connections, request, started_at, timeout_s) for request in requests]
 
-    await asyncio.gather(*(client(waiting) for _ in range(min(load.concurrency, len(planned)))))
-    return records
+    clients = min(load.concurrency, len(planned))
+    by_client = await asyncio.gather(*(client(waiting) for _ in range(clients)))
+    return sorted((record for records in by_client for record in records), key=lambda record: record.sent_s)
 
 
 async def _send_open(

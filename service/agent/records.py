@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from service.agent.percentiles import latency_statistics
@@ -49,7 +50,7 @@ class RequestRecord:
     @property
     def inter_token_latencies_s(self) -> list[float]:
         """ITL: the gaps between successive chunks."""
-        return [later - earlier for earlier, later in zip(self.chunk_s, self.chunk_s[1:], strict=False)]
+        return [later - earlier for earlier, later in pairwise(self.chunk_s)]
 
     def as_json(self, *, with_chunks: bool = False) -> dict[str, Any]:
         """The record in compact form; with `with_chunks` also every gap between chunks, in ticks of 10 µs."""
