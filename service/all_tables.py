@@ -17,6 +17,7 @@ from service.measurements.tables import AgentTable, DeviceMeasurementTable, Leas
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
+from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
 
 TABLES: tuple[type[SQLModel], ...] = (
@@ -24,6 +25,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     BenchmarkEventTable,
     BenchmarkTable,
     BenchmarkUploadTable,
+    ComparisonTable,
     ConstantTable,
     DeviceMeasurementTable,
     DeviceTable,

@@ -19,6 +19,7 @@ from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
+from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -26,6 +27,7 @@ from service.recommendations.spaces import SpaceCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
+from service.tco import routes as tco
 from service.wire.problems import ProblemOut
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -86,6 +88,8 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         recommendations.router,
         benchmarks.router,
         measurements.router,
+        tco.router,
+        prices_import.router,
         health.router,
     ):
         app.include_router(router)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.fleet import Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan
+from solver.hardware import Offer
 from solver.planning import PlanEntry, PlanningInput
 from solver.search import Screened
 
@@ -28,25 +29,45 @@ class Assembly:
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """Offers as the optimiser takes them.
 
-    Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
-        OfferSlot(
-            id=offer.id,
-            node_type_id=offer.node.id,
-            device_id=offer.node.device.id,
-            devices=offer.node.devices,
-            provider=offer.provider,
-            region=offer.region,
-            commitment=offer.commitment,
-            usd_per_hour=offer.usd_per_hour,
-            max_nodes=offer.max_nodes,
-            host_power_w=_known(offer.node.host_power_w),
-            interruptible=offer.commitment == "spot",
-        )
-        for offer in planning.offers
+        _slot(offer)
+        for offer in needed_offers(planning.offers)
         if not (power_matters and math.isnan(offer.node.host_power_w))
+    )
+
+
+def needed_offers(offers: Sequence[Offer]) -> list[Offer]:
+    """Offers without those dearer than an unlimited one on the same machine, equally interruptible."""
+    cheapest: dict[tuple[str, bool], tuple[float, str]] = {}
+    for offer in offers:
+        if offer.max_nodes is None:
+            key = (offer.node.id, offer.commitment == "spot")
+            rank = (offer.usd_per_hour, offer.id)
+            cheapest[key] = min(rank, cheapest.get(key, rank))
+    unbeaten = (math.inf, "")
+    return [
+        offer
+        for offer in offers
+        if (offer.usd_per_hour, offer.id) <= cheapest.get((offer.node.id, offer.commitment == "spot"), unbeaten)
+    ]
+
+
+def _slot(offer: Offer) -> OfferSlot:
+    return OfferSlot(
+        id=offer.id,
+        node_type_id=offer.node.id,
+        device_id=offer.node.device.id,
+        devices=offer.node.devices,
+        provider=offer.provider,
+        region=offer.region,
+        commitment=offer.commitment,
+        usd_per_hour=offer.usd_per_hour,
+        max_nodes=offer.max_nodes,
+        host_power_w=_known(offer.node.host_power_w),
+        interruptible=offer.commitment == "spot",
     )
 
 
@@ -54,9 +75,11 @@ def _known(power_w: float) -> float:
     return 0.0 if math.isnan(power_w) else power_w
 
 
-def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
-    """Every candidate on every node type somebody offers, as one table."""
-    slots = offer_slots(planning)
+def assemble(
+    planning: PlanningInput, screened: Sequence[Screened], slots: tuple[OfferSlot, ...] | None = None
+) -> Assembly:
+    """Every candidate on every node type somebody offers, as one table. slots: the planning's offers, if made already."""
+    slots = offer_slots(planning) if slots is None else slots
     offered = {slot.node_type_id for slot in slots}
     node_ids = tuple(sorted(offered))
     index = {node_id: i for i, node_id in enumerate(node_ids)}
@@ -107,20 +130,49 @@ def assemble(planning: PlanningInput, screened: Sequence[Screened]) -> Assembly:
     return Assembly(problem, workloads, rows, tuple(screened))
 
 
-def with_capacity(assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[float] = ()) -> Assembly:
+def with_capacity(
+    assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[Floats] = ()
+) -> Assembly:
     """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
 
-    scales: factor by workload on the capacities of all others.
+    scales: factors by workload and row on the capacities of all others.
     """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for workload, scale in enumerate(scales):
-        capacity[assembly.workload_of == workload, 0] *= scale
+        mine = assembly.workload_of == workload
+        capacity[mine, 0] *= scale[assembly.row_of[mine]]
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
     return replace(assembly, problem=replace(assembly.problem, deployments=table))
+
+
+def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | None) -> bool:
+    """Does a plan take more nodes of an offer without a limit than the default allows?"""
+    if default_max_nodes is None:
+        return False
+    unlimited = {offer.id for offer in assembly.problem.offers if offer.max_nodes is None}
+    return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
+
+
+def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly:
+    """The same problem with every offer limited, and dearer offers back beside those that are.
+
+    Solved only where it matters: a best plan without these limits that stays within them is the best plan with them,
+    and unlimited offers make a far smaller programme.
+    """
+    if planning.default_max_nodes is None:
+        return assembly
+    limited = tuple(
+        replace(offer, max_nodes=planning.default_max_nodes) if offer.max_nodes is None else offer
+        for offer in planning.offers
+    )
+    devices = {slot.device_id for slot in assembly.problem.offers}
+    slots = offer_slots(replace(planning, offers=limited))
+    offers = tuple(slot for slot in slots if slot.device_id in devices)
+    return replace(assembly, problem=replace(assembly.problem, offers=offers))
 
 
 @dataclass(frozen=True, slots=True)

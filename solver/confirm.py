@@ -6,14 +6,19 @@ what it returns in the end is optimal over capacities that hold in simulation.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from solver.engine.replay import Replay, replay
 from solver.errors import InvalidInputError, SaturatedError
 from solver.search import Screened
 from solver.step.tables import StepTables
 from solver.workload import Load, Workload
+
+Floats = NDArray[np.float64]
 
 CONFIRMATION_REQUESTS = 500
 """Requests replayed to check a plan's percentiles, per lane."""
@@ -23,8 +28,10 @@ MOST_TRIES = 7
 CLOSE_ENOUGH = 0.97
 """A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""
 RATE_RESOLUTION = 0.01
-FIRST_STEP = 0.7
+STEP_WHEN_SATURATED = 0.7
 LARGEST_STEP = 0.4
+FIRST_EXPONENT = 0.5
+"""Near its target a value grows about with the square of the rate; each guess that fails assumes a flatter curve."""
 LEAST_RATE = 1e-9
 
 
@@ -39,13 +46,37 @@ class Confirmations:
     """Corrected capacity, where screening's was too high."""
     simulations: int = 0
 
-    def scales(self, screened: Sequence[Screened]) -> list[float]:
-        """Factor by workload on capacities nobody has simulated: the best ratio seen, kept optimistic; at most 1."""
-        best: dict[int, float] = {}
-        for (workload, row), found in self.capacity.items():
-            claimed = float(screened[workload].requests_per_s[row])
-            best[workload] = max(best.get(workload, 0.0), found / claimed if claimed > 0.0 else 0.0)
-        return [min(1.0, best[w] * OPTIMISM) if best.get(w, 0.0) > 0.0 else 1.0 for w in range(len(screened))]
+    def scales(self, screened: Sequence[Screened]) -> list[Floats]:
+        """Factors by workload and row on capacities nobody has simulated, at most 1.
+
+        What screening leaves out grows with the speed of the device and of the layout, and is much the same for
+        candidates that share both: a row gets the best ratio seen among its kin, or where none was simulated the best
+        of its workload, raised by OPTIMISM.
+        """
+        return [self._scales_of(w, one) for w, one in enumerate(screened)]
+
+    def _scales_of(self, workload: int, screened: Screened) -> Floats:
+        kin = screened.space.kin
+        best = 0.0
+        best_of_kin: dict[int, float] = {}
+        for row, found in _of_workload(self.capacity, workload):
+            ratio, family = found / float(screened.requests_per_s[row]), int(kin[row])
+            best = max(best, ratio)
+            best_of_kin[family] = max(best_of_kin.get(family, 0.0), ratio)
+        for row, held in _of_workload(self.holds, workload):
+            ratio, family = held / float(screened.requests_per_s[row]), int(kin[row])
+            if family in best_of_kin:
+                best_of_kin[family] = max(best_of_kin[family], ratio)
+        factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
+        for family, ratio in best_of_kin.items():
+            if ratio > 0.0:
+                factors[kin == family] = ratio * OPTIMISM
+        limited: Floats = np.minimum(factors, 1.0)
+        return limited
+
+
+def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
+    return [(row, rate) for (w, row), rate in found.items() if w == workload]
 
 
 def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
@@ -102,7 +133,7 @@ def confirmed_capacity(
     """``requests_per_s`` where the targets hold at it, else the largest rate found below it that holds (0: none).
 
     Values grow with the rate, so the crossing is bracketed and closed in by false position on the logarithm of the
-    ratio, to CLOSE_ENOUGH of the target.
+    ratio, to CLOSE_ENOUGH of the target or RATE_RESOLUTION of the rate.
     """
     high = requests_per_s
     if high <= confirmations.holds.get((workload_index, row), 0.0):
@@ -112,7 +143,8 @@ def confirmed_capacity(
         return high
     low = confirmations.holds.get((workload_index, row), 0.0)
     low_ratio = CLOSE_ENOUGH
-    guess = high * (FIRST_STEP if math.isinf(ratio) else max(LARGEST_STEP, 1.0 / ratio**2))
+    exponent = FIRST_EXPONENT
+    guess = high * (STEP_WHEN_SATURATED if math.isinf(ratio) else max(LARGEST_STEP, ratio**-exponent))
     for _ in range(MOST_TRIES):
         if low > 0.0 and (high - low) <= RATE_RESOLUTION * high:
             break
@@ -125,7 +157,8 @@ def confirmed_capacity(
         else:
             high, ratio = guess, found
         if low <= 0.0:
-            guess = high * LARGEST_STEP
+            exponent *= 2.0
+            guess = high * (STEP_WHEN_SATURATED if math.isinf(ratio) else max(LARGEST_STEP, ratio**-exponent))
         elif math.isinf(ratio):
             guess = (low + high) / 2.0
         else:

@@ -39,6 +39,8 @@ class PlanningInput:
     priors: tuple[ConstantPrior, ...]
     catalog_key: str
     limits: PlanLimits = field(default_factory=PlanLimits)
+    default_max_nodes: int | None = None
+    """Most nodes of an offer that states no limit of its own; None: as many as wanted."""
     objective: Objective = "cost"
     engine: EngineSettings = field(default_factory=EngineSettings)
     time_limit_s: float = 10.0

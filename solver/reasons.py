@@ -4,13 +4,13 @@ What a target costs is compared on screened capacities scaled by what simulation
 alike: a difference of two optima under one model, not of a confirmed and an unconfirmed one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solver.assemble import Assembly, assemble
-from solver.confirm import Confirmations
+from solver.confirm import Confirmations, Floats
 from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet import explain as fleet
 from solver.planning import Binding, Conflict, PlanningInput, Relaxation
@@ -74,7 +74,7 @@ def explain_plan(
     """Limits that cost money: what one step of relaxation saves, largest saving first."""
     options = options_of(planning)
     scales = confirmations.scales(assembly.screened)
-    base = solve_fleet(scaled(assembly, scales).problem, options)
+    base = result if not confirmations.capacity else solve_fleet(scaled(assembly, scales).problem, options)
     found: list[Binding] = []
     for w, one in enumerate(assembly.screened):
         for limit, name, percentile, seconds in target_limits(one.workload.targets):
@@ -107,13 +107,13 @@ def saving(base: FleetResult, other: FleetResult) -> float:
     return gain if gain > noise + 1e-6 * abs(base.objective) else 0.0
 
 
-def scaled(assembly: Assembly, scales: list[float]) -> Assembly:
-    """Screened capacities times the workload's factor, without what simulation found for single candidates."""
-    if all(scale == 1.0 for scale in scales):
+def scaled(assembly: Assembly, scales: Sequence[Floats]) -> Assembly:
+    """Screened capacities times the rows' factors, without what simulation found for single candidates."""
+    if all((factors == 1.0).all() for factors in scales):
         return assembly
     capacity = np.concatenate(
         [
-            one.requests_per_s[assembly.row_of[assembly.workload_of == w]] * scales[w]
+            (one.requests_per_s * scales[w])[assembly.row_of[assembly.workload_of == w]]
             for w, one in enumerate(assembly.screened)
         ]
     )
@@ -125,7 +125,7 @@ def replaced(planning: PlanningInput, assembly: Assembly, workload: int, screene
     """The assembly with one workload screened anew."""
     every = list(assembly.screened)
     every[workload] = screened
-    return assemble(planning, every)
+    return assemble(planning, every, assembly.problem.offers)
 
 
 def wire_limit(limit: str) -> str:
@@ -236,7 +236,8 @@ def _joint_relaxation(
 
     def price(factor: float) -> float | None:
         looser = [with_targets(one, looser_targets(one.workload.targets, factor)) for one in assembly.screened]
-        return solve_fleet(scaled(assemble(planning, looser), scales).problem, options).usd_per_hour
+        changed = assemble(planning, looser, assembly.problem.offers)
+        return solve_fleet(scaled(changed, scales).problem, options).usd_per_hour
 
     low, high, found = 1.0, 1.0, None
     for _ in range(MOST_RELAXATION_STEPS * 3):
@@ -307,5 +308,5 @@ def _lifted(
     for label in lifted & labels.keys():
         w, name, percentile = labels[label]
         screened[w] = with_targets(screened[w], changed_target(screened[w].workload.targets, name, percentile, None))
-    changed = assemble(planning, screened) if lifted & labels.keys() else assembly
+    changed = assemble(planning, screened, assembly.problem.offers) if lifted & labels.keys() else assembly
     return fleet.without_limits(changed.problem, lifted - labels.keys())

@@ -3,7 +3,15 @@
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 
-from solver.assemble import Assembly, assemble, placements, plan_entries, with_capacity
+from solver.assemble import (
+    Assembly,
+    assemble,
+    exceeds_default,
+    placements,
+    plan_entries,
+    with_capacity,
+    with_default_limits,
+)
 from solver.confirm import Confirmations, confirmed_capacity
 from solver.errors import SolverError
 from solver.estimate import estimate
@@ -17,6 +25,9 @@ from solver.workload import EngineSettings, Load, Workload
 
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
+
+PREDICTION_REQUESTS = 500
+"""Requests replayed to predict a line of the plan, per lane."""
 
 SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 
@@ -88,7 +99,8 @@ def solve_confirmed(
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
     Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
-    some scales the others, less a margin that keeps them optimistic.
+    some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
+    soon as a plan goes beyond it.
     """
     options = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
     rounds = 0
@@ -97,7 +109,10 @@ def solve_confirmed(
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
         result = solve_fleet(current.problem, options)
         if result.plan is None:
-            return current, result, rounds
+            return with_default_limits(planning, current), result, rounds
+        if exceeds_default(result.plan, current, planning.default_max_nodes):
+            assembly = with_default_limits(planning, assembly)
+            continue
         failed = _failures(current, result, confirmations)
         if not failed:
             return current, result, rounds
@@ -132,7 +147,9 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
         return entry
-    predicted = estimate(configuration, workload.traffic, Load("open", requests_per_s=rate), requests=800)
+    predicted = estimate(
+        configuration, workload.traffic, Load("open", requests_per_s=rate), requests=PREDICTION_REQUESTS
+    )
     return replace(entry, estimate=predicted)
 
 

@@ -21,6 +21,7 @@ from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
+from solver.memory_weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.rates import Rates, rates
@@ -29,7 +30,7 @@ from solver.workload import EngineSettings
 TENSOR_PARALLEL_DEGREES = (1, 2, 4, 8, 16, 32, 64)
 PIPELINE_DEGREES_IN_NODE = (1, 2, 4, 8)
 MOST_NODES_PER_REPLICA = 64
-"""How far a model that fits no single node is spread. Degrees are powers of two, so that replicas pack nodes exactly."""
+"""How far a model that fits no single node is spread. Degrees are powers of two: replicas then pack nodes exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,23 @@ class SearchSpace:
         assert isinstance(found, np.ndarray)
         return found
 
+    @property
+    def kin(self) -> NDArray[np.int64]:
+        """Number of each row's kin: rows on the same device, cut alike but for pipeline stages, with the same weights."""
+        found = self.memo.get("kin")
+        if found is None:
+            numbers: dict[tuple[object, ...], int] = {}
+            found = self.memo["kin"] = np.array(
+                [numbers.setdefault(self._kin_key(row), len(numbers)) for row in self.rows], dtype=np.int64
+            )
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def _kin_key(self, row: Row) -> tuple[object, ...]:
+        layout = row.layout
+        parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
+        return (self.platforms[row.platform].device.id, *parallel, row.precision.weights)
+
 
 def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
     if engine == settings.name:
@@ -138,13 +156,14 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
 
 def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
     """Group node types that perform alike. Devices with no known engine are left out."""
-    grouped: dict[tuple[str, int, int, float], list[Node]] = {}
+    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
         per_device = node.network_bytes_per_s / node.devices
-        grouped.setdefault((node.device.id, node.devices, node.link_domain_devices, per_device), []).append(node)
+        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, per_device), members in grouped.items():
+    for (device_id, devices, domain, _, per_device), members in grouped.items():
         device = members[0].device
         runs = engine_for(device.engines, engine)
         if runs is None:
@@ -214,7 +233,7 @@ def build_space(
     kv_formats: Sequence[str],
     settings: EngineSettings,
 ) -> SearchSpace:
-    """Tabulate all candidates of one model. Combinations that cannot run are counted in ``dropped`` with their reason."""
+    """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons."""
     every = platforms(nodes, priors, settings.name)
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
@@ -249,6 +268,7 @@ def build_space(
                         platform.device.id,
                         platform.engine,
                         platform.link_domain_devices,
+                        platform.device.pcie_bytes_per_s,
                         network,
                         precision,
                         layout,
@@ -258,10 +278,11 @@ def build_space(
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,
                                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
                             )  # fmt: skip
                     except FigureMissingError as missing:
+                        # Only this layout may lack it: a link, where another layout needs none.
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
-                        break
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
                         break

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from service import VERSION
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
+from service.cli.prices_arguments import add_prices_command
 from service.settings import Settings, SettingsError, read_settings
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -60,6 +61,14 @@ def build_parser() -> argparse.ArgumentParser:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
         listing.add_argument("id", nargs="?", help="show one of them in full")
         _add_client_options(listing)
+
+    add_prices_command(_add(commands, "prices", "import price lists"))
+
+    calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
+    calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
+    calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
+    accuracy = _add(commands, "accuracy", "predicted against measured, from the newest correction set")
+    accuracy.add_argument("--markdown", action="store_true", help="print tables for docs/accuracy.md")
 
     token = _add(commands, "token", "make, list and revoke bearer tokens")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -117,6 +126,14 @@ def _command(name: str) -> Command:
         from service.cli.up import up_command
 
         return up_command
+    if name in ("calibrate", "accuracy"):
+        from service.cli import calibrate
+
+        return {"calibrate": calibrate.calibrate_command, "accuracy": calibrate.accuracy_command}[name]
+    if name == "prices":
+        from service.cli.prices import prices_command
+
+        return prices_command
     from service.cli import ask
 
     if name in LISTS:

@@ -83,6 +83,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
             max_power_w=None if limits.max_power_kw is None else limits.max_power_kw * 1e3,
             spare_nodes=limits.spare_nodes,
         ),
+        default_max_nodes=limits.max_nodes_per_offer,
         objective=asked.objective,
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
@@ -91,7 +92,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
 
 
 def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
-    """Offers within the request's choices. One that states no limit is planned with at most ``max_nodes_per_offer``."""
+    """Offers within the request's choices. ``max_nodes_per_offer`` holds for those that state no limit (None)."""
     kept = []
     for offer in offers:
         if limits.devices is not None and offer.node.device.id not in limits.devices:
@@ -102,11 +103,12 @@ def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, 
             continue
         if limits.commitments is not None and offer.commitment not in limits.commitments:
             continue
-        most = limits.max_nodes_per_offer if offer.max_nodes is None else offer.max_nodes
+        most = offer.max_nodes
         if offer.id in limits.offers:
-            most = min(most, limits.offers[offer.id].max_nodes)
-        if most > 0:
-            kept.append(replace(offer, max_nodes=most))
+            asked = limits.offers[offer.id].max_nodes
+            most = min(asked, limits.max_nodes_per_offer if most is None else most)
+        if most != 0:
+            kept.append(offer if most == offer.max_nodes else replace(offer, max_nodes=most))
     return tuple(kept)
 
 

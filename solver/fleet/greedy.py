@@ -315,7 +315,9 @@ def _next_steps(
                 options.append((int(offset), count, float(costs.replica_price[offset]) * count))
     few = min(TRIED_PER_STEP, len(ratio))
     for offset in np.argpartition(ratio, few - 1)[:few] if few else ():
-        whole = min(math.floor(work[offset] / per_unit[offset] + ROUNDING), costs.room[offset] // nodes_in_unit[offset])
+        whole = min(
+            math.floor(work[offset] / per_unit[offset] + ROUNDING), np.floor(costs.room[offset] / nodes_in_unit[offset])
+        )
         if whole >= 1 and math.isfinite(ratio[offset]):
             count = int(whole * per_unit[offset])
             nodes = whole * nodes_in_unit[offset]
@@ -333,6 +335,8 @@ def _next_steps(
     if not few or math.isinf(ratio.min()):
         return [], share
     offset = int(ratio.argmin())
-    whole = max(1, min(math.floor(work[offset] / per_unit[offset]), costs.room[offset] // nodes_in_unit[offset]))
+    whole = max(
+        1, min(math.floor(work[offset] / per_unit[offset]), np.floor(costs.room[offset] / nodes_in_unit[offset]))
+    )
     count = min(int(whole * per_unit[offset]), max(1, math.ceil(work[offset] - ROUNDING)))
     return [(start + offset, count)], after(offset, count)
