@@ -8,12 +8,15 @@ from fastapi import FastAPI
 
 from service import VERSION, health
 from service.access import RateLimit
+from service.benchmarks import routes as benchmarks
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
+from service.corrections import routes as corrections
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
 from service.llms import routes as llms
+from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
@@ -84,6 +87,9 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        corrections.router,
+        benchmarks.router,
+        measurements.router,
         tco.router,
         prices_import.router,
         health.router,

@@ -71,7 +71,8 @@ class Confirmations:
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
                 factors[kin == family] = ratio * OPTIMISM
-        return np.minimum(factors, 1.0)
+        limited: Floats = np.minimum(factors, 1.0)
+        return limited
 
 
 def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:

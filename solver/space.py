@@ -20,8 +20,8 @@ from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
-from solver.memory_weights import stored_bytes
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
+from solver.memory_weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.rates import Rates, rates

@@ -2,3 +2,7 @@
 
 It runs on a GPU host with Python alone, so it imports the standard library, httpx, pydantic and `service.wire` only.
 """
+
+from service import VERSION
+
+__all__ = ["VERSION"]

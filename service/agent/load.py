@@ -12,7 +12,7 @@ import gc
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from service.agent.lengths import LengthDistribution
@@ -148,14 +148,18 @@ def sampling_fields(served_model: str, output_tokens: int) -> dict[str, object]:
 
 
 async def run_load(
-    endpoint: Endpoint, planned: Sequence[PlannedRequest], load: Load, timeout_s: float = 600.0
+    endpoint: Endpoint,
+    planned: Sequence[PlannedRequest],
+    load: Load,
+    timeout_s: float = 600.0,
+    on_answer: Callable[[RequestRecord], None] | None = None,
 ) -> LoadRun:
     """Send every planned request as the load says and wait for all answers.
 
     A request that fails is recorded with its error and never retried. The wall time runs from the start of the
-    load (all clients connected) to the last answer.
+    load (all clients connected) to the last answer. ``on_answer`` sees every record as it is made.
     """
-    connections = _ConnectionPool(endpoint)
+    connections = _ConnectionPool(endpoint, on_answer)
     await connections.prepare(load.concurrency if isinstance(load, ClosedLoop) else 1)
     gc.collect()
     gc.disable()  # a collection pauses the event loop for longer than an engine step lasts
@@ -206,10 +210,13 @@ async def _send(
     try:
         connection = await connections.take()
     except OSError as error:
-        return RequestRecord(asked_at - started_at, request.prompt_tokens, 0, (), error=f"no connection: {error}")
-    answer = await connection.stream(request.encoded, timeout_s)
-    connections.give_back(connection)
-    return _record(request, answer, started_at)
+        record = RequestRecord(asked_at - started_at, request.prompt_tokens, 0, (), error=f"no connection: {error}")
+    else:
+        answer = await connection.stream(request.encoded, timeout_s)
+        connections.give_back(connection)
+        record = _record(request, answer, started_at)
+    connections.on_answer(record)
+    return record
 
 
 def _record(request: PlannedRequest, answer: StreamedAnswer, started_at: float) -> RequestRecord:
@@ -230,9 +237,10 @@ def _record(request: PlannedRequest, answer: StreamedAnswer, started_at: float) 
 class _ConnectionPool:
     """Open connections, the most recently used first."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, on_answer: Callable[[RequestRecord], None] | None = None) -> None:
         self._endpoint = endpoint
         self._idle: list[StreamingConnection] = []
+        self.on_answer = on_answer or (lambda _record: None)
 
     async def prepare(self, count: int) -> None:
         """Open connections before the clock starts; those that fail are tried again, and recorded, when needed."""

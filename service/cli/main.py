@@ -64,6 +64,12 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_prices_command(_add(commands, "prices", "import price lists"))
 
+    calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
+    calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
+    calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
+    accuracy = _add(commands, "accuracy", "predicted against measured, from the newest correction set")
+    accuracy.add_argument("--markdown", action="store_true", help="print tables for docs/accuracy.md")
+
     token = _add(commands, "token", "make, list and revoke bearer tokens")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a token; it is shown once")
@@ -120,6 +126,10 @@ def _command(name: str) -> Command:
         from service.cli.up import up_command
 
         return up_command
+    if name in ("calibrate", "accuracy"):
+        from service.cli import calibrate
+
+        return {"calibrate": calibrate.calibrate_command, "accuracy": calibrate.accuracy_command}[name]
     if name == "prices":
         from service.cli.prices import prices_command
 

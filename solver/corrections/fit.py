@@ -136,7 +136,10 @@ def without(fit: Fit, left_out: Sequence[int]) -> Constants:
 
 def _solve(jacobian: Array, residuals: Array, weights: Array) -> Array:
     weighted = jacobian * weights[:, None]
-    return -np.linalg.solve(jacobian.T @ weighted + 1e-9 * np.eye(jacobian.shape[1]), weighted.T @ residuals)
+    step: Array = -np.linalg.solve(
+        jacobian.T @ weighted + 1e-9 * np.eye(jacobian.shape[1]), weighted.T @ residuals
+    ).astype(float)
+    return step
 
 
 def _loss(residuals: Array, prior: Array) -> float:

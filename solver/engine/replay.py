@@ -1,7 +1,6 @@
 """Replays a load on one configuration and condenses the trace into statistics over requests."""
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -45,7 +44,7 @@ class Replay:
     preemptions: int
 
 
-def spread_lengths(lengths: Lengths, count: int, rng: random.Random) -> list[int]:
+def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> list[int]:
     """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
 
     Less noisy than drawing at random, and reproducible.
@@ -58,14 +57,13 @@ def spread_lengths(lengths: Lengths, count: int, rng: random.Random) -> list[int
             index += 1
             cumulative += lengths.shares[index]
         values.append(max(1, lengths.tokens[index]))
-    rng.shuffle(values)
-    return values
+    return [values[i] for i in rng.permutation(count).tolist()]
 
 
-def poisson_arrivals_s(requests_per_s: float, count: int, rng: random.Random) -> list[float]:
+def poisson_arrivals_s(requests_per_s: float, count: int, rng: np.random.Generator) -> list[float]:
     """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
     gaps = [-math.log(1.0 - (i + 0.5) / count) / requests_per_s for i in range(count)]
-    rng.shuffle(gaps)
+    gaps = [gaps[i] for i in rng.permutation(count).tolist()]
     now, arrivals = 0.0, []
     for gap in gaps:
         now += gap
@@ -78,7 +76,7 @@ def sampled_requests(
     prompt: Lengths, output: Lengths, count: int, seed: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]:
     """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
-    rng = random.Random(seed)
+    rng = np.random.default_rng(seed)
     prompts = spread_lengths(prompt, count, rng)
     outputs = spread_lengths(output, count, rng)
     return tuple(prompts), tuple(outputs), tuple(poisson_arrivals_s(1.0, count, rng))
@@ -119,7 +117,7 @@ def capacity_requests_per_s(configuration: Configuration, tables: StepTables, tr
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
     count = min(8 * seats, 2 * STEADY_REQUESTS)
-    rng = random.Random(7)
+    rng = np.random.default_rng(7)
     trace = simulate(
         tables,
         schedule,
