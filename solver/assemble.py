@@ -135,14 +135,15 @@ def with_capacity(
 ) -> Assembly:
     """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
 
-    scales: factors by workload and row on the capacities of all others.
+    scales: factors by workload and row on the screened capacities of all others, whatever the assembly held before.
     """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for workload, scale in enumerate(scales):
         mine = assembly.workload_of == workload
-        capacity[mine, 0] *= scale[assembly.row_of[mine]]
+        rows = assembly.row_of[mine]
+        capacity[mine, 0] = assembly.screened[workload].requests_per_s[rows] * scale[rows]
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
