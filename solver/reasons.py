@@ -201,11 +201,11 @@ def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | N
     }
     if len(served) < len(problem.demands):
         return 0.0
-    found = fleet.largest_multiple(_bounded(problem), replace(options, gap_fraction=0.01))
+    found = fleet.largest_multiple(bounded(problem), replace(options, gap_fraction=0.01))
     return found.throughput_multiple
 
 
-def _bounded(problem: FleetProblem) -> FleetProblem:
+def bounded(problem: FleetProblem) -> FleetProblem:
     """Throughput must be bounded by something: a budget, a power cap or limits on all offers."""
     limits = problem.limits
     if limits.budget_usd_per_hour is not None or limits.power_w is not None:

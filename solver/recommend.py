@@ -21,6 +21,7 @@ from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
 from solver.reasons import explain_infeasible, explain_plan
+from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
 from solver.space import SearchSpace, build_space
 from solver.workload import EngineSettings, Load, Workload
@@ -215,6 +216,12 @@ def infeasible(
 ) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
     why = explain_infeasible(planning, assembly, confirmations)
+    relaxations = confirmed_targets(
+        planning, assembly, why.relaxations, lambda relaxed: solve_confirmed(relaxed, planning, Confirmations())[1]
+    )
+    multiple = confirmed_multiple(
+        assembly, why.largest_servable_multiple, lambda other: solve_confirmed(other, planning, confirmations)[1]
+    )
     return Recommendation(
         solve=report(result, confirmations, rounds),
         entries=(),
@@ -226,8 +233,8 @@ def infeasible(
         binding=(),
         rejected=tuple(rejected),
         conflicts=why.conflicts,
-        relaxations=why.relaxations,
-        largest_servable_multiple=why.largest_servable_multiple,
+        relaxations=tuple(served_share(one, multiple) for one in relaxations),
+        largest_servable_multiple=multiple,
     )
 
 
