@@ -21,7 +21,8 @@ from ulid import ULID
 from service.benchmarks.comparison import Loop, predicted_over_measured
 from service.benchmarks.document import ReadingError
 from service.benchmarks.importers import read_payload
-from service.benchmarks.normalise import Completed, KnownNames, complete, with_forced_defaults
+from service.benchmarks.known import KnownNames
+from service.benchmarks.normalise import Completed, complete, with_forced_defaults
 from service.benchmarks.plausibility import Limits, check_all, quarantine_reasons, warnings
 from service.benchmarks.queries import (
     idempotency_key,

@@ -11,7 +11,8 @@ from service.benchmarks.comparison import Loop
 from service.benchmarks.decide import decide
 from service.benchmarks.intake import Checked, Submission, Taken, canonical_run, check, imported_runs, store
 from service.benchmarks.names import names_of
-from service.benchmarks.normalise import Completed, KnownNames
+from service.benchmarks.known import KnownNames
+from service.benchmarks.normalise import Completed
 from service.benchmarks.present import present_import, present_receipt, present_stored, present_summary
 from service.benchmarks.queries import benchmark_by_id, events_of, list_benchmarks, upload_by_id
 from service.benchmarks.tables import BenchmarkEventTable
