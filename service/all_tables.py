@@ -9,6 +9,7 @@ from service.benchmarks.tables import (
     IdempotencyKeyTable,
 )
 from service.constants.tables import ConstantTable
+from service.corrections.tables import CorrectionSetTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
@@ -27,6 +28,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     BenchmarkUploadTable,
     ComparisonTable,
     ConstantTable,
+    CorrectionSetTable,
     DeviceMeasurementTable,
     DeviceTable,
     EditionTable,

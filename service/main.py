@@ -11,6 +11,7 @@ from service.access import RateLimit
 from service.benchmarks import routes as benchmarks
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
+from service.corrections import routes as corrections
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
@@ -86,6 +87,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        corrections.router,
         benchmarks.router,
         measurements.router,
         tco.router,

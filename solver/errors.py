@@ -5,7 +5,9 @@
     ├── UnsupportedError        the device, engine or model cannot run this at all (layout, precision)
     ├── DoesNotFitError         memory: bytes needed and available per device
     ├── SaturatedError          an open load above capacity
-    └── InvalidInputError       an argument outside its domain (negative tokens, an empty distribution)
+    ├── InvalidInputError       an argument outside its domain (negative tokens, an empty distribution)
+    ├── SolverFailedError       HiGHS and CBC both failed on a programme and no plan is in hand (solver.fleet)
+    └── VerificationError       the independent checker refused a plan: a defect (solver.recommend)
 
 Infeasibility of a plan is not an error: it is a result with reasons.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.assemble import Assembly, assemble
+from solver.assemble import Assembly, assemble, placements
 from solver.confirm import Confirmations, Floats
 from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet import explain as fleet
@@ -27,6 +27,8 @@ TARGET_FIELDS = {
 }
 MOST_RELAXATION_STEPS = 4
 MOST_CONFLICTS = 4
+MOST_EXPLAINED_TARGETS = 3
+"""Of several workloads: each costs a solve of the whole fleet."""
 INFEASIBLE_TIME_LIMIT_S = 2.0
 INFEASIBLE_GAP_FRACTION = 0.01
 """What would make a request feasible is priced to one per cent: the question is which limit to move."""
@@ -76,8 +78,11 @@ def explain_plan(
     scales = confirmations.scales(assembly.screened)
     base = result if not confirmations.capacity else solve_fleet(scaled(assembly, scales).problem, options)
     found: list[Binding] = []
+    asked = limiting_targets(assembly, result)
     for w, one in enumerate(assembly.screened):
         for limit, name, percentile, seconds in target_limits(one.workload.targets):
+            if (w, limit) not in asked:
+                continue
             looser = seconds * (1.0 + STEP_FRACTION)
             changed = with_targets(one, changed_target(one.workload.targets, name, percentile, looser))
             other = solve_fleet(scaled(replaced(planning, assembly, w, changed), scales).problem, options)
@@ -96,6 +101,21 @@ def explain_plan(
                 )
             )
     return tuple(sorted(found, key=lambda b: (-b.saves_usd_per_hour, b.limit, b.workload or "")))
+
+
+def limiting_targets(assembly: Assembly, result: FleetResult) -> set[tuple[int, str]]:
+    """(workload, target) whose price is worth a solve: all of one workload; of several, those that stop the replicas in
+    the plan from taking more, by the traffic they carry."""
+    if len(assembly.screened) == 1:
+        return {(0, limit) for limit, *_ in target_limits(assembly.screened[0].workload.targets)}
+    carried: dict[tuple[int, str], float] = {}
+    for place in placements(assembly, result.plan) if result.plan else ():
+        capacity = assembly.screened[place.workload].capacity
+        if index := int(capacity.limit[place.row]):
+            key = (place.workload, f"targets.{capacity.limits[index]}")
+            share = place.requests_per_s / assembly.screened[place.workload].workload.requests_per_s
+            carried[key] = carried.get(key, 0.0) + share
+    return set(sorted(carried, key=lambda key: (-carried[key], key))[:MOST_EXPLAINED_TARGETS])
 
 
 def saving(base: FleetResult, other: FleetResult) -> float:

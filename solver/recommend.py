@@ -12,7 +12,9 @@ from solver.assemble import (
     with_capacity,
     with_default_limits,
 )
+from solver.confidence import margins
 from solver.confirm import Confirmations, confirmed_capacity
+from solver.corrections.sets import configuration_correction
 from solver.errors import SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
@@ -26,6 +28,8 @@ from solver.workload import EngineSettings, Load, Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+DRAFT_GAP_FRACTION = 0.03
+"""Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
 PREDICTION_REQUESTS = 500
 """Requests replayed to predict a line of the plan, per lane."""
 
@@ -44,8 +48,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     screened = [
-        screen(workload, space_of(planning, workload, memo), power_matters=power_matters)
-        for workload in planning.workloads
+        screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
+        for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     assembly = assemble(planning, screened)
     confirmations = Confirmations()
@@ -59,6 +63,7 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
     return Recommendation(
+        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo),
         solve=report(result, confirmations, rounds),
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
@@ -69,6 +74,15 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
         binding=binding,
         rejected=tuple(rejected),
     )
+
+
+def confidence_premium(planning: PlanningInput, result: FleetResult, memo: SpaceMemo) -> float | None:
+    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that."""
+    if all(w.targets.confidence_fraction <= 0.5 for w in planning.workloads) or result.usd_per_hour is None:
+        return None
+    even = tuple(replace(w, targets=replace(w.targets, confidence_fraction=0.5)) for w in planning.workloads)
+    plain = recommend(replace(planning, workloads=even, explain=False, alternatives=0), memo)
+    return result.usd_per_hour - plain.usd_per_hour if plain.entries else None
 
 
 def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
@@ -102,7 +116,9 @@ def solve_confirmed(
     some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
     soon as a plan goes beyond it.
     """
-    options = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
+    final = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
+    draft = replace(final, gap_fraction=max(final.gap_fraction, DRAFT_GAP_FRACTION))
+    options = draft if len(planning.workloads) > 1 else final
     rounds = 0
     while True:
         rounds += 1
@@ -114,8 +130,11 @@ def solve_confirmed(
             assembly = with_default_limits(planning, assembly)
             continue
         failed = _failures(current, result, confirmations)
-        if not failed:
+        if not failed and (options is final or result.outcome == "optimal"):
             return current, result, rounds
+        if not failed:
+            options = final
+            continue
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
@@ -134,7 +153,7 @@ def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmati
             continue
         one = assembly.screened[place.workload]
         rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
-        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate)
+        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate, one.margin_of(place.row))
         if confirmed < rate * (1.0 - 1e-9):
             failed[key] = confirmed
     return failed
@@ -147,9 +166,9 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
         return entry
-    predicted = estimate(
-        configuration, workload.traffic, Load("open", requests_per_s=rate), requests=PREDICTION_REQUESTS
-    )
+    correction = configuration_correction(planning.corrections, configuration)
+    load = Load("open", requests_per_s=rate)
+    predicted = estimate(configuration, workload.traffic, load, correction, requests=PREDICTION_REQUESTS)
     return replace(entry, estimate=predicted)
 
 

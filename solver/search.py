@@ -32,6 +32,10 @@ class Screened:
     requests_per_s: Floats
     power_w_per_replica: Floats
 
+    def margin_of(self, row: int) -> float:
+        """Factor on this candidate's predicted times that the asked confidence takes."""
+        return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:

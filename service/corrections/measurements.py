@@ -24,6 +24,8 @@ from solver.workload import EngineSettings
 
 USABLE = "clean"
 S_PER_MS = 1e-3
+LOAD_FIELDS = frozenset({"kind", "concurrency", "requests", "requests_per_s"})
+"""What a replay needs of a load; uploads say more (seed, arrival process)."""
 _LOAD: TypeAdapter[Load] = TypeAdapter(Load)
 
 
@@ -54,7 +56,9 @@ def measurement(
     shape = llm_from_row(catalog.llms[context["llm"]].model_dump(mode="json"))
     device = device_from_row(catalog.devices[context["device"]].model_dump(mode="json"))
     engine = context["engine"]
-    traffic = traffic_from_wire(TrafficShape.model_validate(body["traffic"]))
+    traffic = traffic_from_wire(
+        TrafficShape.model_validate({k: v for k, v in body["traffic"].items() if k in TrafficShape.model_fields})
+    )
     settings = EngineSettings(
         engine["name"],
         engine["version"],
@@ -87,7 +91,7 @@ def measurement(
         model_class="moe" if shape.is_moe else "dense",
         configuration=deployed.configuration,
         traffic=traffic,
-        load=load_from_wire(_LOAD.validate_python(body["load"])),
+        load=load_from_wire(_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS})),
         measured={metric: value for metric, value in measured.items() if value},
     )
 

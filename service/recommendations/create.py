@@ -66,7 +66,13 @@ def read_inputs(
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
     return PlanningInputs(
-        asked, snapshot, shapes, check_traffic(asked), price_as_of, correction_set=None, spaces=workshop.spaces
+        asked,
+        snapshot,
+        shapes,
+        check_traffic(asked),
+        price_as_of,
+        correction_set=snapshot.corrections.number if snapshot.corrections else None,
+        spaces=workshop.spaces,
     )
 
 

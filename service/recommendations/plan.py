@@ -88,6 +88,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
         alternatives=asked.alternatives,
+        corrections=inputs.snapshot.corrections,
     )
 
 
@@ -136,6 +137,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
             time_to_first_token_s=_seconds(targets.ttft_ms),
             time_per_output_token_s=_seconds(targets.tpot_ms),
             end_to_end_s=_seconds(targets.e2e_ms),
+            confidence_fraction=targets.confidence_percent / 100.0,
         ),
         weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
@@ -206,6 +208,9 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             for r in found.relaxations
         ],
         largest_servable_fraction=found.largest_servable_multiple,
+        confidence_premium_usd_per_hour=None
+        if found.confidence_premium_usd_per_hour is None
+        else usd(found.confidence_premium_usd_per_hour),
     )
 
 

@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from solver.configuration import Configuration
 from solver.estimate import Correction
 from solver.layout import Layout
 from solver.precision import Precision
-from solver.step.constants import Constants
 
 METRICS = (
     "time_per_output_token",
@@ -70,17 +70,6 @@ def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> 
     return next(iter(own + siblings), None)
 
 
-def corrected_constants(
-    current: CorrectionSet, constants: Constants, *, device: str, family: str, engine: str
-) -> Constants:
-    """The constants with fitted values in place of the catalog's where measurements reach."""
-    correction = found_for(current, device, family, engine)
-    if correction is None:
-        return constants
-    basis = "corrected" if correction.device == device else "borrowed"
-    return constants.replaced(correction.constants, basis)
-
-
 def correction_for(
     current: CorrectionSet,
     *,
@@ -115,6 +104,23 @@ def correction_for(
     known = _by_metric(found.spreads, model_class, found.unseen_widening)
     spreads = {m: (low**widening, high**widening) for m, (low, high) in known.items()}
     return Correction("corrected" if at_home else "borrowed", evidence, {}, spreads)
+
+
+def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
+    """The same for a configuration as the solver holds it."""
+    if current is None:
+        return None
+    return correction_for(
+        current,
+        device=configuration.device.id,
+        family=configuration.device.family,
+        engine=configuration.engine.name,
+        version=configuration.engine.version,
+        llm=configuration.shape.id,
+        model_class="moe" if configuration.shape.is_moe else "dense",
+        precision=configuration.precision,
+        layout=configuration.layout,
+    )
 
 
 def _by_metric(

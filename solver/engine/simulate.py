@@ -51,6 +51,10 @@ class Schedule:
     """Other batches in the same pipeline: while one of them prefills, this one waits for the stages."""
     tokens_per_step: float = 1.0
     """Tokens one decode step yields per sequence (above 1 with speculative decoding)."""
+    query_tokens: int = 1
+    """Tokens one decode step works on per sequence (above 1 where drafted tokens are verified)."""
+    prefilled: bool = False
+    """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
 
 _GONE = (-1, 0.0)
@@ -111,7 +115,8 @@ def simulate(
     longest = len(mixed_s) - 1
     exp = math.exp
     front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
-    budget_tokens, seats = s.max_batched_tokens, s.max_sequences
+    budget_tokens, seats, width = s.max_batched_tokens, s.max_sequences, s.query_tokens
+    draft_s = tables.draft_s
     cached = [int(p * s.cached_prefix_fraction) for p in prompts]
     shared = max(cached, default=0)
 
@@ -181,6 +186,12 @@ def simulate(
                 finish(request)
         return held if running else 0.0
 
+    def join(request: int, need: int, have: int) -> None:
+        """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
+        ends = step + max(1, math.ceil((outputs[request] - have - 1) / gain))
+        running[request] = (ends, need + have + 1 - gain * step)
+        heapq.heappush(finishing, (ends, request))
+
     def evict(context: float, reserved: float) -> tuple[float, float]:
         """Send the latest admitted back to the queue; the context and the reserve that are left."""
         nonlocal blocked
@@ -213,7 +224,7 @@ def simulate(
                 if capacity - context - reserved - slack * seated < sequences * gain and seated > 1:
                     context, reserved = evict(context, reserved)
                     continue
-            budget = budget_tokens - (sequences if mixes else 0)
+            budget = budget_tokens - (sequences * width if mixes else 0)
             work = 0
             pair_time = 0.0
             first_tokens: list[int] = []
@@ -238,8 +249,14 @@ def simulate(
                     if not chunked and work and need > budget:
                         break
                     (preempted if preempted else waiting).popleft()
-                    reserved += need
                     promised += whole
+                    if s.prefilled and have == 0:
+                        first[request] = sent[request]
+                        join(request, need, 0)
+                        context += need + 1
+                        sequences += 1
+                        continue
+                    reserved += need
                     entry = [request, 0, need]
                     partial.append(entry)
                 request, have_done, need = entry
@@ -262,22 +279,26 @@ def simulate(
                 taken += 1
             if work or partial:
                 decoding = sequences if mixes else 0
-                tokens = work + decoding
-                rows = decoding + len(first_tokens)
+                tokens = work + decoding * width
+                rows = decoding * width + len(first_tokens)
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
                 duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
                 duration += head_s[rows] + pair_time + decoding * sequence_s + lane_s
+                attention_s = 0.0
                 if decoding:
+                    if draft_s:
+                        duration += draft_s[decoding]
                     if windowed:
-                        duration += tables.context_s(decoding, context)[0]
+                        attention_s = tables.context_s(decoding, context)[0]
                         moved += tables.context_bytes(decoding, context)
                     else:
-                        duration += context_slope * context
+                        attention_s = context_slope * context
                         moved += context_size * context
+                    duration += attention_s
                 if contending:
                     # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
                     # they prefill as well: seen from one batch, its own prompts stand for those of the others.
-                    extra = duration - (decode_s[decoding] + context_slope * context if decoding else 0.0)
+                    extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
                     if extra > 0.0:
                         duration += contending * (1.0 - heat) * extra
                 cooling = exp(-duration / settling)
@@ -309,9 +330,7 @@ def simulate(
                         finish(request)
                         continue
                     context += need + have + 1
-                    ends = step + max(1, math.ceil(remaining / gain))
-                    running[request] = (ends, need + have + 1 - gain * step)
-                    heapq.heappush(finishing, (ends, request))
+                    join(request, need, have)
                 if decoding:
                     context = retire(context)
                 if first_tokens and not running:
@@ -321,7 +340,7 @@ def simulate(
         if not sequences:
             blocked = False
             continue
-        start_s = decode_s[sequences] + head_s[sequences] + sequences * sequence_s + lane_s
+        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s + lane_s
         if windowed:
             context_now, slope = tables.context_s(sequences, context)
             start_s += context_now
@@ -346,10 +365,10 @@ def simulate(
                 steps = until
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
         produced = steps * sequences * gain
-        moved += steps * (decode_bytes[sequences] + head_bytes[sequences])
+        moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])
         middle = context + sequences * gain * (steps - 1) / 2.0
         moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
-        work_flops = (token_flops + head_flops) * produced
+        work_flops = (token_flops + head_flops) * (steps * sequences * width)
         flops += work_flops
         target = work_flops / (sustained * duration)
         if target > 1.0:

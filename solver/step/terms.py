@@ -204,19 +204,18 @@ def sampling_s(shape: LlmShape, rates: Rates, rows: Quantity) -> Quantity:
     return 10.0 * rows * shape.vocabulary / rates.tensor_parallel / rates.stream_bytes_per_s
 
 
-def decode_context_s(
-    shape: LlmShape, rates: Rates, limit: float | None = None
-) -> list[tuple[float, Quantity, Quantity]]:
+def decode_context_s(shape: LlmShape, rates: Rates, queries: float = 1.0) -> list[tuple[float, Quantity, Quantity]]:
     """Per attention group: (context limit, seconds, bytes) per context token of a decoding sequence, over its layers.
 
     Memory and arithmetic of decode attention combine like a product's; only latent attention comes near the ridge.
+    queries: tokens of one sequence that look at its cache in the same step, which is read once for all of them.
     """
     result = []
     for group in shape.attention:
         values = blocks.kv_values_read_per_token(group, rates.tensor_parallel)
         size = values * rates.kv_bytes
         seconds = soft_maximum_s(
-            blocks.decode_pair_flops(group, rates.tensor_parallel) / rates.attention_flop_per_s,
+            queries * blocks.decode_pair_flops(group, rates.tensor_parallel) / rates.attention_flop_per_s,
             size / rates.kv_bytes_per_s,
         )
         if group.kind not in ("none", "linear"):

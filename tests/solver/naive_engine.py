@@ -96,7 +96,7 @@ class NaiveEngine:
         return self.trace
 
     def held(self) -> float:
-        """Cache in use: every sequence's tokens, whole prompts in prefill, the shared prefix once, unused block tails."""
+        """Cache in use: sequences' tokens, whole prompts in prefill, the shared prefix once, unused block tails."""
         own = sum(job.context for job in self.running) + sum(job.to_prefill for job in self.prefilling)
         return own + self.prefix + self.s.block_slack_tokens * (len(self.running) + len(self.prefilling))
 
@@ -178,7 +178,7 @@ class NaiveEngine:
         return True
 
     def reserved(self) -> float:
-        """What seated requests hold, or, where nothing is ever evicted, may come to hold; without their blocks' tails."""
+        """What seated requests hold, or may come to hold where nothing is ever evicted; without block tails."""
         seated = [*self.running, *self.prefilling]
         if not self.s.preempts:
             return self.prefix + sum(job.prompt - job.cached + job.output for job in seated)
@@ -199,7 +199,13 @@ class NaiveEngine:
                 )
         else:
             seconds = t.decode_s[len(decoding)]
-        seconds += t.head_s[rows] + len(decoding) * t.sequence_s + t.context_s(len(decoding), context)[0]
+        attention = t.context_s(len(decoding), context)[0]
+        seconds += t.head_s[rows] + len(decoding) * t.sequence_s + attention
+        if s.contending_lanes:
+            seconds += s.lane_step_s
+            if chunks:
+                without = t.decode_s[len(decoding)] + attention if decoding else 0.0
+                seconds += s.contending_lanes * (1 - self.heat) * max(0.0, seconds - without)
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)
             seconds -= s.clock_headroom_fraction * (1 - self.heat) * (1 - cooling) * s.clock_settling_s

@@ -12,6 +12,10 @@ from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.workload import EngineSettings
 
+ONE_DEVICE = Layout()
+SIXTEEN_BITS = Precision()
+DEFAULT_ENGINE = EngineSettings()
+
 
 @cache
 def catalog() -> Catalog:
@@ -74,10 +78,10 @@ def sparse_shape(*, layers: int = 4, hidden: int = 512, experts: int = 8, top_k:
 def configuration(
     shape: LlmShape,
     device_id: str = "h100-sxm",
-    layout: Layout = Layout(),
-    precision: Precision = Precision(),
+    layout: Layout = ONE_DEVICE,
+    precision: Precision = SIXTEEN_BITS,
     *,
-    engine: EngineSettings = EngineSettings(),
+    engine: EngineSettings = DEFAULT_ENGINE,
     kv_cache_tokens: float = 1e6,
     link_domain_devices: int | None = None,
 ) -> Configuration:

@@ -67,6 +67,8 @@ def random_case(seed: int) -> Case:
         schedule,
         cached_prefix_fraction=rng.choice([0.0, 0.0, 0.4]),
         kv_cache_tokens=rng.choice([1.5, 3.0, 8.0, 1000.0]) * longest + 50,
+        contending_lanes=rng.choice([0, 0, 0, 3]),
+        lane_step_s=rng.choice([0.0, 1e-3]),
         mixes=profile.mixes,
         chunked_prefill=profile.chunked_prefill,
         static_batching=profile.static_batching,

@@ -8,6 +8,7 @@ from solver.configuration import Configuration
 from solver.layout import Layout
 from solver.memory import weight_bytes
 from solver.precision import WEIGHT_FORMATS
+from solver.step.blocks import distinct_experts
 from solver.step.bound import step_bound_s, weights_read_bytes
 from solver.step.collectives import all_to_all_bytes, ring_all_gather_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import gemm_bytes, gemm_flops
@@ -39,8 +40,11 @@ class TestWeightsRead:
     def test_a_mixture_reads_only_the_experts_picked(self) -> None:
         """Mixtral of Experts (arXiv:2401.04088): 47B parameters, 13B of them used by a token."""
         mixtral = configuration(shape("mixtral-8x7b"))
-        assert weights_read_bytes(mixtral, tokens=1.0) / 2 == pytest.approx(12.9e9, rel=0.02)
-        assert weights_read_bytes(mixtral, tokens=1000.0) / 2 == pytest.approx(46.7e9, rel=0.02)
+        assert weights_read_bytes(mixtral) / 2 == pytest.approx(12.9e9, rel=0.02)
+        assert weight_bytes(mixtral.shape, "bf16") / 2 == pytest.approx(46.7e9, rel=0.02)
+        assert float(distinct_experts(8, 2, 1.0)) == pytest.approx(2.0)
+        # even routing, 8 tokens of 2 picks: 8·(1 − 0.75⁸) = 7.20 experts
+        assert float(distinct_experts(8, 2, 8.0)) == pytest.approx(7.2, rel=1e-3)
 
 
 class TestArithmeticIntensity:
