@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from service import VERSION, health
 from service.access import RateLimit
 from service.benchmarks import routes as benchmarks
+from service.benchmarks.predict import planner_loop
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
@@ -78,6 +79,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
     app.state.metrics = metrics
     app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
     app.state.snapshots = SnapshotCache()
+    app.state.benchmark_loop = planner_loop(app.state.snapshots, clock)
     app.state.spaces = SpaceCache()
     install_problem_handlers(app)
     for router in (

@@ -53,6 +53,7 @@ def upgrade() -> None:
         sa.Column("reasons", sa.JSON(), nullable=False),
         sa.Column("warnings", sa.JSON(), nullable=False),
         sa.Column("predicted_over_measured", sa.JSON(), nullable=True),
+        sa.Column("correction_set", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(
             ["upload_id"], ["benchmark_upload.id"], name=op.f("fk_benchmark_upload_id_benchmark_upload")
         ),

@@ -16,7 +16,7 @@ from service.wire.benchmarks import BenchmarkUpload
 class PredictedRun:
     """Predicted means for the measured deployment and load, and the roofline that no engine can beat.
 
-    correction_set: which corrections were in force.
+    correction_set: which corrections were in force. problem: why the planner thinks that this cannot have run.
     """
 
     ttft_ms: float | None = None
@@ -27,6 +27,7 @@ class PredictedRun:
     bound_tpot_ms: float | None = None
     bound_output_tokens_per_s: float | None = None
     correction_set: int | None = None
+    problem: str | None = None
 
 
 Predictor = Callable[[Session, BenchmarkUpload], PredictedRun | None]
@@ -45,7 +46,8 @@ def predicted_over_measured(predicted: PredictedRun | None, upload: BenchmarkUpl
         "output_tokens_per_s": (predicted.output_tokens_per_s, results.output_tokens_per_s),
         "power_w": (predicted.power_w, upload.context.power_w_mean),
     }
-    return {name: ours / theirs for name, (ours, theirs) in pairs.items() if ours is not None and theirs}
+    ratios = {name: ours / theirs for name, (ours, theirs) in pairs.items() if ours is not None and theirs}
+    return ratios or None
 
 
 ChangedHook = Callable[[Session, list[str]], None]

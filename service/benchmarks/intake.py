@@ -21,7 +21,8 @@ from ulid import ULID
 from service.benchmarks.comparison import Loop, predicted_over_measured
 from service.benchmarks.document import ReadingError
 from service.benchmarks.importers import read_payload
-from service.benchmarks.normalise import Completed, KnownNames, complete, with_forced_defaults
+from service.benchmarks.known import KnownNames
+from service.benchmarks.normalise import Completed, complete, with_forced_defaults
 from service.benchmarks.plausibility import Limits, check_all, quarantine_reasons, warnings
 from service.benchmarks.queries import (
     idempotency_key,
@@ -75,6 +76,7 @@ class Checked:
     run: Completed
     checks: tuple[PlausibilityCheck, ...]
     predicted_over_measured: dict[str, float] | None
+    correction_set: int | None
 
 
 def canonical_run(upload: BenchmarkUpload) -> list[Completed]:
@@ -188,8 +190,11 @@ def _checked(
         power_limit_w=known.device_power_limit_w.get(run.upload.context.device),
     )
     checks = check_all(run.upload, limits, received_at)
+    if predicted is not None and predicted.problem is not None:
+        checks.append(PlausibilityCheck(name="planner", verdict="flag", message=predicted.problem))
     checks += [PlausibilityCheck(name="file", verdict="fail", message=message) for message in run.contradictions]
-    return Checked(run, tuple(checks), predicted_over_measured(predicted, run.upload))
+    ratios = predicted_over_measured(predicted, run.upload)
+    return Checked(run, tuple(checks), ratios, predicted.correction_set if predicted else None)
 
 
 def _row(checked: Checked, upload_id: str, position: int, submission: Submission) -> BenchmarkTable:
@@ -214,4 +219,5 @@ def _row(checked: Checked, upload_id: str, position: int, submission: Submission
         reasons=reasons,
         warnings=[*warnings(checked.checks), *checked.run.notes],
         predicted_over_measured=checked.predicted_over_measured,
+        correction_set=checked.correction_set,
     )

@@ -5,7 +5,7 @@ import time
 
 from fastapi import FastAPI
 
-from service.benchmarks.normalise import KnownNames
+from service.benchmarks.known import KnownNames
 from service.benchmarks.queries import edition_revision, known_names
 from service.database import Database
 

@@ -5,10 +5,10 @@ assumed except what is forced: a single device has every degree of parallelism 1
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from service.benchmarks.engine_arguments import read_arguments
+from service.benchmarks.known import KnownNames
 from service.benchmarks.reading import Facts, Reading
 from service.problems import FieldError, InvalidFieldsError
 from service.wire.benchmarks import (
@@ -26,16 +26,6 @@ DEFAULT_KV_CACHE = "bf16"
 """The KV cache format taken when none is stated, as for estimates; it is echoed in the stored result."""
 _VARIANTS = {"instruct", "chat", "it", "hf", "meta", "fp8", "awq", "gptq", "w8a8", "w4a16", "int4", "nvfp4", "mxfp4",
              "dynamic", "bf16", "gguf"}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class KnownNames:
-    """The catalog's names: devices with their memory and power limit, models with their Hugging Face ids."""
-
-    device_memory_gib: Mapping[str, float | None]
-    hugging_face_ids: Mapping[str, str | None]
-    device_power_limit_w: Mapping[str, float | None] = field(default_factory=dict)
-    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

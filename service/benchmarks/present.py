@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import get_args
 
+from service.benchmarks.comparison import PredictedRun, predicted_over_measured
 from service.benchmarks.intake import Taken
 from service.benchmarks.queries import current_status
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
@@ -13,6 +14,7 @@ from service.wire.benchmarks import (
     BenchmarkStatus,
     BenchmarkSummary,
     BenchmarkUpload,
+    Comparison,
     ImportReceipt,
     PlausibilityCheck,
     StoredBenchmark,
@@ -51,13 +53,25 @@ def present_import(taken: Taken, events: dict[str, list[BenchmarkEventTable]]) -
     )
 
 
-def present_stored(run: BenchmarkTable, digest: str, events: Events) -> StoredBenchmark:
+def stored_upload(run: BenchmarkTable) -> BenchmarkUpload:
+    """The canonical run as it was uploaded."""
+    return BenchmarkUpload.model_validate_json(json.dumps(run.document))
+
+
+def present_stored(run: BenchmarkTable, digest: str, events: Events, predicted: PredictedRun | None) -> StoredBenchmark:
+    """``predicted``: what the planner says now."""
+    upload = stored_upload(run)
     return StoredBenchmark(
         **present_receipt(run, events).model_dump(),
         tool=run.tool,
         digest=digest,
         recorded_at=run.recorded_at,
-        benchmark=BenchmarkUpload.model_validate_json(json.dumps(run.document)),
+        benchmark=upload,
+        before=Comparison(correction_set=run.correction_set, predicted_over_measured=run.predicted_over_measured),
+        after=Comparison(
+            correction_set=predicted.correction_set if predicted else None,
+            predicted_over_measured=predicted_over_measured(predicted, upload),
+        ),
         checks=[PlausibilityCheck.model_validate(check) for check in run.checks],
         events=[
             BenchmarkEvent(action=e.action, reason=e.reason, actor=e.actor, recorded_at=e.recorded_at) for e in events

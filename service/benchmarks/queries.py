@@ -7,7 +7,7 @@ from sqlalchemy import Executable, func, insert, literal
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel, col, select
 
-from service.benchmarks.normalise import KnownNames
+from service.benchmarks.known import KnownNames
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable

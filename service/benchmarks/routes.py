@@ -10,9 +10,16 @@ from service.access import Agent, Editor, Reader
 from service.benchmarks.comparison import Loop
 from service.benchmarks.decide import decide
 from service.benchmarks.intake import Checked, Submission, Taken, canonical_run, check, imported_runs, store
+from service.benchmarks.known import KnownNames
 from service.benchmarks.names import names_of
-from service.benchmarks.normalise import Completed, KnownNames
-from service.benchmarks.present import present_import, present_receipt, present_stored, present_summary
+from service.benchmarks.normalise import Completed
+from service.benchmarks.present import (
+    present_import,
+    present_receipt,
+    present_stored,
+    present_summary,
+    stored_upload,
+)
 from service.benchmarks.queries import benchmark_by_id, events_of, list_benchmarks, upload_by_id
 from service.benchmarks.tables import BenchmarkEventTable
 from service.clock import Clock
@@ -82,8 +89,8 @@ def get_benchmarks(
 
 
 @router.get("/{benchmark_id}", summary="One measured result with its checks")
-def get_benchmark(_caller: Reader, session: ReadSession, benchmark_id: str) -> StoredBenchmark:
-    return _stored(session, benchmark_id)
+def get_benchmark(request: Request, _caller: Reader, session: ReadSession, benchmark_id: str) -> StoredBenchmark:
+    return _stored(request, session, benchmark_id)
 
 
 @router.post("/{benchmark_id}/release", summary="Accept a quarantined result after all")
@@ -92,7 +99,7 @@ def post_release(
 ) -> StoredBenchmark:
     decide(session, benchmark_id, "release", asked.reason, caller.name, _clock(request)())
     _after_decision(request, session, benchmark_id)
-    return _stored(session, benchmark_id)
+    return _stored(request, session, benchmark_id)
 
 
 @router.post("/{benchmark_id}/retract", summary="Withdraw a result; it stays stored and listed")
@@ -101,7 +108,7 @@ def post_retract(
 ) -> StoredBenchmark:
     decide(session, benchmark_id, "retract", asked.reason, caller.name, _clock(request)())
     _after_decision(request, session, benchmark_id)
-    return _stored(session, benchmark_id)
+    return _stored(request, session, benchmark_id)
 
 
 def _clock(request: Request) -> Clock:
@@ -158,9 +165,11 @@ def _after_decision(request: Request, session: Session, benchmark_id: str) -> No
         loop.changed(session, [benchmark_id])
 
 
-def _stored(session: Session, benchmark_id: str) -> StoredBenchmark:
+def _stored(request: Request, session: Session, benchmark_id: str) -> StoredBenchmark:
     run = benchmark_by_id(session, benchmark_id)
     if run is None:
         raise NotFoundError(f"no benchmark {benchmark_id[:80]!r}")
     upload = upload_by_id(session, run.upload_id)
-    return present_stored(run, upload.digest, events_of(session, [run.id]).get(run.id, ()))
+    predict = _loop(request).predict
+    predicted = predict(session, stored_upload(run)) if predict is not None else None
+    return present_stored(run, upload.digest, events_of(session, [run.id]).get(run.id, ()), predicted)

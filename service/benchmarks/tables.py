@@ -63,6 +63,8 @@ class BenchmarkTable(SQLModel, table=True):
     reasons: list[str] = Field(sa_type=JSON)
     warnings: list[str] = Field(sa_type=JSON)
     predicted_over_measured: dict[str, float] | None = Field(default=None, sa_type=JSON)
+    correction_set: int | None = None
+    """The set that was in force at upload."""
 
 
 class BenchmarkEventTable(SQLModel, table=True):

@@ -14,7 +14,12 @@ Command = Callable[[argparse.Namespace, Settings], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    parsed = build_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["agent"]:  # a command of its own, which runs without the service's dependencies
+        from service.agent.cli import main as agent_main
+
+        return agent_main(given[1:])
+    parsed = build_parser().parse_args(given)
     try:
         settings = read_settings()
         return int(_command(parsed.command)(parsed, settings))
@@ -44,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         server.add_argument("--host", default="127.0.0.1")
         server.add_argument("--port", type=_port, default=8000)
     up.add_argument("--example", default="examples/chat-70b.json", help="request to post (default: %(default)s)")
+    _add(commands, "agent", "measure engines where they run and upload the results; see agent --help")
     _add(commands, "migrate", "bring the database's schema to this version")
     _add(commands, "seed", "bring the database's catalog to the edition in the files")
 

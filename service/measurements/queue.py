@@ -13,7 +13,8 @@ import datetime as dt
 from sqlmodel import Session
 from ulid import ULID
 
-from service.benchmarks.normalise import KnownNames, with_forced_defaults
+from service.benchmarks.known import KnownNames
+from service.benchmarks.normalise import with_forced_defaults
 from service.benchmarks.queries import benchmark_by_id
 from service.measurements.queries import (
     lease_by_id,

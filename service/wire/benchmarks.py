@@ -303,6 +303,13 @@ class BenchmarkDecision(Request):
     reason: Annotated[Text, Field(min_length=3, max_length=2_000)]
 
 
+class Comparison(Answer):
+    """Predicted over measured under one correction set; null without a prediction."""
+
+    correction_set: int | None
+    predicted_over_measured: dict[str, float] | None
+
+
 class StoredBenchmark(BenchmarkReceipt):
     """A stored result: what was uploaded, in canonical form, and what was decided about it."""
 
@@ -310,6 +317,10 @@ class StoredBenchmark(BenchmarkReceipt):
     digest: str
     recorded_at: Instant
     benchmark: BenchmarkUpload
+    before: Comparison
+    """As predicted when it was uploaded."""
+    after: Comparison
+    """As predicted now, by the newest correction set."""
     checks: list[PlausibilityCheck]
     events: list[BenchmarkEvent]
 

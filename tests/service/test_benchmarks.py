@@ -63,10 +63,9 @@ class TestPostBenchmark:
     def test_a_plausible_result_is_accepted(self, client: TestClient) -> None:
         answer = client.post("/v1/benchmarks", json=a_run())
         assert answer.status_code == 201
-        assert answer.json() | {"id": ""} == {
-            "id": "", "status": "accepted", "reasons": [], "warnings": answer.json()["warnings"],
-            "predicted_over_measured": None,
-        }  # fmt: skip
+        receipt = answer.json()
+        assert (receipt["status"], receipt["reasons"]) == ("accepted", [])
+        assert set(receipt["predicted_over_measured"]) == {"ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s"}
 
     def test_an_implausible_one_is_quarantined_with_figures(self, client: TestClient) -> None:
         answer = client.post("/v1/benchmarks", json=a_run(output_tokens_per_s=800.0)).json()
@@ -81,6 +80,26 @@ class TestPostBenchmark:
         }  # fmt: skip
         assert context["precision"] == {"weights": "bf16", "kv_cache": "bf16"}
         assert {check["name"] for check in stored["checks"]} >= {"littles_law", "roofline", "units", "power"}
+
+    def test_faster_than_the_device_can_read_its_weights(self, client: TestClient) -> None:
+        """8 B parameters of 16 bits are 15 GiB: at 4.8 TB/s no token takes less than 3.3 ms."""
+        scaled = {"ttft_ms": {"mean": 80.0}, "tpot_ms": {"mean": 1.5}, "e2e_ms": {"mean": 228.5}}
+        rates = {"requests_per_s": 17.0, "output_tokens_per_s": 1700.0, "duration_s": 40 / 17.0}
+        answer = client.post("/v1/benchmarks", json=a_run(**scaled, **rates)).json()
+        assert answer["status"] == "quarantined"
+        assert answer["reasons"][0].startswith("roofline: faster than the device can be: TPOT 1.5 ms, roofline 3.")
+
+    def test_what_does_not_fit_is_flagged(self, client: TestClient) -> None:
+        run = a_run()
+        run["context"] |= {"device": "l4", "llm": "llama-3.1-70b"}
+        answer = client.post("/v1/benchmarks", json=run).json()
+        assert any("bytes per device" in warning for warning in answer["warnings"])
+
+    def test_predicted_before_and_after(self, client: TestClient) -> None:
+        run_id = client.post("/v1/benchmarks", json=a_run()).json()["id"]
+        stored = client.get(f"/v1/benchmarks/{run_id}").json()
+        assert stored["before"] == stored["after"]
+        assert stored["before"]["predicted_over_measured"] == stored["predicted_over_measured"]
 
     def test_layout_and_precision_may_stand_in_the_engines_arguments(self, client: TestClient) -> None:
         run = a_run()
