@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from catalog.correction_rows import CorrectionSetRow, read_correction_sets
 from catalog.relations import relation_errors
 from catalog.rows import (
     ConstantRow,
@@ -31,7 +32,7 @@ from catalog.rows import (
 DEFAULT_ROOT = Path(__file__).resolve().parent
 """The edition that ships with the package."""
 
-_FOLDERS = ("devices", "nodes", "offers", "prices", "energy", "constants", "llms")
+_FOLDERS = ("devices", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections")
 _RowT = TypeVar("_RowT", bound=Row)
 
 
@@ -54,6 +55,7 @@ class Catalog:
     energy: Mapping[str, EnergyRow]
     constants: tuple[ConstantRow, ...]
     llms: Mapping[str, LlmRow]
+    corrections: tuple[CorrectionSetRow, ...]
     digest: str
     """SHA-256 over the edition's files."""
 
@@ -71,16 +73,21 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
     constants = tuple(row for _, row in _toml_rows(root, "constants", "constant", ConstantRow, problems))
     offers = _keyed(_offer_rows(root, problems), "id", problems)
     prices = tuple(row for _, row in _price_rows(root, problems))
+    corrections: tuple[CorrectionSetRow, ...] = ()
+    try:
+        corrections = read_correction_sets(root / "corrections")
+    except ValueError as error:
+        problems.append(f"corrections/{error}")
     problems.extend(relation_errors(devices, nodes, offers, prices, constants))
     if problems:
         raise CatalogError(problems)
-    return Catalog(devices, nodes, offers, prices, energy, constants, llms, digest(root))
+    return Catalog(devices, nodes, offers, prices, energy, constants, llms, corrections, digest(root))
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:
     """SHA-256 over the names and contents of an edition's data files, in order of name."""
     total = hashlib.sha256()
-    for path in _files(root, *_FOLDERS, suffixes=(".toml", ".csv")):
+    for path in _files(root, *_FOLDERS, suffixes=(".toml", ".csv", ".json")):
         content = path.read_bytes().replace(b"\r\n", b"\n")
         total.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
         total.update(content)

@@ -2,22 +2,41 @@
 
 from sqlmodel import SQLModel
 
+from service.benchmarks.tables import (
+    BenchmarkEventTable,
+    BenchmarkTable,
+    BenchmarkUploadTable,
+    IdempotencyKeyTable,
+)
 from service.constants.tables import ConstantTable
+from service.corrections.tables import CorrectionSetTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
 from service.llms.tables import LlmTable
+from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
+from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
 
 TABLES: tuple[type[SQLModel], ...] = (
+    AgentTable,
+    BenchmarkEventTable,
+    BenchmarkTable,
+    BenchmarkUploadTable,
+    ComparisonTable,
     ConstantTable,
+    CorrectionSetTable,
+    DeviceMeasurementTable,
     DeviceTable,
     EditionTable,
     EnergyTable,
+    IdempotencyKeyTable,
+    LeaseTable,
     LlmTable,
+    MeasurementTable,
     NodeTable,
     OfferTable,
     PriceStepTable,

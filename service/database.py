@@ -6,8 +6,9 @@ a deferred one loses updates between read and write.
 """
 
 import datetime as dt
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -91,6 +92,7 @@ class Database:
         )
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_timeout_ms=milliseconds)
+        self._writers_turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
         self._read_engine = self.engine.execution_options(postgresql_readonly=True)
         self._write_engine = self.engine.execution_options(begin_immediate=True)
 
@@ -102,8 +104,12 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A write transaction: committed when the block ends, rolled back when it raises."""
-        with Session(self._write_engine) as session, session.begin():
+        """A write transaction: committed when the block ends, rolled back when it raises.
+
+        SQLite has one writer at a time and lets the others sleep for up to 100 ms between tries; writers of this
+        process take turns instead.
+        """
+        with self._writers_turn, Session(self._write_engine) as session, session.begin():
             yield session
 
     def close(self) -> None:

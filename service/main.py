@@ -8,15 +8,20 @@ from fastapi import FastAPI
 
 from service import VERSION, health
 from service.access import RateLimit
+from service.benchmarks import routes as benchmarks
+from service.benchmarks.predict import planner_loop
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
+from service.corrections import routes as corrections
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
 from service.llms import routes as llms
+from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
+from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -24,6 +29,7 @@ from service.recommendations.spaces import SpaceCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
+from service.tco import routes as tco
 from service.wire.problems import ProblemOut
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -73,6 +79,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
     app.state.metrics = metrics
     app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
     app.state.snapshots = SnapshotCache()
+    app.state.benchmark_loop = planner_loop(app.state.snapshots, clock)
     app.state.spaces = SpaceCache()
     install_problem_handlers(app)
     for router in (
@@ -82,6 +89,11 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        corrections.router,
+        benchmarks.router,
+        measurements.router,
+        tco.router,
+        prices_import.router,
         health.router,
     ):
         app.include_router(router)

@@ -6,17 +6,20 @@ alone, even where the files now hold the same id.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select as sql_select
 from sqlmodel import Session, SQLModel, col, delete, insert, select
 
+from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
 from catalog.rows import Row
 from service.clock import Clock
 from service.constants.tables import ConstantTable
+from service.corrections.queries import add_correction_set, known_numbers
+from service.corrections.tables import CorrectionSetTable
 from service.devices.tables import DeviceTable
 from service.edition.queries import current_edition, record_seeding
 from service.energy.tables import EnergyTable
@@ -59,6 +62,7 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
     offer_count = _upsert(session, OfferTable, offers)
     _replace_all(session, ConstantTable, [_constant(c) for c in catalog.constants])
     _replace_all(session, EnergyTable, [{"region": e.region, "row": _document(e)} for e in catalog.energy.values()])
+    _add_correction_sets(session, catalog.corrections, now)
     steps = _new_price_steps(session, catalog, offers, now)
     withdrawals = _withdrawals(session, set(catalog.offers), catalog.digest, now)
     if steps or withdrawals:
@@ -66,6 +70,17 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
     return SeedingReport(
         catalog.digest, False, devices, nodes, llm_count, offer_count, len(steps), len(withdrawals), kept
     )
+
+
+def _add_correction_sets(session: Session, corrections: Sequence[CorrectionSetRow], now: dt.datetime) -> None:
+    """Sets whose number is not known yet; a stored one never changes."""
+    known = set(known_numbers(session))
+    for row in corrections:
+        if row.number not in known:
+            content = row.model_dump(mode="json")
+            add_correction_set(
+                session, CorrectionSetTable(number=row.number, made_at=now, origin="edition", content=content)
+            )
 
 
 def _document(row: Row) -> dict[str, Any]:

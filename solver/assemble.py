@@ -29,7 +29,8 @@ class Assembly:
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """Offers as the optimiser takes them.
 
-    Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters,
+    nodes whose host power nobody states are left out; elsewhere they count for their devices only.
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
@@ -135,14 +136,15 @@ def with_capacity(
 ) -> Assembly:
     """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
 
-    scales: factors by workload and row on the capacities of all others.
+    scales: factors by workload and row on the screened capacities of all others, whatever the assembly held before.
     """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for workload, scale in enumerate(scales):
         mine = assembly.workload_of == workload
-        capacity[mine, 0] *= scale[assembly.row_of[mine]]
+        rows = assembly.row_of[mine]
+        capacity[mine, 0] = assembly.screened[workload].requests_per_s[rows] * scale[rows]
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)

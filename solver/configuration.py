@@ -9,6 +9,7 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
+from solver.memory_weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import Rates, rates
@@ -51,6 +52,7 @@ class Configuration:
             self.layout,
             link_domain_devices=self.link_domain_devices,
             network_bytes_per_s=self.network_bytes_per_s,
+            beside_experts_bytes=stored_bytes(self.shape, self.precision.weights).matrices,
         )
 
     def tables(self) -> StepTables:
@@ -80,6 +82,7 @@ class Configuration:
             request_ingest_s=c("request_ingest_us"),
             prompt_token_s=c("prompt_token_us"),
             token_front_end_s=c("token_front_end_us") * stages,
+            lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
             clock_headroom_fraction=c("clock_headroom_fraction"),
             clock_settling_s=c("clock_settling_s"),

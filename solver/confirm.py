@@ -21,7 +21,11 @@ from solver.workload import Load, Workload
 Floats = NDArray[np.float64]
 
 CONFIRMATION_REQUESTS = 500
-"""Requests replayed to check a plan's percentiles, per lane."""
+"""Requests replayed to check a plan's percentiles, per lane, where so many pass through it often enough."""
+TURNOVERS = 10.0
+"""How often the requests in flight are replaced in a run that shows a steady state: near capacity they pile up slowly."""
+LONG_ENOUGH = 1.1
+MOST_CONFIRMATION_REQUESTS = 6_000
 OPTIMISM = 1.06
 """How far above what simulation found for others of its workload an unsimulated candidate is still believed."""
 MOST_TRIES = 7
@@ -73,7 +77,8 @@ class Confirmations:
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
                 factors[kin == family] = ratio * OPTIMISM
-        return np.minimum(factors, 1.0)
+        limited: Floats = np.minimum(factors, 1.0)
+        return limited
 
 
 def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
@@ -106,18 +111,21 @@ def ratio_at(
     configuration = screened.space.configuration(row)
     if key not in confirmations.tables:
         confirmations.tables[key] = configuration.tables()
-    confirmations.simulations += 1
+    load = Load("open", requests_per_s=max(requests_per_s, LEAST_RATE))
+    traffic = screened.workload.traffic
+    requests = CONFIRMATION_REQUESTS
     try:
-        result = replay(
-            configuration,
-            confirmations.tables[key],
-            screened.workload.traffic,
-            Load("open", requests_per_s=max(requests_per_s, LEAST_RATE)),
-            requests=CONFIRMATION_REQUESTS,
-        )
+        while True:
+            confirmations.simulations += 1
+            result = replay(configuration, confirmations.tables[key], traffic, load, requests=requests)
+            ratio = worst_ratio(screened.workload, result, margin)
+            # A short run starts empty and shows too little; where even that fails, there is no need for a longer one.
+            enough = min(int(TURNOVERS * result.mean_in_flight), MOST_CONFIRMATION_REQUESTS)
+            if ratio > 1.0 or enough <= requests * LONG_ENOUGH:
+                break
+            requests = enough
     except (SaturatedError, InvalidInputError):
         return math.inf
-    ratio = worst_ratio(screened.workload, result, margin)
     if ratio <= 1.0:
         confirmations.holds[key] = max(requests_per_s, confirmations.holds.get(key, 0.0))
     return ratio

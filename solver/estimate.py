@@ -96,7 +96,8 @@ def estimate(
 
     def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> Interval:
         low, high = spreads.get(metric, (1.0, 1.0))
-        expected = min(max(value * factors.get(metric, 1.0), floor), ceiling)
+        factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
+        expected = min(max(value * factor, floor), ceiling)
         return Interval(
             expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
         )

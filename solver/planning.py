@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from solver.configuration import Configuration
+from solver.corrections.sets import CorrectionSet
 from solver.estimate import Correction, Estimate
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
@@ -47,6 +48,7 @@ class PlanningInput:
     gap_fraction: float = 0.0
     alternatives: int = 3
     explain: bool = True
+    corrections: CorrectionSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class Recommendation:
     conflicts: tuple[Conflict, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     largest_servable_multiple: float | None = None
+    confidence_premium_usd_per_hour: float | None = None
+    """What confidence above even odds adds to the price; None where it was not asked for."""
 
 
 __all__ = [

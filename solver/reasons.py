@@ -94,16 +94,11 @@ def explain_plan(
             if saves > 0.0:
                 found.append(Binding(limit, one.workload.name, looser * 1e3, saves))
     steps = fleet.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS)
-    for step in fleet.binding(result, steps, options):
-        if step.change.relaxing_to is not None:
-            found.append(
-                Binding(
-                    wire_limit(step.change.limit),
-                    None,
-                    wire_value(step.change.limit, step.change.relaxing_to),
-                    step.saves,
-                )
-            )
+    found += [
+        Binding(wire_limit(change.limit), None, wire_value(change.limit, change.relaxing_to), step.saves)
+        for step in fleet.binding(result, steps, options)
+        if (change := step.change).relaxing_to is not None
+    ]
     return tuple(sorted(found, key=lambda b: (-b.saves_usd_per_hour, b.limit, b.workload or "")))
 
 
@@ -173,15 +168,15 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
     problem = assembly.problem
     targets_matter = _has_plan_without_targets(planning, assembly, options)
     relaxations = [*_target_relaxations(planning, assembly, confirmations, options)] if targets_matter else []
-    for one in fleet.relaxations(problem, options):
-        relaxations.append(
-            Relaxation(
-                wire_limit(one.change.limit), None,
-                None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
-                None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
-                one.result.usd_per_hour,
-            )
-        )  # fmt: skip
+    relaxations += [
+        Relaxation(
+            wire_limit(one.change.limit), None,
+            None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
+            None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
+            one.result.usd_per_hour,
+        )
+        for one in fleet.relaxations(problem, options)
+    ]  # fmt: skip
     multiple = _largest_multiple(problem, options)
     if multiple is not None and 0.0 < multiple < 1.0:
         for one_screened in assembly.screened:
@@ -212,11 +207,11 @@ def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | N
     }
     if len(served) < len(problem.demands):
         return 0.0
-    found = fleet.largest_multiple(_shrunk(_bounded(problem)), replace(options, gap_fraction=0.01))
+    found = fleet.largest_multiple(shrunk(bounded(problem)), replace(options, gap_fraction=0.01))
     return found.throughput_multiple
 
 
-def _shrunk(problem: FleetProblem) -> FleetProblem:
+def shrunk(problem: FleetProblem) -> FleetProblem:
     """A vast fleet and its demand, both divided by one whole number: as many times the demand can be served.
 
     Node limits are rounded down, so that what the small fleet serves, the large one does too. A million nodes placed
@@ -237,7 +232,7 @@ def _shrunk(problem: FleetProblem) -> FleetProblem:
     )
 
 
-def _bounded(problem: FleetProblem) -> FleetProblem:
+def bounded(problem: FleetProblem) -> FleetProblem:
     """Throughput must be bounded by something: a budget, a power cap or limits on all offers."""
     limits = problem.limits
     if limits.budget_usd_per_hour is not None or limits.power_w is not None:

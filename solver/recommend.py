@@ -13,13 +13,16 @@ from solver.assemble import (
     with_capacity,
     with_default_limits,
 )
+from solver.confidence import margins
 from solver.confirm import Confirmations, confirmed_capacity
+from solver.corrections.sets import configuration_correction
 from solver.errors import NoPlanInTimeError, SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
-from solver.reasons import explain_infeasible, explain_plan
+from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
+from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
 from solver.space import SearchSpace, build_space
 from solver.workload import EngineSettings, Load, Workload
@@ -50,8 +53,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     screened = [
-        screen(workload, space_of(planning, workload, memo), power_matters=power_matters)
-        for workload in planning.workloads
+        screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
+        for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     assembly = assemble(planning, screened)
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
@@ -67,6 +70,7 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
     return Recommendation(
+        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo),
         solve=report(result, confirmations, rounds),
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
@@ -77,6 +81,15 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
         binding=binding,
         rejected=tuple(rejected),
     )
+
+
+def confidence_premium(planning: PlanningInput, result: FleetResult, memo: SpaceMemo) -> float | None:
+    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that."""
+    if all(w.targets.confidence_fraction <= 0.5 for w in planning.workloads) or result.usd_per_hour is None:
+        return None
+    even = tuple(replace(w, targets=replace(w.targets, confidence_fraction=0.5)) for w in planning.workloads)
+    plain = recommend(replace(planning, workloads=even, explain=False, alternatives=0), memo)
+    return result.usd_per_hour - plain.usd_per_hour if plain.entries else None
 
 
 def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
@@ -156,7 +169,7 @@ def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmati
             continue
         one = assembly.screened[place.workload]
         rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
-        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate)
+        confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate, one.margin_of(place.row))
         if confirmed < rate * (1.0 - 1e-9):
             failed[key] = confirmed
     return failed
@@ -169,9 +182,9 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
         return entry
-    predicted = estimate(
-        configuration, workload.traffic, Load("open", requests_per_s=rate), requests=PREDICTION_REQUESTS
-    )
+    correction = configuration_correction(planning.corrections, configuration)
+    load = Load("open", requests_per_s=rate)
+    predicted = estimate(configuration, workload.traffic, load, correction, requests=PREDICTION_REQUESTS)
     return replace(entry, estimate=predicted)
 
 
@@ -221,6 +234,22 @@ def infeasible(
 ) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
     why = explain_infeasible(planning, assembly, confirmations)
+    brief = replace(planning, time_limit_s=planning.time_limit_s * EXPLANATION_TIME_FRACTION)
+
+    def in_time(changed: Assembly, known: Confirmations) -> FleetResult | None:
+        try:
+            return solve_confirmed(changed, brief, known)[1]
+        except NoPlanInTimeError:
+            return None
+
+    relaxations = confirmed_targets(
+        planning, assembly, why.relaxations, lambda relaxed: in_time(relaxed, Confirmations())
+    )
+    multiple = confirmed_multiple(
+        assembly,
+        why.largest_servable_multiple,
+        lambda other: in_time(other, replace(confirmations, solver_seconds=0.0)),
+    )
     return Recommendation(
         solve=report(result, confirmations, rounds),
         entries=(),
@@ -232,8 +261,8 @@ def infeasible(
         binding=(),
         rejected=tuple(rejected),
         conflicts=why.conflicts,
-        relaxations=why.relaxations,
-        largest_servable_multiple=why.largest_servable_multiple,
+        relaxations=tuple(served_share(one, multiple) for one in relaxations),
+        largest_servable_multiple=multiple,
     )
 
 

@@ -32,6 +32,10 @@ class Screened:
     requests_per_s: Floats
     power_w_per_replica: Floats
 
+    def margin_of(self, row: int) -> float:
+        """Factor on this candidate's predicted times that the asked confidence takes."""
+        return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -167,6 +171,10 @@ def rejections(screened: Screened) -> list[Rejection]:
     for row in np.flatnonzero(screened.requests_per_s <= 0.0).tolist():
         index = int(found.limit[row])
         device = space.platforms[space.rows[row].platform].device.id
+        if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
+            tally[device, "figure_missing"] += 1
+            nearest.setdefault((device, "figure_missing"), (0.0, "power_limit_w"))
+            continue
         label = found.limits[index]
         reason = "kv_cache_too_small" if index == 0 else f"{label.split('_')[0]}_above_target"
         key = (device, reason)

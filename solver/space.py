@@ -21,6 +21,7 @@ from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
+from solver.memory_weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.rates import Rates, rates
@@ -155,13 +156,14 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
 
 def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
     """Group node types that perform alike. Devices with no known engine are left out."""
-    grouped: dict[tuple[str, int, int, float], list[Node]] = {}
+    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
         per_device = node.network_bytes_per_s / node.devices
-        grouped.setdefault((node.device.id, node.devices, node.link_domain_devices, per_device), []).append(node)
+        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, per_device), members in grouped.items():
+    for (device_id, devices, domain, _, per_device), members in grouped.items():
         device = members[0].device
         runs = engine_for(device.engines, engine)
         if runs is None:
@@ -266,6 +268,7 @@ def build_space(
                         platform.device.id,
                         platform.engine,
                         platform.link_domain_devices,
+                        platform.device.pcie_bytes_per_s,
                         network,
                         precision,
                         layout,
@@ -275,10 +278,12 @@ def build_space(
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,
                                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
                             )  # fmt: skip
                     except FigureMissingError as missing:
+                        # Only this layout may lack it: a link, where another layout needs none.
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
-                        break
+                        continue
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
                         break

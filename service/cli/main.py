@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from service import VERSION
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
+from service.cli.prices_arguments import add_prices_command
 from service.settings import Settings, SettingsError, read_settings
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -13,7 +14,12 @@ Command = Callable[[argparse.Namespace, Settings], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    parsed = build_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["agent"]:  # a command of its own, which runs without the service's dependencies
+        from service.agent.cli import main as agent_main
+
+        return agent_main(given[1:])
+    parsed = build_parser().parse_args(given)
     try:
         settings = read_settings()
         return int(_command(parsed.command)(parsed, settings))
@@ -43,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         server.add_argument("--host", default="127.0.0.1")
         server.add_argument("--port", type=_port, default=8000)
     up.add_argument("--example", default="examples/chat-70b.json", help="request to post (default: %(default)s)")
+    _add(commands, "agent", "measure engines where they run and upload the results; see agent --help")
     _add(commands, "migrate", "bring the database's schema to this version")
     _add(commands, "seed", "bring the database's catalog to the edition in the files")
 
@@ -60,6 +67,14 @@ def build_parser() -> argparse.ArgumentParser:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
         listing.add_argument("id", nargs="?", help="show one of them in full")
         _add_client_options(listing)
+
+    add_prices_command(_add(commands, "prices", "import price lists"))
+
+    calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
+    calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
+    calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
+    accuracy = _add(commands, "accuracy", "predicted against measured, from the newest correction set")
+    accuracy.add_argument("--markdown", action="store_true", help="print tables for docs/accuracy.md")
 
     token = _add(commands, "token", "make, list and revoke bearer tokens")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -117,6 +132,14 @@ def _command(name: str) -> Command:
         from service.cli.up import up_command
 
         return up_command
+    if name in ("calibrate", "accuracy"):
+        from service.cli import calibrate
+
+        return {"calibrate": calibrate.calibrate_command, "accuracy": calibrate.accuracy_command}[name]
+    if name == "prices":
+        from service.cli.prices import prices_command
+
+        return prices_command
     from service.cli import ask
 
     if name in LISTS:

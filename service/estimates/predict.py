@@ -22,6 +22,7 @@ from service.wire.estimates import (
     StepTermOut,
     UnsupportedOut,
 )
+from solver.corrections.sets import configuration_correction
 from solver.deploy import Deployed, deploy
 from solver.estimate import Estimate, estimate
 from solver.hardware import Device
@@ -58,7 +59,9 @@ def predict(case: Case) -> EstimatedOut:
         engine_from_wire(asked.engine),
         traffic,
     )
-    return present_estimate(asked, deployed, estimate(deployed.configuration, traffic, load_from_wire(asked.load)))
+    correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
+    found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
+    return present_estimate(asked, deployed, found)
 
 
 def present_estimate(asked: EstimateIn, deployed: Deployed, found: Estimate) -> EstimatedOut:

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 from sqlmodel import Session
 
+from catalog.correction_rows import CorrectionSetRow
 from service.constants.queries import all_constants
+from service.corrections.queries import newest_correction_set
+from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
 from service.edition.queries import require_edition
 from service.nodes.queries import all_nodes
 from service.offers.queries import all_offers, last_price_change, prices_at
 from service.recommendations.snapshot import device_from_row, node_from_row, offer_from_rows, prior_from_row
+from solver.corrections.sets import CorrectionSet
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Node, Offer
 from solver.step.constants import ConstantPrior
@@ -44,6 +48,7 @@ class CatalogSnapshot:
     providers: frozenset[str]
     regions: frozenset[str]
     priors: tuple[ConstantPrior, ...]
+    corrections: CorrectionSet | None
 
 
 class SnapshotCache:
@@ -72,6 +77,8 @@ class SnapshotCache:
 def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
     """Read and convert every row."""
     edition = require_edition(session)
+    newest = newest_correction_set(session)
+    corrections = None if newest is None else CorrectionSetRow.model_validate(newest.content)
     devices: dict[str, Device] = {}
     refused: dict[str, str] = {}
     device_rows = all_devices(session)
@@ -101,5 +108,7 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         offer_ids=frozenset(row.id for row in offer_rows),
         providers=frozenset(row.provider for row in offer_rows),
         regions=frozenset(row.region for row in offer_rows),
-        priors=tuple(prior_from_row(row.row) for row in all_constants(session)),
+        # Fitted values go first: of two rows that apply equally, the first is taken.
+        priors=corrected_priors(corrections) + tuple(prior_from_row(row.row) for row in all_constants(session)),
+        corrections=None if corrections is None else correction_set(corrections),
     )

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.recommendations.spaces import SpaceCache
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.recommendations import (
     AlternativeOut,
@@ -30,7 +31,6 @@ from solver.estimate import Estimate
 from solver.hardware import Offer
 from solver.llm_shape import LlmShape
 from solver.planning import PlanEntry, PlanLimits, PlanningInput, Recommendation
-from solver.recommend import SpaceMemo, recommend
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
@@ -48,7 +48,7 @@ class PlanningInputs:
     """In the order of the request's workloads."""
     price_as_of: dt.datetime
     correction_set: int | None
-    spaces: SpaceMemo
+    spaces: SpaceCache
 
 
 def plan(inputs: PlanningInputs) -> ResultOut:
@@ -56,6 +56,9 @@ def plan(inputs: PlanningInputs) -> ResultOut:
 
     Raises InvalidFieldsError where the solver refuses a workload.
     """
+    # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
+    from solver.recommend import recommend
+
     began = time.perf_counter()
     planning = planning_input(inputs)
     try:
@@ -88,6 +91,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
         alternatives=asked.alternatives,
+        corrections=inputs.snapshot.corrections,
     )
 
 
@@ -136,6 +140,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
             time_to_first_token_s=_seconds(targets.ttft_ms),
             time_per_output_token_s=_seconds(targets.tpot_ms),
             end_to_end_s=_seconds(targets.e2e_ms),
+            confidence_fraction=targets.confidence_percent / 100.0,
         ),
         weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
@@ -206,6 +211,9 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             for r in found.relaxations
         ],
         largest_servable_fraction=found.largest_servable_multiple,
+        confidence_premium_usd_per_hour=None
+        if found.confidence_premium_usd_per_hour is None
+        else usd(found.confidence_premium_usd_per_hour),
     )
 
 

@@ -41,6 +41,8 @@ class TargetsIn(Request):
     ttft_ms: TargetsByPercentile = Field(default_factory=dict)
     tpot_ms: TargetsByPercentile = Field(default_factory=dict)
     e2e_ms: TargetsByPercentile = Field(default_factory=dict)
+    confidence_percent: Annotated[float, Field(ge=50, le=99, allow_inf_nan=False)] = 50.0
+    """How sure the targets are to be met: at 50 the prediction itself decides, above it an upper quantile does."""
 
 
 class PrecisionChoiceIn(Request):
@@ -225,6 +227,8 @@ class ResultOut(Answer):
     rejected: list[RejectedOut]
     conflicts: list[ConflictOut]
     relaxations: list[RelaxationOut]
+    confidence_premium_usd_per_hour: Usd | None
+    """What confidence above 50 % adds to the price; null where it was not asked for."""
     largest_servable_fraction: float | None
     """Infeasible requests only: the largest share of the stated traffic that the limits admit; 0 when none of it."""
 

@@ -63,7 +63,8 @@ def mixture_quantiles(replies: Lengths, fraction: float) -> Vector:
         middle = (low + high) / 2.0
         below = (_normal_cdf(middle[:, None] / deviation) * shares).sum(axis=1)
         low, high = np.where(below < fraction, middle, low), np.where(below < fraction, high, middle)
-    return (low + high) / 2.0
+    middle = (low + high) / 2.0
+    return np.asarray(middle, dtype=float)
 
 
 def _normal_cdf(z: Matrix) -> Matrix:

@@ -1,16 +1,15 @@
 """Replays a load on one configuration and condenses the trace into statistics over requests."""
 
 import math
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.configuration import Configuration
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import MOST_REQUESTS, Schedule, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.step.tables import StepTables
 from solver.workload import Lengths, Load, Percentile, Traffic
@@ -45,7 +44,7 @@ class Replay:
     preemptions: int
 
 
-def spread_lengths(lengths: Lengths, count: int, rng: random.Random) -> list[int]:
+def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> list[int]:
     """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
 
     Less noisy than drawing at random, and reproducible.
@@ -58,14 +57,13 @@ def spread_lengths(lengths: Lengths, count: int, rng: random.Random) -> list[int
             index += 1
             cumulative += lengths.shares[index]
         values.append(max(1, lengths.tokens[index]))
-    rng.shuffle(values)
-    return values
+    return [values[i] for i in rng.permutation(count).tolist()]
 
 
-def poisson_arrivals_s(requests_per_s: float, count: int, rng: random.Random) -> list[float]:
+def poisson_arrivals_s(requests_per_s: float, count: int, rng: np.random.Generator) -> list[float]:
     """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
     gaps = [-math.log(1.0 - (i + 0.5) / count) / requests_per_s for i in range(count)]
-    rng.shuffle(gaps)
+    gaps = [gaps[i] for i in rng.permutation(count).tolist()]
     now, arrivals = 0.0, []
     for gap in gaps:
         now += gap
@@ -78,7 +76,7 @@ def sampled_requests(
     prompt: Lengths, output: Lengths, count: int, seed: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]:
     """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
-    rng = random.Random(seed)
+    rng = np.random.default_rng(seed)
     prompts = spread_lengths(prompt, count, rng)
     outputs = spread_lengths(output, count, rng)
     return tuple(prompts), tuple(outputs), tuple(poisson_arrivals_s(1.0, count, rng))
@@ -119,7 +117,7 @@ def capacity_requests_per_s(configuration: Configuration, tables: StepTables, tr
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
     count = min(8 * seats, 2 * STEADY_REQUESTS)
-    rng = random.Random(7)
+    rng = np.random.default_rng(7)
     trace = simulate(
         tables,
         schedule,
@@ -149,7 +147,7 @@ def replay(
     requests: how many to replay in steady state (default STEADY_REQUESTS).
     Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
     """
-    lanes = configuration.lanes
+    lanes, stages = configuration.lanes, configuration.layout.pipeline_parallel
     finite = load.requests is not None
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     if load.kind == "closed":
@@ -158,12 +156,14 @@ def replay(
         active = min(lanes, load.concurrency)
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
+        schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
         trace = _run(tables, schedule, traffic, count, seed, concurrency=clients)
     else:
         if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
             raise InvalidInputError("an open load needs a positive rate")
         active = lanes
         count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
+        schedule = replace(schedule, contending_lanes=stages - 1)
         trace = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
         in_flight = load.requests_per_s / lanes * float(np.mean(trace.end_to_end_s))
         if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
@@ -173,7 +173,7 @@ def replay(
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
     if not finite and load.kind == "closed":
         first = min(count // 2, max(first, 2 * trace.clients))
-    return _condense(trace, first, active, finite, tables)
+    return _condense(trace, first, active, lanes, finite, tables)
 
 
 def _run(
@@ -186,13 +186,15 @@ def _run(
     concurrency: int = 0,
     rate: float = 0.0,
 ) -> Trace:
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
     prompts, outputs, unit_arrivals = sampled_requests(traffic.prompt, traffic.output, count, seed)
     if concurrency:
         return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)
     return simulate(tables, schedule, prompts, outputs, arrivals_s=[at / rate for at in unit_arrivals])
 
 
-def _condense(trace: Trace, first: int, active: int, finite: bool, tables: StepTables) -> Replay:
+def _condense(trace: Trace, first: int, active: int, lanes: int, finite: bool, tables: StepTables) -> Replay:
     """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
     count = len(trace.end_to_end_s)
     end_to_end = np.asarray(trace.end_to_end_s[first:])
@@ -213,8 +215,9 @@ def _condense(trace: Trace, first: int, active: int, finite: bool, tables: StepT
         end_to_end_s=statistics(end_to_end),
         output_tokens_per_s=requests_per_s * tokens * active,
         requests_per_s=requests_per_s * active,
-        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s,
-        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s,
+        # A lane counts the whole model; its devices share that work, and idle lanes leave theirs idle.
+        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s * active / lanes,
+        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s * active / lanes,
         mean_in_flight=requests_per_s * float(end_to_end.mean()),
         preemptions=trace.preemptions,
     )

@@ -45,8 +45,16 @@ class Schedule:
     """How much shorter an arithmetic-bound step is while the board is still below its sustained power."""
     clock_settling_s: float = 1.0
     """Time constant with which the board settles to its sustained clock under load, and recovers."""
+    lane_step_s: float = 0.0
+    """Added to every step of a batch that shares a pipeline with others in flight."""
+    contending_lanes: int = 0
+    """Other batches in the same pipeline: while one of them prefills, this one waits for the stages."""
     tokens_per_step: float = 1.0
     """Tokens one decode step yields per sequence (above 1 with speculative decoding)."""
+    query_tokens: int = 1
+    """Tokens one decode step works on per sequence (above 1 where drafted tokens are verified)."""
+    prefilled: bool = False
+    """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
 
 _GONE = (-1, 0.0)
@@ -107,7 +115,8 @@ def simulate(
     longest = len(mixed_s) - 1
     exp = math.exp
     front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
-    budget_tokens, seats = s.max_batched_tokens, s.max_sequences
+    budget_tokens, seats, width = s.max_batched_tokens, s.max_sequences, s.query_tokens
+    draft_s = tables.draft_s
     cached = [int(p * s.cached_prefix_fraction) for p in prompts]
     shared = max(cached, default=0)
 
@@ -142,6 +151,9 @@ def simulate(
     waiting: deque[int] = deque()
     context = 0.0  # summed context of running sequences
     reserved = float(shared)  # KV tokens of prompts in prefill, plus the shared prefix once
+    contending = s.contending_lanes
+    lane_s = s.lane_step_s if contending else 0.0
+    promised = float(shared)  # the same for engines that never evict: whole requests, output included
     headroom, settling = s.clock_headroom_fraction, s.clock_settling_s
     heat = 0.0  # 0: rested, 1: at the sustained clock
     now = front = previous = 0.0
@@ -153,9 +165,10 @@ def simulate(
     gaps = trace.gaps
 
     def finish(request: int) -> None:
-        nonlocal done, unsent
+        nonlocal done, unsent, promised
         last[request] = front + half_s
         done += 1
+        promised -= prompts[request] - cached[request] + outputs[request]
         if arrivals_s is None and unsent < count:
             send(unsent, front + half_s)
             unsent += 1
@@ -173,6 +186,27 @@ def simulate(
                 finish(request)
         return held if running else 0.0
 
+    def join(request: int, need: int, have: int) -> None:
+        """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
+        ends = step + max(1, math.ceil((outputs[request] - have - 1) / gain))
+        running[request] = (ends, need + have + 1 - gain * step)
+        heapq.heappush(finishing, (ends, request))
+
+    def evict(context: float, reserved: float) -> tuple[float, float]:
+        """Send the latest admitted back to the queue; the context and the reserve that are left."""
+        nonlocal blocked
+        if partial:
+            victim, _, need = partial.pop()
+            reserved -= need
+        else:
+            victim, (ends, base) = running.popitem()
+            resume[victim] = max(1, min(outputs[victim] - math.ceil((ends - step) * gain), outputs[victim] - 1))
+            context -= base + gain * step
+        preempted.appendleft(victim)
+        trace.preemptions += 1
+        blocked = True
+        return context, reserved
+
     while done < count:
         events += 1
         sequences = len(running)
@@ -185,7 +219,12 @@ def simulate(
             waiting.append(heapq.heappop(upcoming)[1])
         may_admit = (preempted or waiting) and not blocked and not (static and sequences)
         if partial or may_admit:
-            budget = budget_tokens - (sequences if mixes else 0)
+            if preempts and mixes and sequences:
+                seated = sequences + len(partial)
+                if capacity - context - reserved - slack * seated < sequences * gain and seated > 1:
+                    context, reserved = evict(context, reserved)
+                    continue
+            budget = budget_tokens - (sequences * width if mixes else 0)
             work = 0
             pair_time = 0.0
             first_tokens: list[int] = []
@@ -202,14 +241,21 @@ def simulate(
                     request = preempted[0] if preempted else waiting[0]
                     have = resume.get(request, 0)
                     need = prompts[request] - cached[request] + have
-                    hold = need if preempts else need + outputs[request] - have
-                    room = context + reserved + hold + slack * (sequences + len(partial) + 1)
-                    if room > capacity and (sequences or partial):
+                    whole = need + outputs[request] - have
+                    held = context + reserved + need if preempts else promised + whole
+                    if held + slack * (sequences + len(partial) + 1) > capacity and (sequences or partial):
                         blocked = True
                         break
                     if not chunked and work and need > budget:
                         break
                     (preempted if preempted else waiting).popleft()
+                    promised += whole
+                    if s.prefilled and have == 0:
+                        first[request] = sent[request]
+                        join(request, need, 0)
+                        context += need + 1
+                        sequences += 1
+                        continue
                     reserved += need
                     entry = [request, 0, need]
                     partial.append(entry)
@@ -233,18 +279,28 @@ def simulate(
                 taken += 1
             if work or partial:
                 decoding = sequences if mixes else 0
-                tokens = work + decoding
-                rows = decoding + len(first_tokens)
+                tokens = work + decoding * width
+                rows = decoding * width + len(first_tokens)
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
                 duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
-                duration += head_s[rows] + pair_time + decoding * sequence_s
+                duration += head_s[rows] + pair_time + decoding * sequence_s + lane_s
+                attention_s = 0.0
                 if decoding:
+                    if draft_s:
+                        duration += draft_s[decoding]
                     if windowed:
-                        duration += tables.context_s(decoding, context)[0]
+                        attention_s = tables.context_s(decoding, context)[0]
                         moved += tables.context_bytes(decoding, context)
                     else:
-                        duration += context_slope * context
+                        attention_s = context_slope * context
                         moved += context_size * context
+                    duration += attention_s
+                if contending:
+                    # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
+                    # they prefill as well: seen from one batch, its own prompts stand for those of the others.
+                    extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
+                    if extra > 0.0:
+                        duration += contending * (1.0 - heat) * extra
                 cooling = exp(-duration / settling)
                 duration -= headroom * (1.0 - heat) * (1.0 - cooling) * settling
                 heat = 1.0 - (1.0 - heat) * cooling
@@ -270,12 +326,11 @@ def simulate(
                         trace.prompt_tokens += prompts[request]
                     remaining = outputs[request] - have - 1
                     if remaining <= 0:
+                        blocked = False
                         finish(request)
                         continue
                     context += need + have + 1
-                    ends = step + max(1, math.ceil(remaining / gain))
-                    running[request] = (ends, need + have + 1 - gain * step)
-                    heapq.heappush(finishing, (ends, request))
+                    join(request, need, have)
                 if decoding:
                     context = retire(context)
                 if first_tokens and not running:
@@ -285,7 +340,7 @@ def simulate(
         if not sequences:
             blocked = False
             continue
-        start_s = decode_s[sequences] + head_s[sequences] + sequences * sequence_s
+        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s + lane_s
         if windowed:
             context_now, slope = tables.context_s(sequences, context)
             start_s += context_now
@@ -300,13 +355,7 @@ def simulate(
             free = capacity - context - reserved - slack * (sequences + len(partial))
             fit = int(free / (sequences * gain))
             if fit < 1 and sequences > 1:
-                victim, (ends, base) = running.popitem()
-                have = max(1, min(outputs[victim] - math.ceil((ends - step) * gain), outputs[victim] - 1))
-                context -= base + gain * step
-                resume[victim] = have
-                preempted.appendleft(victim)
-                trace.preemptions += 1
-                blocked = True
+                context, reserved = evict(context, reserved)
                 continue
             if fit < steps:
                 steps = fit if fit > 1 else 1
@@ -316,10 +365,10 @@ def simulate(
                 steps = until
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
         produced = steps * sequences * gain
-        moved += steps * (decode_bytes[sequences] + head_bytes[sequences])
+        moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])
         middle = context + sequences * gain * (steps - 1) / 2.0
         moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
-        work_flops = (token_flops + head_flops) * produced
+        work_flops = (token_flops + head_flops) * (steps * sequences * width)
         flops += work_flops
         target = work_flops / (sustained * duration)
         if target > 1.0:
@@ -385,7 +434,8 @@ def _check(
         raise InvalidInputError("give either a concurrency of at least 1 or arrival times")
     if arrivals_s is not None and len(arrivals_s) != len(prompts):
         raise InvalidInputError("one arrival time for each request")
-    longest = max(p + o for p, o in zip(prompts, outputs, strict=True))
+    cached = [int(p * schedule.cached_prefix_fraction) for p in prompts]
+    longest = max(cached) + max(p - c + o for p, c, o in zip(prompts, cached, outputs, strict=True))
     if longest + schedule.block_slack_tokens > schedule.kv_cache_tokens:
         raise InvalidInputError(
             f"a request of {longest} tokens does not fit the KV cache of {schedule.kv_cache_tokens:.0f} tokens"

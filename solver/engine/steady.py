@@ -62,6 +62,7 @@ def step_grid(
     stages = pipeline_parallel
     hand_over = np.where(stages > 1, (stages - 1.0) * np.asarray(terms.hand_over_s(shape, rates, tokens)), 0.0)
     fixed = np.asarray(rates.step_overhead_s) * stages + hand_over
+    fixed = fixed + np.where(stages > 1, np.asarray(rates.pipeline_step_overhead_s) * stages, 0.0)
     floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), 0.0)
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
     uneven = stages * np.ceil(shape.layers / stages) / shape.layers

@@ -129,16 +129,23 @@ def dense_width(group: FeedForwardGroup) -> float:
     return float(group.intermediate if group.experts == 0 else group.shared_intermediate)
 
 
-def distinct_experts(experts: int, top_k: int, tokens: Quantity) -> Quantity:
-    """Experts that at least one of ``tokens`` picks, when picks are even and independent: E·(1 − (1 − k/E)^T).
+def distinct_experts(experts: int, top_k: int, tokens: Quantity, evenness: Quantity = 1e6) -> Quantity:
+    """Experts that at least one of ``tokens`` picks.
 
-    >>> round(float(distinct_experts(128, 8, 1.0)), 6), round(float(distinct_experts(128, 8, 1e6)), 6)
+        even routing            E·(1 − (1 − k/E)^T)
+        popularity ~ gamma(a)   E·(1 − (1 − T·ln(1 − k/E)/a)^−a)         never fewer than k
+
+    The second tends to the first for a → ∞: an expert picked at rate m has e^(−mT) left out, averaged over m.
+
+    >>> round(float(distinct_experts(128, 8, 1.0)), 4), round(float(distinct_experts(128, 8, 1e6)), 4)
     (8.0, 128.0)
+    >>> float(distinct_experts(128, 8, 64.0, 0.1)) < 45.0
+    True
     """
-    if experts <= top_k:
-        return float(experts) + 0.0 * tokens
-    missed: Quantity = np.exp(np.asarray(tokens) * np.log1p(-top_k / experts))
-    return experts * (1.0 - missed)
+    share = min(top_k / experts, 1.0 - 1e-12)
+    picks = np.asarray(tokens) * -np.log1p(-share)
+    missed: Quantity = np.exp(-np.asarray(evenness) * np.log1p(picks / evenness))
+    return np.maximum(experts * (1.0 - missed), float(min(top_k, experts)))
 
 
 def expert_width(group: FeedForwardGroup, shape: LlmShape) -> float:

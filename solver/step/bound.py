@@ -20,8 +20,9 @@ class Bound:
     output_tokens_per_s: float
 
 
-def weights_read_bytes(configuration: "Configuration", tokens: float) -> float:
-    """Bytes of weights that a step of ``tokens`` must read over all devices of one replica: dense parts once, experts as touched."""
+def weights_read_bytes(configuration: "Configuration") -> float:
+    """Bytes of weights a step must read over all devices of one replica: dense parts once, and of the routed experts
+    the ``top_k`` that even perfectly concentrated routing touches."""
     shape = configuration.shape
     width = WEIGHT_FORMATS[configuration.precision.weights].bytes_per_weight
     narrowest = min(width, 2.0)
@@ -32,7 +33,7 @@ def weights_read_bytes(configuration: "Configuration", tokens: float) -> float:
         if ffn.experts:
             inner = ffn.expert_hidden or shape.hidden
             expert = ffn.matrices * float(inner) * ffn.expert_intermediate
-            touched = float(blocks.distinct_experts(ffn.experts, ffn.top_k, tokens))
+            touched = float(min(ffn.top_k, ffn.experts))
             dense = max(0.0, ffn.weights - ffn.experts * expert)
             total += ffn.layers * (touched * expert + dense) * narrowest
         else:
@@ -55,7 +56,7 @@ def step_bound_s(configuration: "Configuration", sequences: float, context_token
         * min(context_tokens, blocks.context_limit(a))
         for a in shape.attention
     )
-    size = weights_read_bytes(configuration, sequences) + sequences * cache
+    size = weights_read_bytes(configuration) + sequences * cache
     flops = 2.0 * shape.active_weights * sequences
     peak = device.flop_per_s[compute_dtype(device, configuration.precision.weights)]
     fastest = max(peak, *device.flop_per_s.values())

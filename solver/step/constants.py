@@ -37,8 +37,14 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "gemm_efficiency_int8": _efficiency("dense products in int8"),
     "gemm_efficiency_fp4": _efficiency("dense products in a 4-bit float format"),
     "gemm_efficiency_32bit": _efficiency("dense products in fp32 or tf32"),
-    "expert_gemm_efficiency_16bit": _efficiency("grouped products of routed experts in 16 bits"),
-    "expert_gemm_efficiency_8bit": _efficiency("grouped products of routed experts in 8 bits and below"),
+    "expert_half_width_16bit": ConstantLaw(
+        "columns", 1.0, 0.0, 8192.0, "width of a routed expert, per rank, at which its products reach half the efficiency of dense ones"
+    ),
+    "expert_half_width_8bit": ConstantLaw("columns", 1.0, 0.0, 8192.0, "the same in 8 bits and below"),
+    "expert_evenness_16bit": ConstantLaw(
+        "shape", 1.0, 0.01, 1000.0, "evenness of routing: shape of the gamma law of experts' popularity (large: all alike)"
+    ),
+    "expert_evenness_8bit": ConstantLaw("shape", 1.0, 0.01, 1000.0, "the same in 8 bits and below"),
     "attention_efficiency": _efficiency("prefill attention, share of the 16-bit FLOP/s"),
     "weight_read_efficiency": _efficiency("reading weights, share of the memory bandwidth"),
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
@@ -57,6 +63,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "qk_norm_layer_overhead_us": _micro("extra kernels of one layer with query/key norms", 1000.0),
     "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
     "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
+    "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
     "decode_sequence_tokens": ConstantLaw(
@@ -82,6 +89,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "pooled_cache": ConstantLaw("flag", 1.0, 0.0, 1.0, "layers of different kinds share one pool of blocks"),
     "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),
     "logits_copies": ConstantLaw("ratio", 1.0, 0.0, 16.0, "vocabulary-wide rows alive per sequence while sampling"),
+    # How much wider an interval is where measurements do not reach (exponents on its factors).
+    "interval_widening_borrowed": ConstantLaw("exponent", 1.0, 1.0, 10.0, "only a sibling device or engine version measured"),
+    "interval_widening_unseen": ConstantLaw("exponent", 1.0, 1.0, 10.0, "no model of this class and precision measured"),
     # Power, as shares of the board limit.
     "idle_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "an engine loaded and waiting"),
     "memory_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 3.0, "added at full memory bandwidth"),

@@ -1,5 +1,6 @@
 """Effective rates of one device, or arrays of them over many candidates: datasheet rate × efficiency, in SI."""
 
+import math
 from dataclasses import dataclass
 
 from solver.errors import FigureMissingError, UnsupportedError
@@ -40,7 +41,11 @@ class Rates:
     gemm_flop_per_s: Quantity
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
-    expert_flop_per_s: Quantity
+    expert_half_width: Quantity
+    """Expert width per rank at which routed products reach half the dense efficiency."""
+    expert_evenness: Quantity
+    """Shape of the gamma law of experts' popularity; large where all are alike."""
+    expert_weight_bytes: Quantity
     attention_flop_per_s: Quantity
     weight_bytes_per_s: Quantity
     expert_bytes_per_s: Quantity
@@ -56,6 +61,7 @@ class Rates:
     eager_layer_s: Quantity
     eager_expert_layer_s: Quantity
     step_overhead_s: Quantity
+    pipeline_step_overhead_s: Quantity
     sequence_overhead_s: Quantity
     decode_sequence_tokens: Quantity
     expert_imbalance: Quantity
@@ -92,6 +98,22 @@ def wide_dtype(device: Device) -> str:
     raise FigureMissingError(device.id, "16-bit matrix rate")
 
 
+def link_inside_node(
+    device: Device, constants: Constants, devices: int, link_domain_devices: int
+) -> tuple[float, float] | None:
+    """(bytes/s, latency in s) among ``devices`` of one node that exchange data; None where nothing joins them.
+
+    The scale-up link if its domain holds them all, else PCIe. One device alone needs no link: endless and immediate.
+    """
+    if devices == 1:
+        return math.inf, 0.0
+    if devices <= link_domain_devices and device.link_bytes_per_s > 0:
+        return device.link_bytes_per_s * constants.si("link_efficiency"), constants.si("all_reduce_latency_us")
+    if device.pcie_bytes_per_s > 0:
+        return device.pcie_bytes_per_s * constants.si("network_efficiency"), constants.si("all_reduce_latency_us")
+    return None
+
+
 def rates(
     device: Device,
     constants: Constants,
@@ -100,11 +122,13 @@ def rates(
     *,
     link_domain_devices: int,
     network_bytes_per_s: float = 0.0,
+    beside_experts_bytes: float | None = None,
 ) -> Rates:
     """Effective rates for one deployment.
 
-    link_domain_devices: how many devices of the node share the scale-up link; a tensor-parallel group that outgrows
-    it runs over PCIe inside a node, or over the network between nodes (network_bytes_per_s, per device).
+    link_domain_devices: how many devices of the node share the scale-up link. network_bytes_per_s: per device, where
+    stages lie on several nodes: they hand over by it, and so does a tensor-parallel group that nothing else joins.
+    beside_experts_bytes: stored bytes of a weight outside the routed experts, where a checkpoint keeps those wider.
     Raises UnsupportedError and FigureMissingError as compute_dtype does.
     """
     dtype = compute_dtype(device, precision.weights)
@@ -117,49 +141,51 @@ def rates(
     c = constants.si
     memory = device.memory_bytes_per_s
     peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
-    in_domain = layout.tensor_parallel <= max(1, link_domain_devices) and device.link_bytes_per_s > 0
-    if layout.tensor_parallel == 1 or in_domain:
-        link, latency = max(device.link_bytes_per_s, 1.0) * c("link_efficiency"), c("all_reduce_latency_us")
-    elif network_bytes_per_s > 0:
-        link, latency = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
-    elif device.pcie_bytes_per_s > 0:
-        link, latency = device.pcie_bytes_per_s * c("network_efficiency"), c("all_reduce_latency_us")
-    else:
+    between_nodes = None
+    if network_bytes_per_s > 0:
+        between_nodes = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
+    sharing = max(layout.tensor_parallel, layout.expert_parallel)
+    collective = link_inside_node(device, constants, sharing, link_domain_devices) or between_nodes
+    passing = layout.devices_per_replica if layout.pipeline_parallel > 1 else 1
+    hand_over = between_nodes or link_inside_node(device, constants, passing, link_domain_devices)
+    if collective is None or hand_over is None:
         raise FigureMissingError(device.id, "link between devices")
     layer = c("layer_overhead_us")
     if narrow:
         layer += c("quantised_layer_overhead_us")
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
-    expert_efficiency = c("expert_gemm_efficiency_8bit" if narrow else "expert_gemm_efficiency_16bit")
+    bits = "8bit" if narrow else "16bit"
+    stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
     return Rates(
         tensor_parallel=float(layout.tensor_parallel),
         expert_parallel=float(layout.expert_parallel),
-        weight_bytes=WEIGHT_FORMATS[precision.weights].bytes_per_weight,
+        weight_bytes=stored if beside_experts_bytes is None else beside_experts_bytes,
         activation_bytes=1.0 if narrow else 2.0,
         kv_bytes=kv_bytes,
         quantised_activations=1.0 if narrow else 0.0,
         row_tile=TILE_ROWS_8BIT if narrow else 1.0,
         gemm_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
-        expert_flop_per_s=peak * expert_efficiency,
+        expert_half_width=c(f"expert_half_width_{bits}"),
+        expert_evenness=c(f"expert_evenness_{bits}"),
+        expert_weight_bytes=stored,
         attention_flop_per_s=wide_peak * c("attention_efficiency"),
         weight_bytes_per_s=memory * c("weight_read_efficiency"),
         expert_bytes_per_s=memory * c("expert_read_efficiency"),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
         stream_bytes_per_s=memory * c("stream_efficiency"),
-        link_bytes_per_s=link,
-        all_reduce_latency_s=latency,
-        hand_over_bytes_per_s=link if in_domain or network_bytes_per_s <= 0 else network_bytes_per_s,
-        hand_over_latency_s=c("network_latency_us")
-        if network_bytes_per_s > 0 and not in_domain
-        else c("all_reduce_latency_us"),
+        link_bytes_per_s=collective[0],
+        all_reduce_latency_s=collective[1],
+        hand_over_bytes_per_s=hand_over[0],
+        hand_over_latency_s=hand_over[1],
         layer_overhead_s=layer,
         expert_layer_overhead_s=c("expert_layer_overhead_us"),
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
         eager_layer_s=c("eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         step_overhead_s=c("step_overhead_us"),
+        pipeline_step_overhead_s=c("pipeline_step_overhead_us"),
         sequence_overhead_s=c("sequence_overhead_us"),
         decode_sequence_tokens=c("decode_sequence_tokens"),
         expert_imbalance=c("expert_imbalance"),

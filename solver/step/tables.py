@@ -5,7 +5,7 @@ afterwards; what depends on context is a slope. A simulated step then costs a fe
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,8 @@ class StepTables:
     peak_flop_per_s: float
     peak_bytes_per_s: float
     devices_per_replica: int
+    draft_s: list[float] = field(default_factory=list)
+    """Seconds of drafting for n decoding sequences, already inside ``decode_s``; empty without speculative decoding."""
 
     @property
     def windowed(self) -> bool:
@@ -111,8 +113,11 @@ def step_tables(
     *,
     max_batched_tokens: int,
     max_sequences: int,
+    queries: int = 1,
 ) -> StepTables:
     """Tabulate one deployment. Table lengths are max_batched_tokens + 1 and max_sequences + 1.
+
+    queries: tokens of one sequence in a decode step (see ``terms.decode_context_s``).
 
     A pipeline of P stages runs P batches in turn: one lane's period is the larger of a whole pass (all stages, P−1
     hand-overs) and P times the slowest stage.
@@ -148,7 +153,7 @@ def step_tables(
         mixed_s=[0.0, *mixed.tolist()],
         head_s=head_s.tolist(),
         sequence_s=sequence_s,
-        context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates)),
+        context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates, queries)),
         pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prefill_pair_s(shape, rates)),
         decode_bytes=[0.0, *token_bytes[index].tolist()],
         mixed_bytes=[0.0, *token_bytes.tolist()],

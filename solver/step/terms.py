@@ -80,20 +80,24 @@ def routed_experts_product(
 ) -> Product:
     """All routed experts of one layer as one grouped product per rank.
 
-        FLOPs  2·matrices·T·k·h·I′
-        bytes  distinct experts · matrices · h·I′ · w        (each touched expert is read once)
+        FLOPs       2·matrices·T·k·h·I′
+        bytes       distinct experts · matrices · h·I′ · w                  (each touched expert is read once)
+        efficiency  η_dense · I′/(I′ + I_½)                                  (narrow experts fill fewer tiles)
 
-    Experts are cut by tensor parallelism, or spread whole over ``expert_parallel`` ranks, whose most loaded one has
-    ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel: the
-    experts then see the tokens of all its copies.
+    Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
+    one has ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel:
+    the experts then see the tokens of all its copies. Routing that favours some experts touches fewer of them.
     """
     spread = np.maximum(rates.tensor_parallel, rates.expert_parallel)
     seen = tokens * (spread / rates.tensor_parallel)
     flops = 2.0 * matrices * seen * top_k * width * intermediate / spread
-    touched = blocks.distinct_experts(experts, top_k, seen)
-    size = touched * matrices * width * intermediate * rates.weight_bytes / spread
-    uneven = np.where(np.asarray(rates.expert_parallel) > 1.0, rates.expert_imbalance, 1.0)
-    return Product(flops * uneven / rates.expert_flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
+    touched = blocks.distinct_experts(experts, top_k, seen, rates.expert_evenness)
+    size = touched * matrices * width * intermediate * rates.expert_weight_bytes / spread
+    whole = np.asarray(rates.expert_parallel) > 1.0
+    uneven = np.where(whole, rates.expert_imbalance, 1.0)
+    columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
+    flop_per_s = rates.gemm_flop_per_s * columns / (columns + rates.expert_half_width)
+    return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 
 def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> TokenTerms:
@@ -200,19 +204,18 @@ def sampling_s(shape: LlmShape, rates: Rates, rows: Quantity) -> Quantity:
     return 10.0 * rows * shape.vocabulary / rates.tensor_parallel / rates.stream_bytes_per_s
 
 
-def decode_context_s(
-    shape: LlmShape, rates: Rates, limit: float | None = None
-) -> list[tuple[float, Quantity, Quantity]]:
+def decode_context_s(shape: LlmShape, rates: Rates, queries: float = 1.0) -> list[tuple[float, Quantity, Quantity]]:
     """Per attention group: (context limit, seconds, bytes) per context token of a decoding sequence, over its layers.
 
     Memory and arithmetic of decode attention combine like a product's; only latent attention comes near the ridge.
+    queries: tokens of one sequence that look at its cache in the same step, which is read once for all of them.
     """
     result = []
     for group in shape.attention:
         values = blocks.kv_values_read_per_token(group, rates.tensor_parallel)
         size = values * rates.kv_bytes
         seconds = soft_maximum_s(
-            blocks.decode_pair_flops(group, rates.tensor_parallel) / rates.attention_flop_per_s,
+            queries * blocks.decode_pair_flops(group, rates.tensor_parallel) / rates.attention_flop_per_s,
             size / rates.kv_bytes_per_s,
         )
         if group.kind not in ("none", "linear"):

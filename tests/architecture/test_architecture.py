@@ -64,13 +64,13 @@ class TestFiles:
 UNIT = re.compile(
     r"(_ms|_s|_usd|_gib|_gb|_mb|_bytes|_gb_per_s|_gbit_per_s|_tflop_per_s|_top_per_s|_w|_kw|_tokens|_tokens_per_s|_percent"
     r"|_fraction|_per_hour|_per_month|_per_s|_per_token|_per_sequence|_per_device|_tokens_limit|_days"
-    r"|_gb_marketed|_output_token|_output_tokens|_per_kwh)$"
+    r"|_gb_marketed|_output_token|_output_tokens|_per_kwh|_kwh)$"
 )
 QUANTITY = re.compile(r"bandwidth|latency|price|memory|power|energy|capacity|duration|throughput")
 NOT_QUANTITIES = {
-    "price", "price_as_of", "memory",
+    "price", "price_as_of", "memory", "power_w_mean",
     "memory_class", "memory_type", "power_basis", "max_power_kw", "usd_per_device_hour",
-    "memory_gb_marketed", "joules_per_output_token", "capacity_requests_per_s",
+    "memory_gb_marketed", "joules_per_output_token", "capacity_requests_per_s", "power_usage_effectiveness",
 }  # fmt: skip
 
 

@@ -29,11 +29,34 @@ READ = [
     ("GET", "/v1/recommendations/rec_none", None),
     ("POST", "/v1/estimates", {"estimates": [ESTIMATE | {"llm": "nobody-knows-this"}]}),
     ("POST", "/v1/recommendations", RECOMMENDATION | {"price_as_of": "not a time"}),
+    ("GET", "/v1/benchmarks", None),
+    ("GET", "/v1/benchmarks/bench_none", None),
+    ("GET", "/v1/measurements", None),
+    ("GET", "/v1/measurements/meas_none", None),
+    ("GET", "/v1/agents", None),
+    ("GET", "/v1/device-measurements", None),
+    ("GET", "/v1/accuracy", None),
+    ("POST", "/v1/tco/comparisons", {"alternatives": []}),
+    ("GET", "/v1/tco/comparisons/tco_none", None),
     ("GET", "/metrics", None),
+]
+UPLOAD = [
+    ("POST", "/v1/benchmarks", {}),
+    ("POST", "/v1/benchmarks/import", {}),
+    ("POST", "/v1/measurements/lease", {}),
+    ("POST", "/v1/measurements/meas_none/heartbeat", {}),
+    ("POST", "/v1/measurements/meas_none/complete", {}),
+    ("POST", "/v1/measurements/meas_none/fail", {}),
+    ("PUT", "/v1/agents/access", {}),
+    ("POST", "/v1/device-measurements", {}),
 ]
 EDIT = [
     ("POST", "/v1/llms", {"id": "tiny-access", "config": TINY_CONFIG}),
     ("POST", "/v1/offers", {"provider": "own"}),
+    ("POST", "/v1/benchmarks/bench_none/release", {}),
+    ("POST", "/v1/benchmarks/bench_none/retract", {}),
+    ("POST", "/v1/measurements", {}),
+    ("POST", "/v1/measurements/meas_none/cancel", None),
     ("POST", "/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices", PRICE | {"usd_per_hour": "free"}),
 ]
 ADMITTED = {200, 201, 404, 422}
@@ -46,7 +69,7 @@ def status(client: TestClient, call: tuple[str, str, Any], headers: dict[str, st
 
 class TestRoles:
     def test_every_route_of_the_api_is_covered_here(self, app: FastAPI) -> None:
-        covered = {(m, p.split("?")[0]) for m, p, _ in READ + EDIT}
+        covered = {(m, p.split("?")[0]) for m, p, _ in READ + UPLOAD + EDIT}
         open_to_all = {"/healthz", "/readyz", "/problems/{slug}"}
         for path, methods in app.openapi()["paths"].items():
             if path in open_to_all:
@@ -55,7 +78,7 @@ class TestRoles:
             for method in methods:
                 assert any(m == method.upper() and p.startswith(pattern) for m, p in covered), (method, path)
 
-    @pytest.mark.parametrize("call", READ + EDIT, ids=lambda c: f"{c[0]} {c[1]}")
+    @pytest.mark.parametrize("call", READ + UPLOAD + EDIT, ids=lambda c: f"{c[0]} {c[1]}")
     def test_anonymous_is_refused_once_there_are_tokens(
         self, client: TestClient, with_role: Headers, call: tuple[str, str, Any]
     ) -> None:
@@ -74,6 +97,14 @@ class TestRoles:
     @pytest.mark.parametrize("call", EDIT, ids=lambda c: f"{c[0]} {c[1]}")
     @pytest.mark.parametrize(("role", "admitted"), [("reader", False), ("agent", False), ("editor", True)])
     def test_only_editors_write(
+        self, client: TestClient, with_role: Headers, role: str, admitted: bool, call: tuple[str, str, Any]
+    ) -> None:
+        answered = status(client, call, with_role(role))
+        assert answered in ADMITTED if admitted else answered == 403
+
+    @pytest.mark.parametrize("call", UPLOAD, ids=lambda c: f"{c[0]} {c[1]}")
+    @pytest.mark.parametrize(("role", "admitted"), [("reader", False), ("agent", True), ("editor", True)])
+    def test_agents_upload(
         self, client: TestClient, with_role: Headers, role: str, admitted: bool, call: tuple[str, str, Any]
     ) -> None:
         answered = status(client, call, with_role(role))

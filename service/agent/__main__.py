@@ -1,0 +1,7 @@
+"""``python -m service.agent``."""
+
+import sys
+
+from service.agent.cli import main
+
+sys.exit(main())

@@ -1,0 +1,78 @@
+"""What an engine's command line says about layout and precision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from solver.workload import EngineSettings
+
+_DEGREES = {
+    "--tensor-parallel-size": "tensor_parallel", "-tp": "tensor_parallel", "--tp-size": "tensor_parallel",
+    "--tp": "tensor_parallel",
+    "--pipeline-parallel-size": "pipeline_parallel", "-pp": "pipeline_parallel", "--pp-size": "pipeline_parallel",
+    "--data-parallel-size": "data_parallel", "-dp": "data_parallel", "--dp-size": "data_parallel",
+}  # fmt: skip
+_SIXTEEN_BIT = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
+_QUANTISED = {"fp8": "fp8", "mxfp4": "mxfp4", "modelopt_fp4": "nvfp4", "bitsandbytes": "nf4"}
+_CACHE = {
+    "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16", "int8": "int8",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StatedByArguments:
+    """What was found; None where the command line is silent or leaves it to the checkpoint ("auto")."""
+
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    data_parallel: int | None = None
+    weights: str | None = None
+    kv_cache: str | None = None
+
+
+def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
+    """Layout and precision from vLLM's or SGLang's flags, as ``--flag value`` or ``--flag=value``.
+
+    >>> read_arguments(["--tensor-parallel-size", "2", "--quantization=fp8"])
+    StatedByArguments(tensor_parallel=2, pipeline_parallel=None, data_parallel=None, weights='fp8', kv_cache=None)
+    """
+    values = _flags(arguments)
+    degrees = {name: int(values[flag]) for flag, name in _DEGREES.items() if values.get(flag, "").isdigit()}
+    weights = _QUANTISED.get(values.get("--quantization", values.get("-q", "")))
+    return StatedByArguments(
+        tensor_parallel=degrees.get("tensor_parallel"),
+        pipeline_parallel=degrees.get("pipeline_parallel"),
+        data_parallel=degrees.get("data_parallel"),
+        weights=weights or _SIXTEEN_BIT.get(values.get("--dtype", "")),
+        kv_cache=_CACHE.get(values.get("--kv-cache-dtype", "")),
+    )
+
+
+def engine_settings(name: str, version: str | None, arguments: Sequence[str]) -> EngineSettings:
+    """The settings that change memory or time, as the command line states them; the stated defaults elsewhere.
+
+    >>> engine_settings("vllm", "0.24.0", ["--max-num-seqs", "64", "--max-model-len=8192"]).max_sequences
+    64
+    """
+    values = _flags(arguments)
+    stated: dict[str, int | float] = {}
+    for flags, field, kind in (
+        (("--max-num-batched-tokens", "--chunked-prefill-size"), "max_batched_tokens", int),
+        (("--max-num-seqs", "--max-running-requests"), "max_sequences", int),
+        (("--gpu-memory-utilization",), "memory_fraction", float),
+        (("--max-model-len", "--context-length"), "max_context_tokens", int),
+    ):
+        for flag in flags:
+            try:
+                stated[field] = kind(values[flag])
+            except (KeyError, ValueError):
+                continue
+    positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
+    return EngineSettings(name, version, **positive)  # type: ignore[arg-type]
+
+
+def _flags(arguments: Sequence[str]) -> dict[str, str]:
+    """``--flag value`` and ``--flag=value`` by flag."""
+    words = [part for argument in arguments for part in argument.split("=", 1)]
+    pairs = zip_longest(words, words[1:], fillvalue="")
+    return {flag: value for flag, value in pairs if flag.startswith("-") and not value.startswith("-")}

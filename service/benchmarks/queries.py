@@ -1,0 +1,151 @@
+"""SQL about measured results."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from sqlalchemy import Executable, func, insert, literal
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel, col, select
+
+from service.benchmarks.known import KnownNames
+from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
+from service.devices.tables import DeviceTable
+from service.edition.tables import EditionTable
+from service.llms.tables import LlmTable
+from service.nodes.tables import NodeTable
+
+STATUS_AFTER = {"release": "accepted", "retract": "retracted"}
+
+
+def edition_revision(session: Session) -> int:
+    """Counts catalog writes; 0 before the first seeding."""
+    return session.exec(select(EditionTable.revision)).one_or_none() or 0
+
+
+def known_names(session: Session) -> KnownNames:
+    """Every device, model and node a result may name."""
+    devices = {row.id: row.row for row in session.exec(select(DeviceTable)).all()}
+    llms = session.exec(select(LlmTable)).all()
+    return KnownNames(
+        device_memory_gib={key: row.get("memory_gib") for key, row in devices.items()},
+        hugging_face_ids={llm.id: llm.row.get("hugging_face_id") for llm in llms},
+        device_power_limit_w={key: row.get("power_limit_w") for key, row in devices.items()},
+        nodes=frozenset(session.exec(select(NodeTable.id)).all()),
+    )
+
+
+def upload_by_digest(session: Session, digest: str) -> BenchmarkUploadTable | None:
+    return session.exec(select(BenchmarkUploadTable).where(BenchmarkUploadTable.digest == digest)).one_or_none()
+
+
+def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKeyTable | None:
+    return session.get(IdempotencyKeyTable, (caller, key))
+
+
+@cache
+def _insert_unless_stored(table: type[SQLModel], dialect: str) -> Executable:
+    """Built once: making and hashing a statement costs as much as sending it."""
+    module = postgresql if dialect == "postgresql" else sqlite
+    statement: Executable = module.insert(table).on_conflict_do_nothing().returning(literal(1))
+    return statement
+
+
+@cache
+def _insert(table: type[SQLModel]) -> Executable:
+    return insert(table)
+
+
+def insert_unless_stored(session: Session, row: SQLModel) -> bool:
+    """Insert a row whose unique values may be there already; False when they are.
+
+    Another transaction that is inserting the same values is waited for.
+    """
+    connection = session.connection()
+    inserted = connection.execute(_insert_unless_stored(type(row), connection.dialect.name), row.model_dump())
+    return inserted.first() is not None
+
+
+def insert_rows(session: Session, rows: Sequence[SQLModel]) -> None:
+    """Insert rows of one table; they are new by construction."""
+    session.connection().execute(_insert(type(rows[0])), [row.model_dump() for row in rows])
+
+
+def runs_of_upload(session: Session, upload_id: str) -> list[BenchmarkTable]:
+    wanted = select(BenchmarkTable).where(BenchmarkTable.upload_id == upload_id).order_by(col(BenchmarkTable.position))
+    return list(session.exec(wanted).all())
+
+
+def benchmark_by_id(session: Session, benchmark_id: str) -> BenchmarkTable | None:
+    return session.get(BenchmarkTable, benchmark_id)
+
+
+def benchmark_for_update(session: Session, benchmark_id: str) -> BenchmarkTable | None:
+    """The run, locked until the transaction ends, so that two decisions about it come one after the other."""
+    wanted = select(BenchmarkTable).where(BenchmarkTable.id == benchmark_id).with_for_update()
+    return session.exec(wanted).one_or_none()
+
+
+def upload_by_id(session: Session, upload_id: str) -> BenchmarkUploadTable:
+    return session.get_one(BenchmarkUploadTable, upload_id)
+
+
+def events_of(session: Session, benchmark_ids: Sequence[str]) -> dict[str, list[BenchmarkEventTable]]:
+    """Events by run, oldest first. Ids of events are made in order of time."""
+    wanted = (
+        select(BenchmarkEventTable)
+        .where(col(BenchmarkEventTable.benchmark_id).in_(benchmark_ids))
+        .order_by(col(BenchmarkEventTable.id))
+    )
+    found: dict[str, list[BenchmarkEventTable]] = {}
+    for event in session.exec(wanted).all():
+        found.setdefault(event.benchmark_id, []).append(event)
+    return found
+
+
+def current_status(run: BenchmarkTable, events: Sequence[BenchmarkEventTable]) -> str:
+    """The status after the last event; as given at intake when there is none."""
+    return STATUS_AFTER[events[-1].action] if events else run.status
+
+
+def list_benchmarks(
+    session: Session,
+    *,
+    after: str | None,
+    limit: int,
+    status: str | None = None,
+    device: str | None = None,
+    llm: str | None = None,
+    engine: str | None = None,
+    tool: str | None = None,
+) -> list[BenchmarkTable]:
+    """Runs in order of arrival. ``status`` is the current one."""
+    wanted = select(BenchmarkTable).order_by(col(BenchmarkTable.id)).limit(limit)
+    for column, value in (
+        (BenchmarkTable.device_id, device),
+        (BenchmarkTable.llm_id, llm),
+        (BenchmarkTable.engine, engine),
+        (BenchmarkTable.tool, tool),
+    ):
+        if value is not None:
+            wanted = wanted.where(column == value)
+    if after is not None:
+        wanted = wanted.where(BenchmarkTable.id > after)
+    if status is not None:
+        last_event = (
+            select(func.max(BenchmarkEventTable.id))
+            .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
+            .correlate(BenchmarkTable)
+            .scalar_subquery()
+        )
+        last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
+        actions = [action for action, result in STATUS_AFTER.items() if result == status]
+        undecided = last_action.is_(None) & (col(BenchmarkTable.status) == status)
+        wanted = wanted.where(undecided | last_action.in_(actions))
+    return list(session.exec(wanted).all())
+
+
+def accepted_benchmarks(
+    session: Session, *, device: str | None = None, engine: str | None = None
+) -> list[BenchmarkTable]:
+    """Every run whose current status is accepted, oldest first: what corrections may be fitted to."""
+    return list_benchmarks(session, after=None, limit=1_000_000, status="accepted", device=device, engine=engine)

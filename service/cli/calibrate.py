@@ -1,0 +1,101 @@
+"""``clusterwright calibrate`` and ``accuracy``: from measured runs to a correction set, and what it is worth."""
+
+import argparse
+import datetime as dt
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from catalog.benchmark_rows import read_benchmark_files
+from catalog.correction_rows import DEFAULT_ROOT, AccuracyRow, CorrectionSetRow, read_correction_sets
+from catalog.read import read_catalog
+from service.cli.exit_codes import CommandError, ExitCode
+from service.settings import Settings
+
+METRIC_TITLES = {
+    "time_per_output_token": "TPOT mean",
+    "time_per_output_token.p99": "TPOT p99",
+    "output_rate": "output tokens/s",
+    "time_to_first_token": "TTFT mean",
+    "time_to_first_token.p99": "TTFT p99",
+    "end_to_end": "E2E mean",
+    "power": "power",
+}
+
+
+def calibrate_command(arguments: argparse.Namespace, _settings: Settings) -> int:
+    """Fit and print; with --write, keep the set as the next number."""
+    from service.corrections.calibrate import calibrate
+
+    known = read_correction_sets()
+    number = known[-1].number + 1 if known else 1
+    console = Console(stderr=True)
+    with console.status("fitting the performance model to the measured runs (minutes)"):
+        row = calibrate(
+            read_catalog(), read_benchmark_files(), number, dt.datetime.now(dt.UTC).date(), arguments.rounds
+        )
+    if arguments.write:
+        path = DEFAULT_ROOT / f"{number:04d}.json"
+        path.write_text(row.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        console.print(f"kept as {path}")
+    print_constants(row)
+    print_accuracy(row, markdown=False)
+    return ExitCode.ok
+
+
+def accuracy_command(arguments: argparse.Namespace, _settings: Settings) -> int:
+    """The newest set that ships with the catalog."""
+    known = read_correction_sets()
+    if not known:
+        raise CommandError("no correction set yet; run `clusterwright calibrate --write`", ExitCode.bad_input)
+    if not arguments.markdown:
+        print_constants(known[-1])
+    print_accuracy(known[-1], markdown=arguments.markdown)
+    return ExitCode.ok
+
+
+def print_constants(row: CorrectionSetRow) -> None:
+    console = Console()
+    for correction in row.corrections:
+        table = Table(title=f"constants of {correction.device} under {correction.engine}, set {row.number}")
+        for title in ("constant", "before", "fitted", "standard error", ""):
+            table.add_column(title, justify="right" if title != "constant" else "left")
+        for name, constant in correction.constants.items():
+            table.add_row(
+                name, f"{constant.prior:g}", f"{constant.value:.4g}", f"{100 * constant.standard_error_fraction:.0f} %",
+                "" if constant.taken else "not taken",
+            )  # fmt: skip
+        console.print(table)
+
+
+def print_accuracy(row: CorrectionSetRow, *, markdown: bool) -> None:
+    """Errors on configurations left out, beside what the physics alone gives, and coverage."""
+    for correction in row.corrections:
+        names = list(dict.fromkeys(a.group for a in correction.accuracy))
+        lines = [_line(name, [a for a in correction.accuracy if a.group == name]) for name in names]
+        titles = ["runs of", "n", *METRIC_TITLES.values()]
+        if markdown:
+            rows = [titles, ["---"] * len(titles), *lines]
+            sys.stdout.write("\n".join("| " + " | ".join(cells) + " |" for cells in rows) + "\n")
+            continue
+        table = Table(title="left-out MAPE % (physics alone %) coverage of the 90 % interval")
+        for title in titles:
+            table.add_column(title)
+        for cells in lines:
+            table.add_row(*cells)
+        Console(width=190).print(table)
+
+
+def _line(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
+    by_metric = {a.metric: a for a in rows}
+    cells = [name, str(max(a.runs for a in rows))]
+    for metric in METRIC_TITLES:
+        found = by_metric.get(metric)
+        if found is None:
+            cells.append("")
+            continue
+        covered = "" if found.coverage_fraction is None else f" {100 * found.coverage_fraction:.0f} %"
+        cells.append(f"{found.left_out_mape_percent:.1f} ({found.physics_mape_percent:.1f}){covered}")
+    return cells

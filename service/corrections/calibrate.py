@@ -1,0 +1,235 @@
+"""Make a correction set from measured runs: fit, leave each configuration out in turn, and measure the intervals."""
+
+import datetime as dt
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from catalog.benchmark_rows import BenchmarkFile
+from catalog.correction_rows import (
+    AccuracyRow,
+    CorrectionSetRow,
+    EngineCorrectionRow,
+    EvidenceRow,
+    FittedConstantRow,
+    SpreadRow,
+)
+from catalog.read import Catalog
+from service.corrections.measurements import catalog_priors, constants_of, measurements
+from solver.corrections.evidence import Measurement, log_ratio, predicted
+from solver.corrections.fit import Fit, fit_constants, without
+from solver.corrections.sets import METRICS, quantile_spread, shrunk_factor
+from solver.step.constants import ConstantPrior, Constants, resolve_constants
+
+FITTED = (
+    "gemm_efficiency_16bit", "gemm_efficiency_fp8", "expert_half_width_16bit", "expert_half_width_8bit",
+    "expert_evenness_16bit", "expert_evenness_8bit", "weight_read_efficiency", "expert_read_efficiency",
+    "kv_read_efficiency", "kv_read_efficiency_8bit", "attention_efficiency", "stream_efficiency", "link_efficiency",
+    "all_reduce_latency_us", "decode_sequence_tokens", "layer_overhead_us", "quantised_layer_overhead_us",
+    "expert_layer_overhead_us", "quantised_cache_layer_overhead_us", "eager_layer_us", "eager_expert_layer_us",
+    "step_overhead_us", "sequence_overhead_us", "pipeline_step_overhead_us", "request_overhead_ms",
+    "request_ingest_us", "prompt_token_us", "token_front_end_us", "schedule_lag_fraction", "clock_headroom_fraction",
+    "idle_power_fraction", "memory_power_fraction", "compute_power_fraction_16bit", "compute_power_fraction_8bit",
+    "power_cap_fraction",
+)  # fmt: skip
+"""Constants that serving runs can tell apart; the rest keep the catalog's values."""
+
+Predictions = dict[str, dict[str, float]]
+"""Run id → metric → predicted value."""
+
+
+def calibrate(
+    catalog: Catalog, files: Sequence[BenchmarkFile], number: int, made_on: dt.date, rounds: int = 8
+) -> CorrectionSetRow:
+    """One correction set from all clean runs, one entry a device and engine."""
+    priors = catalog_priors(catalog)
+    runs = measurements(catalog, files, priors)
+    groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
+    for run in runs:
+        groups[run.configuration.device.id, run.configuration.engine.name].append(run)
+    return CorrectionSetRow(
+        number=number,
+        made_on=made_on,
+        made_by="clusterwright calibrate",
+        corrections=[
+            _engine_correction(catalog, priors, device, engine, members, rounds)
+            for (device, engine), members in sorted(groups.items())
+        ],
+    )
+
+
+def _engine_correction(
+    catalog: Catalog,
+    priors: tuple[ConstantPrior, ...],
+    device: str,
+    engine: str,
+    runs: Sequence[Measurement],
+    rounds: int,
+) -> EngineCorrectionRow:
+    base = constants_of(catalog, priors, device, engine)
+    fit = fit_constants(runs, base, FITTED, rounds)
+    left_out = predictions_left_out(runs, fit)
+    here = {run.id: predicted(run, fit.constants) for run in runs}
+    physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}
+    versions = sorted({str(run.configuration.engine.version) for run in runs})
+    return EngineCorrectionRow(
+        device=device,
+        family=catalog.devices[device].family,
+        engine=engine,
+        versions=versions,
+        constants={
+            name: FittedConstantRow(
+                value=round(c.value, 6), prior=c.prior, standard_error_fraction=round(c.standard_error_fraction, 4),
+                taken=c.taken,
+            )
+            for name, c in fit.fitted.items()
+        },
+        spreads=spreads(runs, left_out),
+        own_spreads=own_spreads(runs, here),
+        evidence=[_evidence(group, members, here) for group, members in by_group(runs).items()],
+        accuracy=accuracy(runs, left_out, physics),
+        borrowed_widening=base.si("interval_widening_borrowed"),
+        unseen_widening=base.si("interval_widening_unseen"),
+    )  # fmt: skip
+
+
+def physics_constants(catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str) -> Constants:
+    """Constants without anything measured on serving runs: what the model says before any evidence."""
+    unmeasured = [p for p in priors if p.basis == "analytical" or p.name.endswith(("_bytes", "copies"))]
+    whole = constants_of(catalog, priors, device, engine)
+    plain = resolve_constants(unmeasured, device=device, family=catalog.devices[device].family, engine=engine)
+    return Constants(plain.subject, dict(whole.priors) | dict(plain.priors))
+
+
+def by_group(runs: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    groups: dict[str, list[Measurement]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return dict(sorted(groups.items()))
+
+
+def predictions_left_out(runs: Sequence[Measurement], fit: Fit) -> Predictions:
+    """Every run predicted without any run of its own configuration."""
+    result: Predictions = {}
+    for group in by_group(runs):
+        members = [i for i, run in enumerate(runs) if run.group == group]
+        constants = without(fit, members)
+        result |= {runs[i].id: predicted(runs[i], constants) for i in members}
+    return result
+
+
+def residual(run: Measurement, metric: str, predictions: Predictions) -> float:
+    """ln(measured / predicted), first-token times with their floor."""
+    return -log_ratio(metric, predictions[run.id][metric], run.measured[metric])
+
+
+def relative_residual(run: Measurement, metric: str, predictions: Predictions) -> float:
+    """ln(measured / predicted) as an interval sees it: no floor."""
+    return math.log(run.measured[metric] / predictions[run.id][metric])
+
+
+def spreads(runs: Sequence[Measurement], predictions: Predictions) -> list[SpreadRow]:
+    """90 % factors by model class and metric from runs of left-out configurations."""
+    found = []
+    for model_class in sorted({run.model_class for run in runs}):
+        for metric in METRICS:
+            values = [
+                relative_residual(run, metric, predictions)
+                for run in runs
+                if run.model_class == model_class and metric in run.measured
+            ]
+            if values:
+                low, high = quantile_spread(values)
+                found.append(
+                    SpreadRow(model_class=model_class, metric=metric, low=low, high=high, residuals=len(values))
+                )
+    return found
+
+
+def own_spreads(runs: Sequence[Measurement], predictions: Predictions) -> list[SpreadRow]:
+    """The same where other runs of the configuration are known: each run against the factor of the others."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for members in by_group(runs).values():
+        for metric in METRICS:
+            known = {run.id: relative_residual(run, metric, predictions) for run in members if metric in run.measured}
+            for run_id, value in known.items():
+                others = [v for other, v in known.items() if other != run_id]
+                if others:
+                    values[members[0].model_class, metric].append(value - math.log(shrunk_factor(others)))
+    found = []
+    for (model_class, metric), residuals in sorted(values.items()):
+        low, high = quantile_spread(residuals)
+        found.append(SpreadRow(model_class=model_class, metric=metric, low=low, high=high, residuals=len(residuals)))
+    return found
+
+
+def _evidence(group: str, members: Sequence[Measurement], predictions: Predictions) -> EvidenceRow:
+    configuration = members[0].configuration
+    layout, precision = configuration.layout, configuration.precision
+    factors = {}
+    for metric in METRICS:
+        values = [relative_residual(run, metric, predictions) for run in members if metric in run.measured]
+        factors[metric] = round(shrunk_factor(values), 5)
+    return EvidenceRow(
+        group=group,
+        llm=configuration.shape.id,
+        weights=precision.weights,
+        kv_cache=precision.kv_cache,
+        tensor_parallel=layout.tensor_parallel,
+        pipeline_parallel=layout.pipeline_parallel,
+        data_parallel=layout.data_parallel,
+        expert_parallel=layout.expert_parallel,
+        model_class=members[0].model_class,
+        benchmarks=[run.id for run in members],
+        factors=factors,
+    )
+
+
+def accuracy(runs: Sequence[Measurement], left_out: Predictions, physics: Predictions) -> list[AccuracyRow]:
+    """Errors by configuration, by class, of open loops, and of all; coverage with intervals made without the group."""
+    inside = coverage_left_out(runs, left_out)
+    slices: dict[str, list[Measurement]] = {f"group:{group}": members for group, members in by_group(runs).items()}
+    for model_class in sorted({run.model_class for run in runs}):
+        slices[f"class:{model_class}"] = [run for run in runs if run.model_class == model_class]
+    slices["load:open"] = [run for run in runs if run.load.kind == "open"]
+    slices["load:closed"] = [run for run in runs if run.load.kind == "closed"]
+    slices["all"] = list(runs)
+    rows = []
+    for name, members in slices.items():
+        for metric in METRICS:
+            known = [run for run in members if metric in run.measured]
+            if not known:
+                continue
+            ours = [100.0 * (left_out[r.id][metric] / r.measured[metric] - 1.0) for r in known]
+            plain = [100.0 * (physics[r.id][metric] / r.measured[metric] - 1.0) for r in known]
+            covered = [inside[r.id, metric] for r in known if (r.id, metric) in inside]
+            rows.append(
+                AccuracyRow(
+                    group=name,
+                    metric=metric,
+                    runs=len(known),
+                    left_out_mape_percent=round(statistics.fmean(abs(e) for e in ours), 2),
+                    left_out_median_percent=round(statistics.median(ours), 2),
+                    physics_mape_percent=round(statistics.fmean(abs(e) for e in plain), 2),
+                    physics_median_percent=round(statistics.median(plain), 2),
+                    coverage_fraction=round(statistics.fmean(covered), 3) if covered else None,
+                )
+            )
+    return rows
+
+
+def coverage_left_out(runs: Sequence[Measurement], left_out: Predictions) -> dict[tuple[str, str], bool]:
+    """Whether each measured value lies in the interval that the other configurations would have given it."""
+    inside: dict[tuple[str, str], bool] = {}
+    for group, members in by_group(runs).items():
+        others = [run for run in runs if run.group != group and run.model_class == members[0].model_class]
+        for metric in METRICS:
+            low, high = quantile_spread(
+                [relative_residual(run, metric, left_out) for run in others if metric in run.measured]
+            )
+            for run in members:
+                if metric in run.measured:
+                    ratio = run.measured[metric] / left_out[run.id][metric]
+                    inside[run.id, metric] = low <= ratio <= high
+    return inside

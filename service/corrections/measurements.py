@@ -1,0 +1,105 @@
+"""Measured runs in the catalog's files → what the fit takes."""
+
+from collections.abc import Iterable
+
+from pydantic import TypeAdapter
+
+from catalog.benchmark_rows import BenchmarkFile, BenchmarkRow
+from catalog.read import Catalog
+from service.recommendations.snapshot import (
+    device_from_row,
+    layout_from_wire,
+    llm_from_row,
+    load_from_wire,
+    precision_from_wire,
+    prior_from_row,
+    traffic_from_wire,
+)
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.traffic import Load, TrafficShape
+from solver.corrections.evidence import Measurement
+from solver.deploy import deploy
+from solver.step.constants import ConstantPrior, Constants, resolve_constants
+from solver.workload import EngineSettings
+
+USABLE = "clean"
+S_PER_MS = 1e-3
+LOAD_FIELDS = frozenset({"kind", "concurrency", "requests", "requests_per_s"})
+"""What a replay needs of a load; uploads say more (seed, arrival process)."""
+_LOAD: TypeAdapter[Load] = TypeAdapter(Load)
+
+
+def catalog_priors(catalog: Catalog) -> tuple[ConstantPrior, ...]:
+    return tuple(prior_from_row(row.model_dump(mode="json")) for row in catalog.constants)
+
+
+def constants_of(catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str) -> Constants:
+    """The catalog's own constants for a device under an engine."""
+    return resolve_constants(priors, device=device, family=catalog.devices[device].family, engine=engine)
+
+
+def measurements(
+    catalog: Catalog, files: Iterable[BenchmarkFile], priors: tuple[ConstantPrior, ...]
+) -> tuple[Measurement, ...]:
+    """Every usable run of every file. Raises what ``solver.deploy`` raises for a configuration that cannot be."""
+    return tuple(
+        measurement(catalog, priors, file, run) for file in files for run in file.runs if run.quality == USABLE
+    )
+
+
+def measurement(
+    catalog: Catalog, priors: tuple[ConstantPrior, ...], file: BenchmarkFile, run: BenchmarkRow
+) -> Measurement:
+    """One run. The engine's settings are those it reported when it started."""
+    body = run.benchmark
+    context, results = body["context"], body["results"]
+    shape = llm_from_row(catalog.llms[context["llm"]].model_dump(mode="json"))
+    device = device_from_row(catalog.devices[context["device"]].model_dump(mode="json"))
+    engine = context["engine"]
+    traffic = traffic_from_wire(
+        TrafficShape.model_validate({k: v for k, v in body["traffic"].items() if k in TrafficShape.model_fields})
+    )
+    settings = EngineSettings(
+        engine["name"],
+        engine["version"],
+        max_batched_tokens=file.engine_reported.max_batched_tokens,
+        max_sequences=int(argument(engine["arguments"], "--max-num-seqs", "512")),
+        memory_fraction=float(argument(engine["arguments"], "--gpu-memory-utilization", "0.92")),
+        max_context_tokens=int(argument(engine["arguments"], "--max-model-len", str(shape.max_context_tokens))),
+    )
+    deployed = deploy(
+        shape,
+        device,
+        constants_of(catalog, priors, device.id, settings.name),
+        layout_from_wire(LayoutIn.model_validate(context["layout"])),
+        precision_from_wire(PrecisionIn.model_validate(context["precision"])),
+        settings,
+        traffic,
+    )
+    measured = {
+        "time_per_output_token": results["tpot_ms"].get("mean", 0.0) * S_PER_MS,
+        "time_per_output_token.p99": results["tpot_ms"].get("p99", 0.0) * S_PER_MS,
+        "time_to_first_token": results["ttft_ms"].get("mean", 0.0) * S_PER_MS,
+        "time_to_first_token.p99": results["ttft_ms"].get("p99", 0.0) * S_PER_MS,
+        "end_to_end": results["e2e_ms"].get("mean", 0.0) * S_PER_MS,
+        "output_rate": results["output_tokens_per_s"],
+        "power": context.get("power_w_mean") or 0.0,
+    }
+    return Measurement(
+        id=run.id,
+        group=file.group,
+        model_class="moe" if shape.is_moe else "dense",
+        configuration=deployed.configuration,
+        traffic=traffic,
+        load=load_from_wire(_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS})),
+        measured={metric: value for metric, value in measured.items() if value},
+    )
+
+
+def argument(arguments: list[str], name: str, default: str) -> str:
+    """The value after an option in an engine's command line.
+
+    >>> argument(["serve", "--max-num-seqs", "64"], "--max-num-seqs", "512")
+    '64'
+    """
+    return arguments[arguments.index(name) + 1] if name in arguments else default

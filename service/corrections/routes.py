@@ -1,0 +1,33 @@
+"""GET /v1/accuracy."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.access import Reader
+from service.corrections.present import present_accuracy
+from service.corrections.queries import correction_set_by_number, newest_correction_set
+from service.database import ReadSession
+from service.problems import NotFoundError
+from service.wire.accuracy import AccuracyOut
+
+router = APIRouter(prefix="/v1/accuracy", tags=["accuracy"])
+
+
+@router.get(
+    "", summary="Predicted against measured, per device, engine, LLM and precision, leave-one-configuration-out"
+)
+def get_accuracy(
+    _caller: Reader,
+    session: ReadSession,
+    device: str | None = None,
+    engine: str | None = None,
+    llm: str | None = None,
+    correction_set: Annotated[int | None, Query(ge=1)] = None,
+) -> AccuracyOut:
+    row = (
+        newest_correction_set(session) if correction_set is None else correction_set_by_number(session, correction_set)
+    )
+    if row is None and correction_set is not None:
+        raise NotFoundError(f"there is no correction set {correction_set}")
+    return present_accuracy(row, device=device, engine=engine, llm=llm)

@@ -1,0 +1,62 @@
+"""Stored correction sets → what the solver applies: SI stays in the constants' own rows."""
+
+from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
+from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
+from solver.layout import Layout
+from solver.precision import Precision
+from solver.step.constants import ConstantPrior
+
+
+def correction_set(row: CorrectionSetRow) -> CorrectionSet:
+    return CorrectionSet(row.number, tuple(_engine_correction(c) for c in row.corrections))
+
+
+def _engine_correction(row: EngineCorrectionRow) -> EngineCorrection:
+    return EngineCorrection(
+        device=row.device,
+        family=row.family,
+        engine=row.engine,
+        versions=tuple(row.versions),
+        constants={name: c.value for name, c in row.constants.items() if c.taken},
+        evidence=tuple(
+            Evidence(
+                llm=e.llm,
+                precision=Precision(e.weights, e.kv_cache),
+                layout=Layout(e.tensor_parallel, e.pipeline_parallel, e.data_parallel, e.expert_parallel),
+                benchmarks=tuple(e.benchmarks),
+                factors=dict(e.factors),
+            )
+            for e in row.evidence
+        ),
+        spreads=_spreads(row.spreads),
+        own_spreads=_spreads(row.own_spreads),
+        precisions=frozenset((e.weights, e.kv_cache, e.model_class) for e in row.evidence),
+        borrowed_widening=row.borrowed_widening,
+        unseen_widening=row.unseen_widening,
+    )
+
+
+def _spreads(rows: list[SpreadRow]) -> dict[tuple[str, str], tuple[float, float]]:
+    return {(r.model_class, r.metric): (r.low, r.high) for r in rows}
+
+
+def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
+    """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
+
+    A fitted value's range is two standard errors to either side: what a single configuration may still ask for.
+    """
+    if row is None:
+        return ()
+    priors = []
+    for correction in row.corrections:
+        for name, constant in correction.constants.items():
+            if not constant.taken:
+                continue
+            margin = min(2.0 * constant.standard_error_fraction, 0.9)
+            low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
+            for device, family, basis in (
+                (correction.device, "*", "corrected"),
+                ("*", correction.family, "borrowed"),
+            ):
+                priors.append(ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis))
+    return tuple(priors)

@@ -1,0 +1,1 @@
+"""The queue of wanted measurements and the agents that take them."""

@@ -1,0 +1,1 @@
+"""Price lists of others, read into price steps; what changed, and whose plans it touches."""

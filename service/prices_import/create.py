@@ -1,0 +1,133 @@
+"""Import one list: read it, store it, tell what changed and which answers it touches."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+from sqlmodel import Session, col, select
+
+from service.nodes.tables import NodeTable
+from service.offers.tables import OfferTable
+from service.prices_import.queries import BATCH, all_recommendations
+from service.prices_import.recognise import read_quotes
+from service.prices_import.store import MOST_EXAMPLES, Change, Report, store_quotes
+from service.prices_import.touched import Touched, touched_recommendations
+from service.problems import ProblemError
+from service.recommendations.create import Workshop, read_inputs
+from service.recommendations.plan import PlanningInputs
+from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
+from service.wire.recommendations import RecommendationIn, ResultOut
+
+log = logging.getLogger("clusterwright")
+PERCENT = 100.0
+
+
+@dataclass(frozen=True)
+class _Imported:
+    format: str
+    quotes: int
+    report: Report
+    touched: list[Touched]
+
+
+async def import_prices(asked: PricesImportIn, workshop: Workshop) -> PricesImportOut:
+    """Stored whole or not at all; planning again comes after and changes nothing stored."""
+    imported = await run_in_threadpool(_import, asked, workshop)
+    replanned: dict[str, ResultOut | None] = {}
+    if asked.replan and not asked.dry_run:
+        for touched in imported.touched[: asked.most_replans]:
+            replanned[touched.plan.recommendation] = await _replan(touched, workshop)
+    return _present(asked, imported, replanned)
+
+
+def _import(asked: PricesImportIn, workshop: Workshop) -> _Imported:
+    name, quotes = read_quotes(asked.payload, asked.format, asked.provider)
+    with workshop.database.writing() as session:
+        report = store_quotes(session, quotes, asked, workshop.clock())
+        session.flush()
+        offers = _offers_and_nodes(session, report.changes)
+        touched = touched_recommendations(all_recommendations(session), report.changes, offers)
+    return _Imported(name, len(quotes), report, touched)
+
+
+def _offers_and_nodes(session: Session, changes: Sequence[Change]) -> dict[str, tuple[OfferTable, NodeTable]]:
+    wanted = sorted(change.quote.offer for change in changes)
+    found: dict[str, tuple[OfferTable, NodeTable]] = {}
+    for start in range(0, len(wanted), BATCH):
+        rows = session.exec(
+            select(OfferTable, NodeTable)
+            .join(NodeTable, col(OfferTable.node_id) == NodeTable.id)
+            .where(col(OfferTable.id).in_(wanted[start : start + BATCH]))
+        ).all()
+        found.update({offer.id: (offer, node) for offer, node in rows})
+    session.expunge_all()  # only their columns are read, after the transaction
+    return found
+
+
+async def _replan(touched: Touched, workshop: Workshop) -> ResultOut | None:
+    """The same request at today's prices; None where it cannot be planned now, which the report leaves open."""
+    try:
+        inputs = await run_in_threadpool(_inputs, touched, workshop)
+        return await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
+    except (ProblemError, ValidationError) as problem:
+        log.warning("cannot plan %s again: %s", touched.plan.recommendation, problem)
+        return None
+
+
+def _inputs(touched: Touched, workshop: Workshop) -> PlanningInputs:
+    with workshop.database.reading() as session:
+        return read_inputs(session, RecommendationIn.model_validate(touched.request), workshop.clock(), workshop)
+
+
+def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, ResultOut | None]) -> PricesImportOut:
+    report = imported.report
+    largest_first = sorted(
+        report.changes, key=lambda c: (-abs(c.change_fraction) if c.change_fraction is not None else 0.0, c.quote.offer)
+    )
+    return PricesImportOut(
+        format=imported.format,
+        dry_run=asked.dry_run,
+        valid_from=asked.valid_from,
+        quotes=imported.quotes,
+        new_offers=len(report.new_offers),
+        appended=0 if asked.dry_run else len(report.changes),
+        unchanged=report.unchanged,
+        conflicts=[_change(c) for c in report.conflicts],
+        changes=[_change(c) for c in largest_first],
+        skipped=[
+            SkippedOut(reason=reason, count=len(offers), examples=offers[:MOST_EXAMPLES])
+            for reason, offers in sorted(report.skipped.items())
+        ],
+        recommendations=[_touched(t, replanned.get(t.plan.recommendation)) for t in imported.touched],
+    )
+
+
+def _change(change: Change) -> PriceChangeOut:
+    fraction = change.change_fraction
+    return PriceChangeOut(
+        offer=change.quote.offer,
+        usd_per_hour_before=change.before,
+        usd_per_hour_after=change.quote.usd_per_hour,
+        change_percent=None if fraction is None else fraction * PERCENT,
+    )
+
+
+def _touched(touched: Touched, again: ResultOut | None) -> TouchedOut:
+    stored = touched.plan.usd_per_hour
+    different: bool | None = True if touched.effect == "price_changes" else None
+    price: Decimal | None = None
+    if again is not None:
+        price = again.totals.usd_per_hour if again.totals else None
+        different = again.outcome != touched.plan.outcome or price != stored
+    return TouchedOut(
+        recommendation=touched.plan.recommendation,
+        effect=touched.effect,
+        offers=list(touched.offers[:MOST_EXAMPLES]),
+        usd_per_hour_stored=stored,
+        plan_usd_per_hour_now=touched.plan_usd_per_hour,
+        replanned_usd_per_hour=price,
+        answered_differently=different,
+    )

@@ -1,0 +1,15 @@
+"""POST /v1/offers/import."""
+
+from fastapi import APIRouter, Request
+
+from service.access import Editor
+from service.prices_import.create import import_prices
+from service.tco.workshop import workshop_of
+from service.wire.prices_import import PricesImportIn, PricesImportOut
+
+router = APIRouter(prefix="/v1/offers", tags=["catalog"])
+
+
+@router.post("/import", summary="Import a price list; tells what changed and which stored plans it touches")
+async def post_price_list(request: Request, _caller: Editor, asked: PricesImportIn) -> PricesImportOut:
+    return await import_prices(asked, workshop_of(request))

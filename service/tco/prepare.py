@@ -1,0 +1,214 @@
+"""Everything a comparison is made of, read in one transaction and checked, every wrong name pointed at."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from sqlmodel import Session
+
+from catalog.read_costs import CostCatalog, read_costs
+from catalog.rows import EnergyRow
+from service.edition.queries import require_edition
+from service.nodes.queries import node_ids
+from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.recommendations.create import Workshop, read_inputs
+from service.recommendations.plan import PlanningInputs
+from service.tco.circumstances import Circumstances, circumstances
+from service.tco.defaults import CostDefaults, Default, MachineFacts, defaults_for
+from service.tco.fairness import agreed_workloads, fleet_planning, token_demand, usable_recommendations
+from service.tco.placement import check_site
+from service.tco.prices import PriceBook, under
+from service.tco.queries import (
+    energy_by_region,
+    energy_regions,
+    machines_by_ids,
+    priced_offers,
+    recommendations_by_ids,
+)
+from service.tco.refusals import pointed
+from service.tco.resolve import PURCHASE, Resolved, nodes_of, resolve
+from service.tco.stored_plan import StoredPlan
+from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
+from service.wire.tco import ComparisonIn
+from solver.tco.errors import CostInputError
+from solver.tco.figures import Figure, exactly
+
+DEFAULT_REGION = "us"
+"""Whose average tariff and carbon are taken when neither a place nor a tariff is stated."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """planning: explicit fleets still to be checked against the workloads, by position."""
+
+    price_as_of: dt.datetime
+    catalog_digest: str
+    cost_catalog_digest: str
+    resolved: list[Resolved]
+    shared: Circumstances
+    planning: list[tuple[int, PlanningInputs]]
+
+
+@cache
+def cost_catalog() -> CostCatalog:
+    """Read once: the files do not change while the service runs."""
+    return read_costs()
+
+
+def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, workshop: Workshop) -> Prepared:
+    """Raises InvalidFieldsError."""
+    costs = cost_catalog()
+    _check_currency(asked, costs)
+    _check_alternatives(asked)
+    defaults = _operator(asked, costs)
+    stored = recommendations_by_ids(session, (a.recommendation for a in asked.alternatives if a.recommendation))
+    plans = usable_recommendations(asked, stored)
+    workloads = agreed_workloads(asked, plans)
+    machines = _machines(session, asked, plans)
+    prices = PriceBook(priced_offers(session, _offers_of(asked, plans), price_as_of), defaults)
+    _check_offers(asked, prices)
+    try:
+        shared = circumstances(asked, token_demand(workloads), _place(session, asked, defaults))
+    except CostInputError as error:
+        raise pointed(asked, error) from error
+    owned = _owned(asked)
+    nodes = [
+        nodes_of(alternative, position, plans, machines) for position, alternative in enumerate(asked.alternatives)
+    ]
+    resolved = [
+        resolve(alternative, position, nodes[position], prices, owned)
+        for position, alternative in enumerate(asked.alternatives)
+    ]
+    check_site(asked, nodes, shared.scenario.figures, defaults)
+    return Prepared(
+        price_as_of=price_as_of,
+        catalog_digest=require_edition(session).digest,
+        cost_catalog_digest=costs.digest,
+        resolved=resolved,
+        shared=shared,
+        planning=_fleet_checks(session, asked, workloads, price_as_of, workshop),
+    )
+
+
+def _fleet_checks(
+    session: Session,
+    asked: ComparisonIn,
+    workloads: Sequence[WorkloadIn],
+    price_as_of: dt.datetime,
+    workshop: Workshop,
+) -> list[tuple[int, PlanningInputs]]:
+    fleets = [position for position, a in enumerate(asked.alternatives) if a.fleet is not None]
+    if not fleets:
+        return []
+    question = RecommendationIn(workloads=tuple(workloads), limits=LimitsIn(commitments=None), alternatives=0)
+    inputs = read_inputs(session, question, price_as_of, workshop)
+    return [(p, fleet_planning(asked.alternatives[p], workloads, inputs, p)) for p in fleets]
+
+
+def _operator(asked: ComparisonIn, costs: CostCatalog) -> CostDefaults:
+    try:
+        return defaults_for(costs, asked.operator)
+    except CostInputError as error:
+        raise InvalidFieldsError([FieldError(str(error), pointer="/operator")]) from error
+
+
+def _owned(asked: ComparisonIn) -> dict[str, Figure]:
+    """What the request states about ownership for all alternatives."""
+    space = asked.colocation_usd_per_kw_month
+    return {} if space is None else {"colocation_usd_per_kw_month": exactly(float(space))}
+
+
+def _place(session: Session, asked: ComparisonIn, defaults: CostDefaults) -> dict[str, Default]:
+    """Figures of the operator, and of the place named; of DEFAULT_REGION where no tariff is stated either."""
+    region = asked.electricity.region
+    if region is None and asked.electricity.usd_per_kwh is None:
+        region = DEFAULT_REGION
+    if region is None:  # a tariff of nowhere in particular says nothing about carbon
+        return defaults.scenario(None, None)
+    row = energy_by_region(session, region)
+    if row is None:
+        detail = unknown_name("electricity region", region, energy_regions(session))
+        raise InvalidFieldsError([FieldError(detail, pointer="/electricity/region")])
+    return defaults.scenario(region, EnergyRow.model_validate(row.row))
+
+
+def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> dict[str, MachineFacts]:
+    """Facts about every node named. Raises InvalidFieldsError for fleets of nodes nobody knows."""
+    named = {
+        (part.node, f"/alternatives/{position}/fleet/{number}/node")
+        for position, alternative in enumerate(asked.alternatives)
+        for number, part in enumerate(alternative.fleet or [])
+    }
+    planned = {line.node for plan in plans.values() for line in plan.lines}
+    rows = machines_by_ids(session, {node for node, _ in named} | planned)
+    missing = sorted((pointer, node) for node, pointer in named if node not in rows)
+    if missing:
+        known = node_ids(session)
+        raise InvalidFieldsError(
+            [FieldError(unknown_name("node", node, known), pointer=pointer) for pointer, node in missing]
+        )
+    return {
+        node_id: MachineFacts(
+            node=node_id,
+            device=node.device_id,
+            devices=node.devices,
+            kind=node.kind,
+            device_power_limit_w=device.row["power_limit_w"],
+            host_power_w=node.row["host_power_w"],
+            psu_w=node.row["psu_w"],
+            pcie_lanes_per_device=node.row["pcie_lanes_per_device"],
+        )
+        for node_id, (node, device) in rows.items()
+    }
+
+
+def _offers_of(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> set[str]:
+    """Ids of every offer whose price may be needed: those named, the same on demand, and as acquired."""
+    wanted = set()
+    for alternative in asked.alternatives:
+        named = {part.offer for part in alternative.fleet or [] if part.offer is not None}
+        if alternative.recommendation is not None:
+            named |= {line.offer for line in plans[alternative.recommendation].lines}
+        for offer in named:
+            wanted |= {offer, under(offer, "on_demand"), under(offer, alternative.acquisition or "on_demand")}
+    return wanted
+
+
+def _check_offers(asked: ComparisonIn, prices: PriceBook) -> None:
+    errors = []
+    for position, alternative in enumerate(asked.alternatives):
+        for number, part in enumerate(alternative.fleet or []):
+            pointer = f"/alternatives/{position}/fleet/{number}/offer"
+            if part.offer is None:
+                continue
+            found = prices.offers.get(part.offer)
+            if found is None:
+                errors.append(FieldError(f"no offer {part.offer[:80]!r}", pointer=pointer))
+            elif found[0].node_id != part.node:
+                detail = f"{part.offer!r} is of node {found[0].node_id!r}, not {part.node!r}"
+                errors.append(FieldError(detail, pointer=pointer))
+    if errors:
+        raise InvalidFieldsError(errors)
+
+
+def _check_currency(asked: ComparisonIn, costs: CostCatalog) -> None:
+    if asked.currency is not None and asked.currency.code not in costs.currencies:
+        detail = unknown_name("currency", asked.currency.code, costs.currencies)
+        raise InvalidFieldsError([FieldError(detail, pointer="/currency/code")])
+
+
+def _check_alternatives(asked: ComparisonIn) -> None:
+    """Names apart; what follows the day needs the day."""
+    errors = []
+    first: dict[str, int] = {}
+    for position, alternative in enumerate(asked.alternatives):
+        if alternative.name in first:
+            detail = f"two alternatives are called {alternative.name!r}"
+            errors.append(FieldError(detail, pointer=f"/alternatives/{position}/name"))
+        first.setdefault(alternative.name, position)
+        if alternative.follows_demand and (asked.hourly_profile is None or alternative.acquisition == PURCHASE):
+            detail = "needs hourly_profile, and machines that can be given back"
+            errors.append(FieldError(detail, pointer=f"/alternatives/{position}/follows_demand"))
+    if errors:
+        raise InvalidFieldsError(errors)

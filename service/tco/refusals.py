@@ -1,0 +1,48 @@
+"""What the cost model refuses, told in terms of the request's own fields."""
+
+from service.problems import FieldError, InvalidFieldsError
+from service.wire.tco import ComparisonIn
+from solver.errors import FigureMissingError
+from solver.tco.errors import CostInputError
+
+POINTERS = {
+    "horizon_months": "/horizon_months",
+    "utilisation_fraction": "/utilisation_fraction",
+    "hourly_profile": "/hourly_profile",
+    "growth_fraction_per_month": "/growth_percent_per_month",
+    "discount_fraction_per_year": "/discount_rate_percent",
+    "inflation_fraction_per_year": "/inflation_percent_per_year",
+    "price_learning_rate_fraction": "/price_learning_rate_percent",
+    "tax_fraction": "/tax_percent",
+    "electricity_usd_per_kwh": "/electricity/usd_per_kwh",
+    "demand_charge_usd_per_kw_month": "/electricity/demand_charge_usd_per_kw_month",
+    "grid_kg_co2e_per_kwh": "/electricity/grid_kg_co2e_per_kwh",
+    "power_usage_effectiveness": "/power_usage_effectiveness",
+    "colocation_usd_per_kw_month": "/colocation_usd_per_kw_month",
+}
+"""The cost model's inputs that stand at the top of a request."""
+OF_PURCHASE = {
+    "purchase_usd_per_node": "usd_per_node",
+    "network_usd_per_node": "network_usd_per_node",
+    "storage_usd_per_node": "storage_usd_per_node",
+    "residual_fraction": "residual_fraction",
+    "finance_fraction_per_year": "finance_rate_percent",
+    "depreciation_months": "depreciation_months",
+    "finance_term_months": "finance_months",
+}
+
+
+def pointed(asked: ComparisonIn, error: CostInputError | FigureMissingError) -> InvalidFieldsError:
+    """The refusal as a problem that points at the field, as closely as one exists for it."""
+    if isinstance(error, FigureMissingError):
+        detail, alternative, name = f"figure_missing: {error}", error.subject, error.figure
+    else:
+        detail, alternative, name = str(error), error.alternative or "", error.field
+    position = next((i for i, a in enumerate(asked.alternatives) if a.name == alternative), None)
+    if name in POINTERS:
+        pointer = POINTERS[name]
+    elif position is not None:
+        pointer = f"/alternatives/{position}" + (f"/purchase/{OF_PURCHASE[name]}" if name in OF_PURCHASE else "")
+    else:
+        pointer = ""
+    return InvalidFieldsError([FieldError(detail, pointer=pointer)])

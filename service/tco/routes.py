@@ -1,0 +1,50 @@
+"""POST /v1/tco/comparisons, GET by id: as JSON, CSV or a workbook."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response, status
+
+from service.access import Reader
+from service.database import ReadSession
+from service.problems import NotFoundError
+from service.tco.create import create_comparison
+from service.tco.export import CSV_MEDIA_TYPE, XLSX_MEDIA_TYPE, as_csv, as_xlsx
+from service.tco.present import present_comparison
+from service.tco.queries import comparison_by_id
+from service.tco.workshop import workshop_of
+from service.wire.tco import ComparisonIn
+from service.wire.tco_answers import ComparisonOut
+
+router = APIRouter(prefix="/v1/tco/comparisons", tags=["total cost of ownership"])
+Format = Annotated[Literal["json", "csv", "xlsx"], Query(description="`csv` and `xlsx` are sent as a file.")]
+FILES: dict[int | str, dict[str, Any]] = {200: {"content": {CSV_MEDIA_TYPE: {}, XLSX_MEDIA_TYPE: {}}}}
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, summary="Rent, reserve, buy, or call an API: what each costs")
+async def post_comparison(request: Request, response: Response, _caller: Reader, asked: ComparisonIn) -> ComparisonOut:
+    comparison = await create_comparison(asked, workshop_of(request))
+    response.headers["Location"] = comparison.link
+    return comparison
+
+
+@router.get(
+    "/{comparison_id}", summary="One stored comparison; it never changes", response_model=ComparisonOut, responses=FILES
+)
+def get_comparison(
+    _caller: Reader,
+    session: ReadSession,
+    comparison_id: str,
+    format: Format = "json",  # noqa: A002
+) -> ComparisonOut | Response:
+    row = comparison_by_id(session, comparison_id)
+    if row is None:
+        raise NotFoundError(f"no comparison {comparison_id[:80]!r}")
+    comparison = present_comparison(row)
+    if format == "json":
+        return comparison
+    body, media_type = (
+        (as_csv(comparison), CSV_MEDIA_TYPE) if format == "csv" else (as_xlsx(comparison), XLSX_MEDIA_TYPE)
+    )
+    return Response(
+        body, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{row.id}.{format}"'}
+    )

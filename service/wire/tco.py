@@ -1,0 +1,195 @@
+"""POST /v1/tco/comparisons, the request: alternatives that serve the same workload to the same targets."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from service.wire.quantities import Commitment, Fraction, Instant, Name, Request, UsdIn
+from service.wire.recommendations import MOST_WORKLOADS, WorkloadIn
+
+MOST_ALTERNATIVES = 20
+MOST_NODE_KINDS = 20
+MOST_COUNT = 1_000_000
+LONGEST_HORIZON_MONTHS = 240
+MOST_DRAWS = 20_000
+HOURS_PER_DAY = 24
+
+
+def _decimal_or_zero(value: Any) -> Any:
+    if isinstance(value, bool | float):
+        raise ValueError('money is a JSON string holding a decimal, such as "0.100000"')
+    try:
+        return Decimal(value) if isinstance(value, str) else value
+    except InvalidOperation:
+        raise ValueError(f"{value[:40]!r} is not a decimal number") from None
+
+
+UsdOrFree = Annotated[
+    Decimal,
+    BeforeValidator(_decimal_or_zero, json_schema_input_type=str),
+    Field(ge=0, le=10_000_000, max_digits=14, decimal_places=6, allow_inf_nan=False),
+]
+"""An amount of US dollars that may be zero."""
+Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Months = Annotated[int, Field(ge=1, le=LONGEST_HORIZON_MONTHS)]
+Acquisition = Commitment
+"""A commitment to rent, or ``purchase``."""
+Payment = Literal["no_upfront", "partial_upfront", "all_upfront"]
+
+
+class ElectricityIn(Request):
+    """A tariff of your own, or the catalog's for ``region``. A demand charge belongs to an energy-only tariff."""
+
+    usd_per_kwh: UsdOrFree | None = None
+    region: Name | None = None
+    demand_charge_usd_per_kw_month: UsdOrFree | None = None
+    grid_kg_co2e_per_kwh: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] | None = None
+
+
+class CurrencyIn(Request):
+    """Totals are shown in this currency too. No exchange rate is stored: state the one you use."""
+
+    code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    usd_per_unit: UsdIn
+    """What one unit of the currency is worth in US dollars."""
+
+
+class PurchaseIn(Request):
+    """Terms of buying; null takes the catalog's figure.
+
+    residual_fraction: resale value at the horizon. finance_rate_percent: null pays cash; a loan runs ``finance_months``
+    (null: as long as the machines last).
+    """
+
+    usd_per_node: UsdIn | None = None
+    network_usd_per_node: UsdOrFree | None = None
+    storage_usd_per_node: UsdOrFree | None = None
+    software_usd_per_device_year: UsdOrFree = Decimal(0)
+    residual_fraction: Fraction | None = None
+    depreciation_months: Months | None = None
+    depreciation: Literal["straight_line", "declining_balance"] = "straight_line"
+    finance_rate_percent: Percent | None = None
+    finance_months: Months | None = None
+
+
+Kilowatts = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
+class SiteIn(Request):
+    """Where bought machines are to stand; what is left out is not checked.
+
+    circuit_*: what one machine is plugged into. pcie_lanes: of one machine's board. feed_kw: at the meter, so PUE is in
+    it. cooling_kw: heat the room takes away. rack_kw, nodes_per_rack: of each of ``racks``.
+    """
+
+    circuit_v: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] | None = None
+    circuit_a: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+    circuit_phases: Literal[1, 3] = 1
+    pcie_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None
+    feed_kw: Kilowatts | None = None
+    cooling_kw: Kilowatts | None = None
+    racks: Annotated[int, Field(ge=1, le=MOST_COUNT)] | None = None
+    rack_kw: Kilowatts | None = None
+    nodes_per_rack: Annotated[int, Field(ge=1, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _whole_circuit(self) -> Self:
+        if (self.circuit_v is None) != (self.circuit_a is None):
+            raise ValueError("a circuit needs circuit_v and circuit_a")
+        return self
+
+
+class FleetPartIn(Request):
+    """Nodes of one kind. ``usd_per_node_hour``: a rent of your own; otherwise ``offer`` names a stored price."""
+
+    node: Name
+    count: Annotated[int, Field(ge=1, le=MOST_COUNT)]
+    offer: Name | None = None
+    usd_per_node_hour: UsdIn | None = None
+
+
+class ApiIn(Request):
+    """Prices of somebody's API. Cached input costs as much as other input unless stated."""
+
+    usd_per_million_input_tokens: UsdOrFree
+    usd_per_million_output_tokens: UsdOrFree
+    usd_per_million_cached_tokens: UsdOrFree | None = None
+
+
+class AlternativeIn(Request):
+    """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API.
+
+    acquisition: null keeps each offer's own. payment: of a commitment. follows_demand: nodes on demand are released and
+    taken again through the day; needs ``hourly_profile``.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
+    recommendation: Name | None = None
+    fleet: Annotated[tuple[FleetPartIn, ...], Field(min_length=1, max_length=MOST_NODE_KINDS)] | None = None
+    api: ApiIn | None = None
+    acquisition: Acquisition | None = None
+    payment: Payment = "no_upfront"
+    follows_demand: bool = False
+    purchase: PurchaseIn = PurchaseIn()
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        stated = [n for n in ("recommendation", "fleet", "api") if getattr(self, n) is not None]
+        if len(stated) != 1:
+            raise ValueError("state exactly one of recommendation, fleet, api")
+        if self.api is not None and (self.acquisition is not None or self.follows_demand):
+            raise ValueError("an API has no acquisition and follows demand by itself")
+        if self.fleet is not None and self.acquisition is None:
+            raise ValueError("a fleet needs an acquisition")
+        return self
+
+
+class SensitivityIn(Request):
+    """``step``: each input up and down by ``step_percent``. ``range``: to the low and high of its catalog row."""
+
+    mode: Literal["step", "range"] = "step"
+    step_percent: Annotated[float, Field(gt=0, lt=100, allow_inf_nan=False)] = 20.0
+
+
+class MonteCarloIn(Request):
+    """Triangular draws over the ranges of the catalog's figures; what you state yourself does not vary."""
+
+    draws: Annotated[int, Field(ge=0, le=MOST_DRAWS)] = 1_000
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+
+
+class ComparisonIn(Request):
+    """What is compared, and the circumstances that all alternatives share. Null takes the catalog's figure.
+
+    utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
+    hourly_profile states it hour by hour instead. workloads: needed unless a recommendation brings them.
+    """
+
+    horizon_months: Months = 36
+    discount_rate_percent: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] | None = None
+    utilisation_fraction: Fraction | None = None
+    hourly_profile: (
+        Annotated[tuple[Fraction, ...], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None
+    ) = None
+    growth_percent_per_month: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] = 0.0
+    inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
+    price_learning_rate_percent: Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)] | None = None
+    tax_percent: Percent | None = None
+    electricity: ElectricityIn = ElectricityIn()
+    power_usage_effectiveness: Annotated[float, Field(ge=1, le=5, allow_inf_nan=False)] | None = None
+    colocation_usd_per_kw_month: UsdOrFree | None = None
+    site: SiteIn | None = None
+    operator: Annotated[str, Field(max_length=40)] = "enterprise"
+    currency: CurrencyIn | None = None
+    price_as_of: Instant | None = None
+    workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)] | None = None
+    alternatives: Annotated[tuple[AlternativeIn, ...], Field(min_length=1, max_length=MOST_ALTERNATIVES)]
+    sensitivity: SensitivityIn = SensitivityIn()
+    monte_carlo: MonteCarloIn = MonteCarloIn()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.utilisation_fraction is None) == (self.hourly_profile is None):
+            raise ValueError("state either utilisation_fraction or hourly_profile")
+        return self

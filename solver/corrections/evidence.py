@@ -1,0 +1,75 @@
+"""Measured runs as the fit takes them, and what the model says about each."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from solver.configuration import Configuration
+from solver.engine.replay import replay
+from solver.errors import SolverError
+from solver.estimate import mean_power_w
+from solver.step.constants import Constants
+from solver.workload import Load, Traffic
+
+Metric = str
+
+WEIGHTS: dict[Metric, float] = {
+    "time_per_output_token": 0.03,
+    "output_rate": 0.03,
+    "time_to_first_token": 0.08,
+    "time_to_first_token.p99": 0.10,
+    "power": 0.05,
+}
+"""Standard deviation expected of the logarithm of measured over predicted: what one unit of misfit is."""
+
+TIME_TO_FIRST_TOKEN_FLOOR_S = 0.015
+"""Below this, TTFT is scheduling noise of the host: a relative error there counts for less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measured run. group: what is left out together when accuracy is measured (device, engine, LLM, precision,
+    layout). measured: seconds, tokens per second and watts by metric; absent metrics were not measured."""
+
+    id: str
+    group: str
+    model_class: str
+    """dense or moe: intervals are kept apart."""
+    configuration: Configuration
+    traffic: Traffic
+    load: Load
+    measured: Mapping[Metric, float]
+
+
+def predicted(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
+    """The model's figure for every metric of a run under these constants. Raises what ``replay`` raises."""
+    configuration = measurement.configuration.with_constants(constants)
+    found = replay(configuration, configuration.tables(), measurement.traffic, measurement.load)
+    return {
+        "time_per_output_token": found.time_per_output_token_s["mean"],
+        "output_rate": found.output_tokens_per_s,
+        "time_to_first_token": found.time_to_first_token_s["mean"],
+        "time_to_first_token.p99": found.time_to_first_token_s["p99"],
+        "time_per_output_token.p99": found.time_per_output_token_s["p99"],
+        "end_to_end": found.end_to_end_s["mean"],
+        "power": mean_power_w(configuration, found),
+    }
+
+
+def log_ratio(metric: Metric, prediction: float, measured: float) -> float:
+    """ln(predicted / measured); first-token times are compared with a floor added to both."""
+    floor = TIME_TO_FIRST_TOKEN_FLOOR_S if metric.startswith("time_to_first_token") else 0.0
+    return math.log((prediction + floor) / (measured + floor))
+
+
+def misfits(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
+    """Logarithm of predicted over measured by metric; empty where the model refuses the run."""
+    try:
+        found = predicted(measurement, constants)
+    except SolverError:
+        return {}
+    return {
+        metric: log_ratio(metric, found[metric], value)
+        for metric, value in measurement.measured.items()
+        if metric in WEIGHTS and value > 0 and found.get(metric, 0.0) > 0 and math.isfinite(found[metric])
+    }

@@ -1,0 +1,177 @@
+"""A correction set: what measurements taught about one engine on one device, and which configurations it reaches.
+
+A set is a plain value: fitted constants, what is left per configuration, and how far predictions were off on
+configurations the fit had not seen. Sets are immutable; a new measurement makes a new one.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from solver.configuration import Configuration
+from solver.estimate import Correction
+from solver.layout import Layout
+from solver.precision import Precision
+
+METRICS = (
+    "time_per_output_token",
+    "time_per_output_token.p99",
+    "output_rate",
+    "time_to_first_token",
+    "time_to_first_token.p99",
+    "end_to_end",
+    "power",
+)
+"""What intervals are measured for; a percentile that was not measured takes the interval of the next one above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was measured of one configuration. factors: measured over predicted by metric, shrunk by how few runs."""
+
+    llm: str
+    precision: Precision
+    layout: Layout
+    benchmarks: tuple[str, ...]
+    factors: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCorrection:
+    """One engine on one device. spreads: (low, high) factors that hold nine of ten measured values, by
+    (model class, metric), on configurations left out of the fit; own_spreads: on runs left out of a configuration
+    that was measured. precisions: (weights, kv_cache, model class) the fit has seen. borrowed_widening and
+    unseen_widening: exponents on a spread where only a sibling, or no model of this class and precision, was measured.
+    """
+
+    device: str
+    family: str
+    engine: str
+    versions: tuple[str, ...]
+    constants: Mapping[str, float]
+    evidence: tuple[Evidence, ...]
+    spreads: Mapping[tuple[str, str], tuple[float, float]]
+    own_spreads: Mapping[tuple[str, str], tuple[float, float]]
+    precisions: frozenset[tuple[str, str, str]]
+    borrowed_widening: float
+    unseen_widening: float
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionSet:
+    number: int
+    corrections: tuple[EngineCorrection, ...] = field(default_factory=tuple)
+
+
+def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> EngineCorrection | None:
+    """The correction of this device under this engine, else of a sibling of its family."""
+    own = [c for c in current.corrections if c.engine == engine and c.device == device]
+    siblings = [c for c in current.corrections if c.engine == engine and c.family == family]
+    return next(iter(own + siblings), None)
+
+
+def correction_for(
+    current: CorrectionSet,
+    *,
+    device: str,
+    family: str,
+    engine: str,
+    version: str | None,
+    llm: str,
+    model_class: str,
+    precision: Precision,
+    layout: Layout,
+) -> Correction | None:
+    """What the set says about one configuration; None where nothing measured reaches it.
+
+    basis: measured (this configuration was benchmarked), corrected (its device and engine were), borrowed (a sibling
+    device, or an engine version nobody measured).
+    """
+    found = found_for(current, device, family, engine)
+    if found is None:
+        return None
+    at_home = found.device == device and (version is None or version in found.versions)
+    own = next(
+        (e for e in found.evidence if (e.llm, e.precision, e.layout) == (llm, precision, layout)), None
+    )  # fmt: skip
+    if at_home and own is not None:
+        spreads = _by_metric(found.own_spreads, model_class, found.unseen_widening)
+        return Correction("measured", own.benchmarks, own.factors, spreads)
+    widening = 1.0 if at_home else found.borrowed_widening
+    if (precision.weights, precision.kv_cache, model_class) not in found.precisions:
+        widening *= found.unseen_widening
+    evidence = tuple(b for e in found.evidence for b in e.benchmarks[:1])
+    known = _by_metric(found.spreads, model_class, found.unseen_widening)
+    spreads = {m: (low**widening, high**widening) for m, (low, high) in known.items()}
+    return Correction("corrected" if at_home else "borrowed", evidence, {}, spreads)
+
+
+def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
+    """The same for a configuration as the solver holds it."""
+    if current is None:
+        return None
+    return correction_for(
+        current,
+        device=configuration.device.id,
+        family=configuration.device.family,
+        engine=configuration.engine.name,
+        version=configuration.engine.version,
+        llm=configuration.shape.id,
+        model_class="moe" if configuration.shape.is_moe else "dense",
+        precision=configuration.precision,
+        layout=configuration.layout,
+    )
+
+
+def _by_metric(
+    spreads: Mapping[tuple[str, str], tuple[float, float]], model_class: str, widening: float
+) -> dict[str, tuple[float, float]]:
+    """Spreads of a model class; the widest of the others, widened, where this one was never measured."""
+    result: dict[str, tuple[float, float]] = {}
+    for metric in METRICS:
+        own = spreads.get((model_class, metric))
+        others = [s for (_, m), s in spreads.items() if m == metric]
+        if own is not None:
+            result[metric] = own
+        elif others:
+            result[metric] = (min(s[0] for s in others) ** widening, max(s[1] for s in others) ** widening)
+    # Between the mean and the 99th percentile the wider of the two holds; tokens' gaps follow TPOT.
+    for metric in ("time_to_first_token", "time_per_output_token"):
+        if metric in result and f"{metric}.p99" in result:
+            low, high = result[metric], result[f"{metric}.p99"]
+            for name in ("p50", "p90", "p95"):
+                result[f"{metric}.{name}"] = (min(low[0], high[0]), max(low[1], high[1]))
+    if "time_per_output_token.p99" in result:
+        result["inter_token"] = result["time_per_output_token.p99"]
+    return result
+
+
+def quantile_spread(log_ratios: list[float], coverage: float = 0.9) -> tuple[float, float]:
+    """Conformal interval of ln(measured/predicted): the ⌈(n+1)·coverage⌉-th smallest absolute value, on both sides.
+
+    With exchangeable residuals it holds a new value with at least the stated probability (Vovk et al., 2005).
+
+    >>> low, high = quantile_spread([0.01, -0.02, 0.03, -0.04, 0.05, 0.1, -0.1, 0.02, 0.0, 0.03])
+    >>> round(math.log(high), 2), round(math.log(low), 2)
+    (0.1, -0.1)
+    """
+    if not log_ratios:
+        return 0.5, 2.0
+    ordered = sorted(abs(r) for r in log_ratios)
+    rank = min(len(ordered), math.ceil((len(ordered) + 1) * coverage))
+    half = ordered[rank - 1]
+    return math.exp(-half), math.exp(half)
+
+
+def shrunk_factor(log_ratios: list[float], shrinkage: float = 2.0) -> float:
+    """Median of measured over predicted, pulled towards 1 as if ``shrinkage`` more runs had agreed with the prediction.
+
+    >>> shrunk_factor([]), round(shrunk_factor([math.log(1.1)] * 2), 4)
+    (1.0, 1.0488)
+    """
+    if not log_ratios:
+        return 1.0
+    ordered = sorted(log_ratios)
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0
+    return math.exp(median * len(ordered) / (len(ordered) + shrinkage))

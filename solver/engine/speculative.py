@@ -1,0 +1,115 @@
+"""Speculative decoding: a cheap model drafts a few tokens, the served model verifies them in one step.
+
+    tokens a step      E = (1 − a^(k+1)) / (1 − a)                 k drafted, each accepted with probability a
+    one step           verification of n·(k+1) tokens + k draft steps of n sequences
+
+Leviathan, Kalman and Matias, Fast inference from transformers via speculative decoding, 2023 (arXiv:2211.17192),
+equation 1. The cache of a sequence is read once for its k+1 queries. What a prompt costs the draft model is left out:
+it is the draft's share of the served model's prefill.
+"""
+
+from dataclasses import dataclass, replace
+
+from solver.configuration import Configuration
+from solver.engine.simulate import Schedule
+from solver.errors import InvalidInputError
+from solver.step.tables import StepTables, step_tables
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculativeDecoding:
+    """draft_tokens: k ≥ 1. acceptance_fraction: a in [0, 1], per drafted token, measured for the traffic.
+
+    draft_step_fraction: seconds of drafting one token over seconds of one decode step of the served model alone, where
+    the draft has no shape of its own (n-gram look-up: 0; heads such as EAGLE: as measured). None: a draft model is
+    given as a configuration of its own.
+    """
+
+    draft_tokens: int
+    acceptance_fraction: float
+    draft_step_fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.draft_tokens < 1:
+            raise InvalidInputError(f"speculative decoding drafts at least one token, not {self.draft_tokens}")
+        if not 0.0 <= self.acceptance_fraction <= 1.0:
+            raise InvalidInputError(f"acceptance of {self.acceptance_fraction} is not a share")
+        if self.draft_step_fraction is not None and not 0.0 <= self.draft_step_fraction < float("inf"):
+            raise InvalidInputError(f"a draft step of {self.draft_step_fraction} steps is not a time")
+
+
+def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> float:
+    """Mean tokens one verification yields: (1 − a^(k+1)) / (1 − a); a rejected token is replaced, so at least 1.
+
+    >>> round(expected_tokens_per_step(4, 0.8), 4), expected_tokens_per_step(4, 0.0), expected_tokens_per_step(4, 1.0)
+    (3.3616, 1.0, 5.0)
+    """
+    if acceptance_fraction >= 1.0:
+        return float(draft_tokens + 1)
+    return (1.0 - acceptance_fraction ** (draft_tokens + 1)) / (1.0 - acceptance_fraction)
+
+
+def draft_seconds(
+    target: StepTables, draft: Configuration | None, speculative: SpeculativeDecoding, sequences: int
+) -> list[float]:
+    """Seconds of k draft steps for 0 … ``sequences`` sequences.
+
+    A draft model's context is read as its own tables say; it is left out here, where no context is known, and belongs
+    to the slope that ``speculative_tables`` adds.
+    """
+    k = speculative.draft_tokens
+    if draft is None:
+        if speculative.draft_step_fraction is None:
+            raise InvalidInputError("state a draft model or what drafting costs")
+        share = speculative.draft_step_fraction * k
+        alone = zip(target.decode_s, target.head_s, strict=False)
+        return [share * (step + head + n * target.sequence_s) for n, (step, head) in enumerate(alone)][: sequences + 1]
+    own = draft.tables()
+    if len(own.decode_s) <= sequences:
+        raise InvalidInputError(f"the draft model has {len(own.decode_s) - 1} seats for {sequences} sequences")
+    return [0.0] + [k * (own.decode_s[n] + own.head_s[n] + n * own.sequence_s) for n in range(1, sequences + 1)]
+
+
+def speculative_tables(
+    target: Configuration, speculative: SpeculativeDecoding, draft: Configuration | None = None
+) -> StepTables:
+    """Step tables of ``target`` when it verifies: ``decode_s[n]`` is drafting plus verification of n·(k+1) tokens.
+
+    draft: the draft model on the same devices, with at least as many seats. Raises InvalidInputError without one
+    where no draft_step_fraction is stated, and what the step laws raise.
+    """
+    width, seats = speculative.draft_tokens + 1, target.engine.max_sequences
+    wide = step_tables(
+        target.shape,
+        target.rates(),
+        target.layout,
+        target.profile.graphs,
+        max_batched_tokens=target.engine.max_batched_tokens,
+        max_sequences=seats * width,
+        queries=width,
+    )
+    drafting = draft_seconds(target.tables(), draft, speculative, seats)
+    context = wide.context
+    if draft is not None:
+        slopes = [
+            (limit, speculative.draft_tokens * seconds, speculative.draft_tokens * size)
+            for limit, seconds, size in draft.tables().context
+        ]
+        context = (*context, *slopes)
+    return replace(
+        wide,
+        decode_s=[wide.decode_s[n * width] + drafting[n] for n in range(seats + 1)],
+        decode_bytes=[wide.decode_bytes[n * width] for n in range(seats + 1)],
+        context=context,
+        draft_s=drafting,
+    )
+
+
+def speculative_schedule(schedule: Schedule, speculative: SpeculativeDecoding) -> Schedule:
+    """The schedule of an engine that verifies: k+1 tokens worked on a sequence and step, E kept, k slots held ahead."""
+    return replace(
+        schedule,
+        tokens_per_step=expected_tokens_per_step(speculative.draft_tokens, speculative.acceptance_fraction),
+        query_tokens=speculative.draft_tokens + 1,
+        block_slack_tokens=schedule.block_slack_tokens + speculative.draft_tokens,
+    )

@@ -1,0 +1,193 @@
+"""The things compared: a rented fleet, a bought fleet, an API; and the scenario they share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from solver.errors import FigureMissingError
+from solver.tco.errors import CostInputError
+from solver.tco.figures import FigureTable, check_figures, exactly
+from solver.tco.tokens import TokenDemand
+
+LONGEST_HORIZON_MONTHS = 240
+"""Longer than buildings are written off for; machines are replaced several times within it."""
+MOST_NODES = 1_000_000
+MOST_GROWTH = 1e4
+"""Demand at the horizon relative to the start; beyond it the monthly rate was mistaken for a yearly one."""
+HOURS_PER_DAY = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is the same for every alternative.
+
+    figures: shared inputs (utilisation, electricity, PUE, discount rate, …).
+    hourly_profile: demand of each hour of a day relative to the peak; its mean is then the utilisation.
+    """
+
+    horizon_months: int
+    demand: TokenDemand
+    figures: FigureTable
+    hourly_profile: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.horizon_months <= LONGEST_HORIZON_MONTHS:
+            raise CostInputError(
+                "horizon_months", f"must be between 1 and {LONGEST_HORIZON_MONTHS}; got {self.horizon_months}"
+            )
+        if self.hourly_profile is not None:
+            if len(self.hourly_profile) != HOURS_PER_DAY:
+                raise CostInputError("hourly_profile", f"needs {HOURS_PER_DAY} values, one an hour")
+            if any(not 0.0 <= share <= 1.0 for share in self.hourly_profile):
+                raise CostInputError("hourly_profile", "shares of the peak must lie between 0 and 1")
+            mean = sum(self.hourly_profile) / HOURS_PER_DAY
+            object.__setattr__(self, "figures", {**self.figures, "utilisation_fraction": exactly(mean)})
+        check_figures(self.figures)
+        growth = self.figures.get("growth_fraction_per_month")
+        if growth is not None and (1.0 + growth.high) ** self.horizon_months > MOST_GROWTH:
+            raise CostInputError(
+                "growth_fraction_per_month",
+                f"{growth.high:g} a month is more than {MOST_GROWTH:g} times over {self.horizon_months} months",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RentedFleet:
+    """Nodes rented for the peak hour.
+
+    term_months: None is by the hour; otherwise a commitment that is renewed while it is needed.
+    upfront_fraction: share of a commitment paid when it starts (0: no upfront, 1: all upfront).
+    interruptible: spot; interruptions cost the hours stated in ``figures``.
+    follows_demand: nodes are released and taken again through the day; needs the scenario's hourly profile.
+    """
+
+    name: str
+    nodes: int
+    devices_per_node: int
+    figures: FigureTable
+    term_months: int | None = None
+    upfront_fraction: float = 0.0
+    interruptible: bool = False
+    follows_demand: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class PurchasedFleet:
+    """Nodes bought for the peak hour, replaced at the end of their life.
+
+    finance_term_months: None pays in cash; otherwise a loan with level payments at ``finance_fraction_per_year``.
+    depreciation: how book value falls (it moves no cash).
+    """
+
+    name: str
+    nodes: int
+    devices_per_node: int
+    figures: FigureTable
+    life_months: int
+    finance_term_months: int | None = None
+    depreciation: Literal["straight_line", "declining_balance"] = "straight_line"
+    declining_multiple: float = 2.0
+    """Double declining balance, the usual accelerated method."""
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAccess:
+    """Tokens bought from somebody who runs the model."""
+
+    name: str
+    figures: FigureTable
+    notes: tuple[str, ...] = field(default=())
+
+
+Single: TypeAlias = RentedFleet | PurchasedFleet | ApiAccess
+
+
+@dataclass(frozen=True, slots=True)
+class MixedFleet:
+    """Several kinds of node that serve the demand together; their costs add up line by line."""
+
+    name: str
+    parts: tuple[RentedFleet | PurchasedFleet, ...]
+
+
+Alternative: TypeAlias = Single | MixedFleet
+
+
+def parts_of(alternative: Alternative) -> tuple[Single, ...]:
+    """What is evaluated: the parts of a mixed fleet, or the alternative itself."""
+    return alternative.parts if isinstance(alternative, MixedFleet) else (alternative,)
+
+
+_SHARED = ("utilisation_fraction", "growth_fraction_per_month", "discount_fraction_per_year")
+_PRICES_MOVE = ("price_learning_rate_fraction", "volume_doubling_months")
+REQUIRED: dict[type[Single], tuple[str, ...]] = {
+    RentedFleet: (*_SHARED, *_PRICES_MOVE, "rent_usd_per_node_hour", "tax_fraction"),
+    PurchasedFleet: (
+        *_SHARED, *_PRICES_MOVE, "inflation_fraction_per_year", "purchase_usd_per_node", "network_usd_per_node",
+        "storage_usd_per_node", "spare_fraction", "peak_w_per_node", "idle_power_fraction", "serving_power_fraction",
+        "power_usage_effectiveness", "electricity_usd_per_kwh", "demand_charge_usd_per_kw_month",
+        "colocation_usd_per_kw_month", "maintenance_fraction_per_year", "support_fraction_per_year",
+        "insurance_fraction_per_year", "staff_fte_per_node", "staff_usd_per_fte_year", "software_usd_per_device_year",
+        "tax_fraction",
+    ),
+    ApiAccess: (
+        *_SHARED, *_PRICES_MOVE, "api_usd_per_million_input_tokens", "api_usd_per_million_cached_tokens",
+        "api_usd_per_million_output_tokens", "tax_fraction",
+    ),
+}  # fmt: skip
+"""Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
+
+SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
+
+
+def check_alternatives(alternatives: Sequence[Alternative], scenario: Scenario) -> None:
+    """Names apart, domains kept, nothing missing. Raises CostInputError or FigureMissingError."""
+    if not alternatives:
+        raise CostInputError("alternatives", "at least one is needed")
+    seen: set[str] = set()
+    for alternative in alternatives:
+        if not alternative.name.strip():
+            raise CostInputError("alternatives.name", "must not be empty")
+        if alternative.name in seen:
+            raise CostInputError("alternatives.name", f"two alternatives are called {alternative.name!r}")
+        seen.add(alternative.name)
+        if not parts_of(alternative):
+            raise CostInputError("fleet", "needs at least one kind of node", alternative.name)
+        for part in parts_of(alternative):
+            _check_one(part, scenario, alternative.name)
+
+
+def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
+    check_figures(alternative.figures, name)
+    have = scenario.figures.keys() | alternative.figures.keys()
+    needed: tuple[str, ...] = REQUIRED[type(alternative)]
+    if isinstance(alternative, RentedFleet):
+        _check_count("nodes", alternative.nodes, MOST_NODES, name)
+        _check_count("devices_per_node", alternative.devices_per_node, MOST_NODES, name)
+        if alternative.term_months is not None:
+            _check_count("term_months", alternative.term_months, LONGEST_HORIZON_MONTHS, name)
+        if not 0.0 <= alternative.upfront_fraction <= 1.0:
+            raise CostInputError("upfront_fraction", "must be between 0 and 1", name)
+        if alternative.follows_demand and (alternative.term_months is not None or scenario.hourly_profile is None):
+            raise CostInputError("follows_demand", "needs an hourly profile and no commitment", name)
+        if alternative.interruptible:
+            needed += SPOT_REQUIRED
+    elif isinstance(alternative, PurchasedFleet):
+        _check_count("nodes", alternative.nodes, MOST_NODES, name)
+        _check_count("devices_per_node", alternative.devices_per_node, MOST_NODES, name)
+        _check_count("depreciation_months", alternative.life_months, LONGEST_HORIZON_MONTHS, name)
+        if alternative.finance_term_months is not None:
+            _check_count("finance_term_months", alternative.finance_term_months, LONGEST_HORIZON_MONTHS, name)
+            needed += ("finance_fraction_per_year",)
+        if "residual_fraction" not in have:
+            needed += ("residual_fraction_after_3_years", "residual_fraction_after_5_years")
+    for figure in needed:
+        if figure not in have:
+            raise FigureMissingError(name, figure)
+
+
+def _check_count(field_name: str, value: int, most: int, alternative: str) -> None:
+    if not 1 <= value <= most:
+        raise CostInputError(field_name, f"must be between 1 and {most}; got {value}", alternative)

@@ -1,0 +1,307 @@
+"""Alternatives side by side: the whole comparison in one deterministic call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from solver.tco.alternatives import (
+    Alternative,
+    ApiAccess,
+    PurchasedFleet,
+    RentedFleet,
+    Scenario,
+    Single,
+    check_alternatives,
+    parts_of,
+)
+from solver.tco.break_even import (
+    BreakEvenMonth,
+    BreakEvenUtilisation,
+    break_even_month,
+    break_even_utilisation,
+)
+from solver.tco.capital import discount_factors, present_value
+from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
+from solver.tco.electricity import grid_kg_co2e, water_l
+from solver.tco.figures import Array
+from solver.tco.money import MICRO_PER_USD, micro_dollars
+from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
+from solver.tco.tokens import usd_per_million
+
+Kind = Literal["rent", "purchase", "api", "mixed"]
+_KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
+NO_TOKENS = "no tokens are served at this utilisation, so a cost per token is undefined"
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One line, in whole micro-dollars. flows: start, then each month's end; their sum is ``total``."""
+
+    name: Line
+    flows: tuple[int, ...]
+    total: int
+    present_value: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """The whole cost divided by each kind of token and by requests; None with ``undefined_because``."""
+
+    usd_per_million_input_tokens: float | None
+    usd_per_million_output_tokens: float | None
+    usd_per_million_tokens: float | None
+    usd_per_request: float | None
+    undefined_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Over the horizon; None where an input is not known (an API's machines are not disclosed)."""
+
+    it_kwh: float | None
+    facility_kwh: float | None
+    kg_co2e: float | None
+    water_l: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """Net present value with one input at either end, all others as stated.
+
+    low, high: the ends; None where the parts of a mixed fleet have values of their own, moved together.
+    """
+
+    input: str
+    low: float | None
+    high: float | None
+    npv_usd_at_low: float
+    npv_usd_at_high: float
+
+    @property
+    def effect_usd(self) -> float:
+        return abs(self.npv_usd_at_high - self.npv_usd_at_low)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Percentiles over the draws."""
+
+    p10: float
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """Monte Carlo over the ranges of the inputs. The unit cost is None where no tokens are served."""
+
+    npv_usd: Spread
+    total_usd: Spread
+    usd_per_million_tokens: Spread | None
+    cheapest_fraction: float
+    """Share of draws in which this alternative has the lowest net present value."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeCost:
+    """Everything about one alternative. Money in whole micro-dollars where an int."""
+
+    name: str
+    kind: Kind
+    lines: tuple[CostLine, ...]
+    flows: tuple[int, ...]
+    total: int
+    npv: int
+    input_tokens: float
+    output_tokens: float
+    unit: UnitCosts
+    footprint: Footprint
+    swings: tuple[Swing, ...]
+    uncertainty: Uncertainty | None
+    """None when no draws were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Alternatives in the order given, and every pair's break-even points."""
+
+    alternatives: tuple[AlternativeCost, ...]
+    break_even_months: tuple[BreakEvenMonth, ...]
+    break_even_utilisations: tuple[BreakEvenUtilisation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    alternative: Alternative
+    samples: Samples
+    values: Values
+    """Those of the first part; the scenario's inputs are the same in all."""
+    flows: Flows
+    total_usd: Array
+    npv_usd: Array
+    tokens: Array
+
+
+def compare(
+    alternatives: Sequence[Alternative],
+    scenario: Scenario,
+    sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+) -> Comparison:
+    """Costs of all alternatives at the same demand.
+
+    Raises CostInputError naming the field, FigureMissingError where an input has no value.
+    """
+    check_alternatives(alternatives, scenario)
+    evaluated = [_evaluate(alternative, scenario, sampling) for alternative in alternatives]
+    cheapest = _cheapest_fractions(evaluated, sampling.draws)
+    costs = tuple(_cost(e, scenario, sampling, share) for e, share in zip(evaluated, cheapest, strict=True))
+    pairs = list(combinations(range(len(costs)), 2))
+    return Comparison(
+        alternatives=costs,
+        break_even_months=tuple(
+            break_even_month(costs[a].name, costs[b].name, np.array(costs[a].flows), np.array(costs[b].flows))
+            for a, b in pairs
+        ),
+        break_even_utilisations=tuple(_utilisation(evaluated[a], evaluated[b]) for a, b in pairs),
+    )
+
+
+def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> _Evaluated:
+    samples = sample(alternative, scenario, sampling)
+    parts = zip(parts_of(alternative), samples.values, strict=True)
+    flows = added([cash_flows(part, scenario, part_values) for part, part_values in parts])
+    values = samples.values[0]
+    rows = len(values["utilisation_fraction"])
+    total = np.zeros((rows, scenario.horizon_months + 1))
+    for flow in flows.lines.values():
+        total += flow
+    demand = scenario.demand
+    tokens = served_tokens(scenario, values, demand.input_tokens + demand.output_tokens).sum(axis=-1)
+    npv = present_value(total, values["discount_fraction_per_year"])
+    return _Evaluated(alternative, samples, values, flows, total.sum(axis=-1), npv, tokens)
+
+
+def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float) -> AlternativeCost:
+    values = evaluated.values
+    lines = _cost_lines(evaluated.flows, float(values["discount_fraction_per_year"][STATED_ROW, 0]))
+    total = sum(line.total for line in lines)
+    stated = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in values.items()}
+    input_tokens = float(served_tokens(scenario, stated, scenario.demand.input_tokens).sum())
+    output_tokens = float(served_tokens(scenario, stated, scenario.demand.output_tokens).sum())
+    requests = float(served_tokens(scenario, stated, 1.0).sum())
+    columns = range(scenario.horizon_months + 1)
+    return AlternativeCost(
+        name=evaluated.alternative.name,
+        kind=_kind(evaluated.alternative),
+        lines=lines,
+        flows=tuple(sum(line.flows[column] for line in lines) for column in columns),
+        total=total,
+        npv=sum(line.present_value for line in lines),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        unit=_unit_costs(total / MICRO_PER_USD, input_tokens, output_tokens, requests),
+        footprint=_footprint(evaluated),
+        swings=_swings(evaluated),
+        uncertainty=_uncertainty(evaluated, sampling.draws, cheapest_fraction),
+    )
+
+
+def _kind(alternative: Alternative) -> Kind:
+    kinds = {_KINDS[type(part)] for part in parts_of(alternative)}
+    return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:
+    """The stated case in whole micro-dollars, lines without any flow left out.
+
+    Present values multiply decimals: at a rate of 0 they are the integer sum itself, however large.
+    """
+    lines = []
+    for name in LINES:
+        if name not in flows.lines:
+            continue
+        micro = tuple(int(m) for m in micro_dollars(flows.lines[name][STATED_ROW]))
+        if any(micro):
+            factors = discount_factors(discount_fraction_per_year, len(micro) - 1)
+            worth = sum((m * Decimal(float(f)) for m, f in zip(micro, factors, strict=True) if m), start=Decimal(0))
+            lines.append(CostLine(name, micro, sum(micro), int(worth.to_integral_value())))
+    return tuple(lines)
+
+
+def _unit_costs(total_usd: float, input_tokens: float, output_tokens: float, requests: float) -> UnitCosts:
+    per_million_requests = usd_per_million(total_usd, requests)
+    return UnitCosts(
+        usd_per_million_input_tokens=usd_per_million(total_usd, input_tokens),
+        usd_per_million_output_tokens=usd_per_million(total_usd, output_tokens),
+        usd_per_million_tokens=usd_per_million(total_usd, input_tokens + output_tokens),
+        usd_per_request=None if per_million_requests is None else per_million_requests / 1e6,
+        undefined_because=None if input_tokens + output_tokens > 0 else NO_TOKENS,
+    )
+
+
+def _footprint(evaluated: _Evaluated) -> Footprint:
+    flows, values = evaluated.flows, evaluated.values
+    if flows.it_kwh is None or flows.facility_kwh is None:
+        return Footprint(None, None, None, None)
+    it_kwh = float(flows.it_kwh[STATED_ROW].sum())
+    facility_kwh = float(flows.facility_kwh[STATED_ROW].sum())
+    carbon, water = values.get("grid_kg_co2e_per_kwh"), values.get("water_l_per_kwh")
+    return Footprint(
+        it_kwh=it_kwh,
+        facility_kwh=facility_kwh,
+        kg_co2e=None if carbon is None else float(grid_kg_co2e(facility_kwh, carbon[STATED_ROW, 0])),
+        water_l=None if water is None else float(water_l(it_kwh, water[STATED_ROW, 0])),
+    )
+
+
+def _swings(evaluated: _Evaluated) -> tuple[Swing, ...]:
+    """Tornado: largest effect first; inputs that move nothing are left out."""
+    npv = evaluated.npv_usd
+    swings = []
+    for position, name in enumerate(evaluated.samples.inputs):
+        row = FIRST_SWING_ROW + 2 * position
+        low, high = evaluated.samples.ends[position] or (None, None)
+        swing = Swing(name, low, high, float(npv[row]), float(npv[row + 1]))
+        if swing.effect_usd > 0:
+            swings.append(swing)
+    return tuple(sorted(swings, key=lambda swing: (-swing.effect_usd, swing.input)))
+
+
+def _cheapest_fractions(evaluated: Sequence[_Evaluated], draws: int) -> list[float]:
+    if not draws:
+        return [0.0] * len(evaluated)
+    npv = np.stack([e.npv_usd[-draws:] for e in evaluated])
+    lowest = npv.argmin(axis=0)
+    return [float((lowest == position).mean()) for position in range(len(evaluated))]
+
+
+def _uncertainty(evaluated: _Evaluated, draws: int, cheapest_fraction: float) -> Uncertainty | None:
+    if not draws:
+        return None
+    total, tokens = evaluated.total_usd[-draws:], np.broadcast_to(evaluated.tokens, evaluated.total_usd.shape)[-draws:]
+    return Uncertainty(
+        npv_usd=_spread(evaluated.npv_usd[-draws:]),
+        total_usd=_spread(total),
+        usd_per_million_tokens=_spread(total / tokens * 1e6) if (tokens > 0).all() else None,
+        cheapest_fraction=cheapest_fraction,
+    )
+
+
+def _spread(samples: Array) -> Spread:
+    p10, p50, p90 = np.percentile(samples, (10, 50, 90))
+    return Spread(float(p10), float(p50), float(p90))
+
+
+def _utilisation(first: _Evaluated, second: _Evaluated) -> BreakEvenUtilisation:
+    names = first.alternative.name, second.alternative.name
+    parts = (*parts_of(first.alternative), *parts_of(second.alternative))
+    if any(isinstance(part, RentedFleet) and part.follows_demand for part in parts):
+        return BreakEvenUtilisation(
+            *names, None, None, None, "a fleet that follows an hourly profile has its utilisation"
+        )
+    ends = [(float(e.npv_usd[IDLE_ROW]), float(e.npv_usd[BUSY_ROW])) for e in (first, second)]
+    return break_even_utilisation(*names, ends[0], ends[1])

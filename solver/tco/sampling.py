@@ -1,0 +1,127 @@
+"""One evaluation for everything: the stated case, both ends of each input, and the draws, as rows of one table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from solver.tco.alternatives import (
+    REQUIRED,
+    SPOT_REQUIRED,
+    Alternative,
+    PurchasedFleet,
+    RentedFleet,
+    Scenario,
+    Single,
+    parts_of,
+)
+from solver.tco.errors import CostInputError
+from solver.tco.figures import QUANTITIES, Array, Figure, draw
+
+STATED_ROW = 0
+IDLE_ROW = 1
+BUSY_ROW = 2
+FIRST_SWING_ROW = 3
+MOST_DRAWS = 20_000
+
+SwingMode: TypeAlias = Literal["step", "range"]
+"""``step``: each input up and down by a fraction of itself. ``range``: to its low and high, by the step without one."""
+
+_OPTIONAL = ("grid_kg_co2e_per_kwh", "water_l_per_kwh")
+_ENERGY = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
+_RESIDUAL = ("residual_fraction", "residual_fraction_after_3_years", "residual_fraction_after_5_years")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How inputs are varied. Equal settings and inputs give equal results."""
+
+    draws: int = 1000
+    seed: int = 0
+    swing_mode: SwingMode = "step"
+    swing_fraction: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.draws <= MOST_DRAWS:
+            raise CostInputError("draws", f"must be between 0 and {MOST_DRAWS}; got {self.draws}")
+        if self.seed < 0:
+            raise CostInputError("seed", "must not be negative")
+        if not 0.0 < self.swing_fraction < 1.0:
+            raise CostInputError("swing_fraction", "must lie between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """values: each part's inputs as columns. inputs: those varied, in the order of their pairs
+    of rows; ends: their values there, None where parts of a mixed fleet differ.
+    """
+
+    values: tuple[dict[str, Array], ...]
+    inputs: tuple[str, ...]
+    ends: tuple[tuple[float, float] | None, ...]
+
+
+def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
+    """The figures that enter this alternative's cost or energy; its own stand before the scenario's."""
+    merged = {**scenario.figures, **alternative.figures}
+    names: Sequence[str] = REQUIRED[type(alternative)]
+    if isinstance(alternative, RentedFleet):
+        names = (*names, *(SPOT_REQUIRED if alternative.interruptible else ()), *_ENERGY, *_OPTIONAL)
+    elif isinstance(alternative, PurchasedFleet):
+        residual = _RESIDUAL[:1] if "residual_fraction" in merged else _RESIDUAL[1:]
+        finance = ("finance_fraction_per_year",) if alternative.finance_term_months is not None else ()
+        names = (*names, *residual, *finance, *_OPTIONAL)
+    return {name: merged[name] for name in names if name in merged}
+
+
+def sample(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> Samples:
+    """The table of inputs for one alternative.
+
+    A figure of the scenario has the same draws in every alternative; a figure of the alternative its own, in which the
+    parts of a mixed fleet move together.
+    """
+    parts = parts_of(alternative)
+    used = [inputs_used(part, scenario) for part in parts]
+    inputs = tuple(sorted({name for figures in used for name in figures}))
+    own = {name for part in parts for name in part.figures}
+    rows = FIRST_SWING_ROW + 2 * len(inputs) + sampling.draws
+    values: list[dict[str, Array]] = [{} for _ in parts]
+    ends: list[tuple[float, float] | None] = []
+    for position, name in enumerate(inputs):
+        stream = f"{alternative.name}:{name}" if name in own else name
+        reached = set()
+        for figures, columns in zip(used, values, strict=True):
+            if name in figures:
+                low, high = _ends(name, figures[name], sampling)
+                reached.add((low, high))
+                columns[name] = _column(name, figures[name], rows, position, (low, high), stream, sampling)
+        ends.append(reached.pop() if len(reached) == 1 else None)
+    return Samples(tuple(values), inputs, tuple(ends))
+
+
+def _column(
+    name: str,
+    figure: Figure,
+    rows: int,
+    position: int,
+    ends: tuple[float, float],
+    stream: str,
+    sampling: Sampling,
+) -> Array:
+    """One input over all rows."""
+    column = np.full(rows, figure.typical)
+    swing_row = FIRST_SWING_ROW + 2 * position
+    column[swing_row : swing_row + 2] = ends
+    if name == "utilisation_fraction":
+        column[IDLE_ROW], column[BUSY_ROW] = 0.0, 1.0
+    if sampling.draws:
+        column[-sampling.draws :] = draw(figure, stream, sampling.draws, sampling.seed)
+    return column[:, np.newaxis]
+
+
+def _ends(name: str, figure: Figure, sampling: Sampling) -> tuple[float, float]:
+    if sampling.swing_mode == "range" and figure.low < figure.high:
+        return figure.low, figure.high
+    domain = QUANTITIES[name]
+    return figure.stepped(1.0 - sampling.swing_fraction, domain), figure.stepped(1.0 + sampling.swing_fraction, domain)

@@ -1,0 +1,62 @@
+"""The service as a process of its own, to be measured and killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+START = "from service.cli import main; raise SystemExit(main())"
+
+
+class ServerProcess:
+    """``clusterwright serve`` on a free port of loopback, against the database at ``url``."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._environment = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")} | {
+            "CLUSTERWRIGHT_DATABASE_URL": url,
+            "CLUSTERWRIGHT_RATE_LIMIT_REQUESTS_PER_S": "100000",
+            "CLUSTERWRIGHT_RATE_LIMIT_BURST": "1000000",
+            "CLUSTERWRIGHT_LOG_LEVEL": "warning",
+        }
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", START, "serve", "--port", str(self.port)],
+                env=self._environment, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the service stopped: {self._log.read_text()[-2000:]}")
+            try:
+                if httpx.get(f"{self.address}/readyz", timeout=2).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                time.sleep(0.02)
+        raise RuntimeError(f"the service did not become ready: {self._log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        """SIGKILL: no handler runs, nothing is flushed."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, number)
+            self._process.wait(30)
+        self._process = None

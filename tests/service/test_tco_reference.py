@@ -1,0 +1,51 @@
+"""Our inputs reproduce the published owner's costs, with the same formulas for every device."""
+
+import pytest
+
+from catalog.read import read_catalog
+from catalog.read_costs import read_costs
+from service.tco.reference import REFERENCE_REGION, reference_rows
+
+ROWS = {
+    (row.device, row.operator): row for row in reference_rows(read_costs(), read_catalog().energy[REFERENCE_REGION])
+}
+PUBLISHED = {
+    "h100-sxm": (1.30, 1.69),
+    "h200-sxm": (1.41, 1.74),
+    "b200-sxm": (1.95, 2.34),
+    "gb200-nvl72": (2.21, 2.75),
+    "mi300x": (1.12, 1.40),
+    "mi355x": (1.48, 1.90),
+}
+
+
+@pytest.mark.parametrize("device", PUBLISHED)
+@pytest.mark.parametrize(("position", "operator"), [(0, "hyperscaler"), (1, "neocloud")])
+def test_within_fifteen_percent(device: str, position: int, operator: str) -> None:
+    row = ROWS[device, operator]
+    assert row.published_usd_per_device_hour == PUBLISHED[device][position]
+    assert row.ours is not None
+    assert abs(row.difference_fraction) <= 0.15
+    assert sum(row.ours.lines.values()) == pytest.approx(row.ours.usd_per_device_hour)
+    assert all(usd > 0 for usd in row.ours.lines.values())
+
+
+def test_a_device_without_a_price_has_no_figure_of_ours() -> None:
+    row = ROWS["mi325x", "neocloud"]
+    assert row.ours is None
+    assert row.missing == "purchase_usd_per_node"
+
+
+def test_defaults_of_ownership_name_no_device_but_its_price_and_power() -> None:
+    """Per-device tuning would be a fudge: only these rows may be a device's own."""
+    per_device = {name for (name, subject) in read_costs().figures if subject in {*PUBLISHED, "b300-sxm", "mi325x"}}
+    assert per_device == {
+        "device_purchase_usd",
+        "system_purchase_usd",
+        "system_all_in_usd",
+        "server_purchase_usd",
+        "cluster_all_in_usd_per_device",
+        "all_in_power_kw_per_device",
+        "system_power_kw",
+        "procurement_lead_time_weeks",
+    }

@@ -1,0 +1,210 @@
+"""Properties that hold for any inputs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.tco.alternatives import PurchasedFleet, RentedFleet
+from solver.tco.break_even import break_even_month
+from solver.tco.cash_flows import LINEAR_LINES
+from solver.tco.compare import AlternativeCost, compare
+from solver.tco.money import MICRO_PER_USD
+from solver.tco.sampling import Sampling
+from tests.solver.tco.examples import api, bought, committed, rented, scenario, ten_alternatives
+
+EXACT = Sampling(draws=0)
+SEED_AND_DRAWS = Sampling(draws=200, seed=7)
+
+fleets = st.one_of(
+    st.builds(rented, nodes=st.integers(1, 50), usd_per_hour=st.floats(0.01, 500.0)),
+    st.builds(committed, nodes=st.integers(1, 50), term_months=st.sampled_from([1, 12, 36]), upfront=st.floats(0, 1)),
+    st.builds(bought, nodes=st.integers(1, 50), purchase_usd_per_node=st.floats(100.0, 1e6)),
+    st.builds(
+        lambda nodes, life, rate, term: replace(
+            bought(nodes=nodes, finance_fraction_per_year=rate), life_months=life, finance_term_months=term
+        ),
+        st.integers(1, 50), st.integers(1, 72), st.floats(0.0, 0.3), st.integers(1, 84),
+    ),
+)  # fmt: skip
+scenarios = st.builds(
+    scenario,
+    months=st.integers(1, 84),
+    utilisation_fraction=st.floats(0.0, 1.0),
+    growth_fraction_per_month=st.floats(-0.05, 0.05),
+    discount_fraction_per_year=st.floats(0.0, 0.3),
+    inflation_fraction_per_year=st.floats(0.0, 0.1),
+    tax_fraction=st.floats(0.0, 0.25),
+)
+
+
+def _only(alternative: RentedFleet | PurchasedFleet, at: object) -> AlternativeCost:
+    return compare([alternative], at, EXACT).alternatives[0]
+
+
+class TestMoneyAddsUp:
+    @settings(max_examples=60, deadline=None)
+    @given(fleet=fleets, at=scenarios)
+    def test_lines_sum_to_totals_exactly(self, fleet, at) -> None:
+        cost = _only(fleet, at)
+        assert sum(line.total for line in cost.lines) == cost.total
+        assert sum(cost.flows) == cost.total
+        for line in cost.lines:
+            assert sum(line.flows) == line.total
+        for month, flow in enumerate(cost.flows):
+            assert sum(line.flows[month] for line in cost.lines) == flow
+        assert sum(line.present_value for line in cost.lines) == cost.npv
+
+    @settings(max_examples=40, deadline=None)
+    @given(fleet=fleets, at=scenarios)
+    def test_present_value_without_discounting_is_the_sum(self, fleet, at) -> None:
+        figures = {**at.figures, "discount_fraction_per_year": at.figures["growth_fraction_per_month"]}
+        zero = {
+            **figures,
+            "discount_fraction_per_year": scenario(discount_fraction_per_year=0.0).figures["tax_fraction"],
+        }
+        cost = _only(fleet, replace(at, figures=zero))
+        assert cost.npv == cost.total
+
+    def test_present_value_without_discounting_is_the_sum_beyond_double_precision(self) -> None:
+        # 20,000 nodes at 6,000,000 USD: 1.2e17 micro-dollars and more, above 2**53.
+        fleet = bought(nodes=20_000, purchase_usd_per_node=6_000_000.0)
+        cost = _only(fleet, scenario(36, discount_fraction_per_year=0.0))
+        assert cost.total > 2**53
+        assert cost.npv == cost.total
+
+    @settings(max_examples=40, deadline=None)
+    @given(fleet=fleets, at=scenarios)
+    def test_twice_the_fleet_costs_twice_the_linear_lines(self, fleet, at) -> None:
+        steady = replace(at, figures={**at.figures, **scenario(growth_fraction_per_month=0.0).figures})
+        single = {line.name: line for line in _only(fleet, steady).lines}
+        double = {line.name: line for line in _only(replace(fleet, nodes=2 * fleet.nodes), steady).lines}
+        assert set(single) & set(LINEAR_LINES)
+        for name in set(single) | set(double):
+            columns = len(next(iter(double.values())).flows)
+            for month in range(columns):
+                one = single[name].flows[month] if name in single else 0
+                two = double[name].flows[month] if name in double else 0
+                assert abs(two - 2 * one) <= 2, name  # each flow is rounded to a micro-dollar by itself
+
+    @settings(max_examples=40, deadline=None)
+    @given(fleet=fleets, at=scenarios)
+    def test_discounting_never_makes_a_commitment_free_stream_dearer(self, fleet, at) -> None:
+        cost = _only(fleet, at)
+        if all(flow >= 0 for flow in cost.flows):
+            assert cost.npv <= cost.total + len(cost.lines)
+
+
+class TestLoan:
+    @settings(max_examples=40, deadline=None)
+    @given(rate=st.floats(0.0, 0.3), term=st.integers(1, 84), months=st.integers(1, 84))
+    def test_principal_repaid_is_what_was_lent_and_its_value_at_the_loan_rate_is_the_price(
+        self, rate, term, months
+    ) -> None:
+        cash = bought(maintenance_fraction_per_year=0.0)
+        loan = replace(bought(finance_fraction_per_year=rate), finance_term_months=term, life_months=240)
+        at = scenario(months, discount_fraction_per_year=rate)
+        paid, lent = _only(loan, at), _only(replace(cash, life_months=240), at)
+        hardware = ("purchase", "network", "storage", "spares")
+
+        def total(cost: AlternativeCost, *names: str) -> int:
+            return sum(line.total for line in cost.lines if line.name in names)
+
+        def worth(cost: AlternativeCost, *names: str) -> int:
+            return sum(line.present_value for line in cost.lines if line.name in names)
+
+        tolerance = 5 * (months + 1)
+        assert abs(total(paid, *hardware) - total(lent, *hardware)) <= tolerance
+        assert abs(worth(paid, *hardware, "finance") - worth(lent, *hardware)) <= tolerance
+
+
+class TestBreakEvenMonth:
+    @settings(max_examples=100, deadline=None)
+    @given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=60))
+    def test_it_is_where_the_cumulative_curves_cross(self, flows) -> None:
+        first, second = (np.array(side) for side in zip(*flows, strict=True))
+        found = break_even_month("a", "b", first, second)
+        gap = np.cumsum(first) - np.cumsum(second)
+        nonzero = np.sign(gap[gap != 0])
+        assert len(found.crossings) == int((nonzero[1:] != nonzero[:-1]).sum())
+        for month in found.crossings:
+            # The gap between the two curves, drawn as straight lines, is zero there.
+            assert np.interp(month, np.arange(len(gap)), gap) == pytest.approx(0.0, abs=1e-9 * (1 + np.abs(gap).max()))
+        if found.cheaper_at_horizon is not None:
+            assert (found.cheaper_at_horizon == "a") == (gap[-1] < 0)
+
+    def test_buying_beats_renting_when_the_rent_saved_has_paid_the_price(self) -> None:
+        comparison = compare([bought(), rented()], scenario(36), EXACT)
+        buy, rent = comparison.alternatives
+        found = comparison.break_even_months[0]
+        assert found.cheaper_at_start == "rent"
+        assert found.cheaper_at_horizon == "buy"
+        upfront, running = buy.flows[0], buy.flows[1]
+        assert found.month == pytest.approx(upfront / (rent.flows[1] - running))
+
+
+class TestBreakEvenUtilisation:
+    def test_costs_are_equal_there(self) -> None:
+        found = compare([bought(), api()], scenario(36), EXACT).break_even_utilisations[0]
+        assert found.utilisation_fraction is not None
+        at_it = compare([bought(), api()], scenario(36, utilisation_fraction=found.utilisation_fraction), EXACT)
+        buy, call = at_it.alternatives
+        assert buy.npv / MICRO_PER_USD == pytest.approx(call.npv / MICRO_PER_USD, rel=1e-9)
+        assert (found.cheaper_below, found.cheaper_above) == ("api", "buy")
+
+    def test_two_rents_never_meet(self) -> None:
+        found = compare([rented(), committed()], scenario(36), EXACT).break_even_utilisations[0]
+        assert found.utilisation_fraction is None
+        assert found.reason == "reserve is cheaper at every utilisation"
+
+
+class TestDraws:
+    def test_equal_seeds_give_equal_results_and_others_differ(self) -> None:
+        once, again = (compare([bought()], scenario(), SEED_AND_DRAWS) for _ in range(2))
+        assert once == again
+        assert compare([bought()], scenario(), Sampling(draws=200, seed=8)) != once
+
+    def test_adding_an_alternative_changes_nothing_for_the_others(self) -> None:
+        alone = compare([bought()], scenario(), SEED_AND_DRAWS).alternatives[0]
+        beside = compare([rented(), bought()], scenario(), SEED_AND_DRAWS).alternatives[1]
+        assert replace(alone.uncertainty, cheapest_fraction=0) == replace(beside.uncertainty, cheapest_fraction=0)
+        assert alone.lines == beside.lines
+
+    def test_percentiles_are_in_order_and_shares_of_cheapest_sum_to_one(self) -> None:
+        costs = compare(ten_alternatives(), scenario(), SEED_AND_DRAWS).alternatives
+        for cost in costs:
+            for spread in (
+                cost.uncertainty.npv_usd,
+                cost.uncertainty.total_usd,
+                cost.uncertainty.usd_per_million_tokens,
+            ):
+                assert spread.p10 <= spread.p50 <= spread.p90
+        assert sum(cost.uncertainty.cheapest_fraction for cost in costs) == pytest.approx(1.0)
+
+    def test_inputs_without_a_range_leave_no_spread(self) -> None:
+        spread = compare([rented()], scenario(), SEED_AND_DRAWS).alternatives[0].uncertainty.npv_usd
+        assert spread.p10 == pytest.approx(spread.p90, rel=1e-12)
+
+
+class TestSwings:
+    def test_sorted_by_effect_and_each_end_is_the_model_at_that_value(self) -> None:
+        swings = compare([bought()], scenario(), EXACT).alternatives[0].swings
+        effects = [swing.effect_usd for swing in swings]
+        assert effects == sorted(effects, reverse=True)
+        tariff = next(swing for swing in swings if swing.input == "electricity_usd_per_kwh")
+        assert (tariff.low, tariff.high) == pytest.approx((0.08, 0.12))
+        dear = _only(bought(), scenario(electricity_usd_per_kwh=0.12))
+        assert tariff.npv_usd_at_high == pytest.approx(dear.npv / MICRO_PER_USD)
+
+    def test_a_step_stays_inside_the_domain(self) -> None:
+        at = scenario(power_usage_effectiveness=1.1, utilisation_fraction=0.9)
+        swings = {swing.input: swing for swing in compare([bought()], at, EXACT).alternatives[0].swings}
+        assert swings["power_usage_effectiveness"].low == 1.0
+        assert swings["utilisation_fraction"].high == 1.0
+
+    def test_range_mode_goes_to_low_and_high(self) -> None:
+        swings = compare([bought()], scenario(), Sampling(draws=0, swing_mode="range")).alternatives[0].swings
+        price = next(swing for swing in swings if swing.input == "purchase_usd_per_node")
+        assert (price.low, price.high) == (300_000.0, 420_000.0)
