@@ -1,6 +1,7 @@
 """What the planner does in a second: over HTTP, in the search alone, and in the simulator."""
 
 import datetime as dt
+import os
 import statistics
 import time
 from dataclasses import dataclass
@@ -36,21 +37,16 @@ WARM_UP_SEED, SEED = 90, 7
 
 @dataclass(frozen=True)
 class Answers:
-    """Wall-clock seconds of each request as a client sees them."""
+    """seconds: of each request as its client sees them. mean_cpu_s: the server's processor time a request."""
 
     seconds: tuple[float, ...]
+    mean_cpu_s: float
     proven: int
     infeasible: int
 
     def quantile(self, fraction: float) -> float:
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, round(fraction * (len(ordered) - 1)))]
-
-
-@dataclass(frozen=True)
-class Start:
-    ready_s: float
-    peak_mib: float
 
 
 def seeded_database(path: Path) -> str:
@@ -78,23 +74,31 @@ def peak_mib(pid: int) -> float:
     return float("nan")
 
 
-def recommendations(address: str, count: int, workloads: int) -> Answers:
+def cpu_s(pid: int) -> float:
+    """Processor seconds of a process so far, all its threads (Linux): what a busy machine does not distort."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def recommendations(server: ServerProcess, count: int, workloads: int) -> Answers:
     """POST ``count`` different requests one after the other, after one for each model to warm up."""
     seconds: list[float] = []
     proven = infeasible = 0
-    with httpx.Client(base_url=address, timeout=300) as client:
+    with httpx.Client(base_url=server.address, timeout=300) as client:
         for llm in LLMS:
             body = requests(1, workloads, WARM_UP_SEED)[0]
             for one in body["workloads"]:
                 one["llm"] = llm
             post(client, body)
+        used_before = cpu_s(server.pid)
         for body in requests(count, workloads, SEED):
             began = time.perf_counter()
             answer = post(client, body)
             seconds.append(time.perf_counter() - began)
             infeasible += answer["outcome"] == "infeasible"
             proven += answer["solve"]["status"] in ("proven_optimal", "proven_infeasible")
-    return Answers(tuple(seconds), proven, infeasible)
+        used = (cpu_s(server.pid) - used_before) / count
+    return Answers(tuple(seconds), used, proven, infeasible)
 
 
 def post(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
