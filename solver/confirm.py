@@ -49,6 +49,8 @@ class Confirmations:
     capacity: dict[tuple[int, int], float] = field(default_factory=dict)
     """Corrected capacity, where screening's was too high."""
     simulations: int = 0
+    solver_seconds: float = 0.0
+    """Spent by the solver so far, on plans and alternatives: the time limit holds for their sum."""
 
     def scales(self, screened: Sequence[Screened]) -> list[Floats]:
         """Factors by workload and row on capacities nobody has simulated, at most 1.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from solver.assemble import Assembly
 from solver.fleet import FleetResult
 from solver.planning import PlanningInput, Relaxation
-from solver.reasons import TARGET_FIELDS, bounded, changed_target, replaced
+from solver.reasons import TARGET_FIELDS, bounded, changed_target, replaced, shrunk
 from solver.search import with_targets
 from solver.workload import PERCENTILES
 
@@ -18,7 +18,8 @@ WIDER = 1.15
 """How much further a target is relaxed where the suggested value does not hold in simulation."""
 MOST_WIDENINGS = 6
 
-Solve = Callable[[Assembly], FleetResult]
+Solve = Callable[[Assembly], FleetResult | None]
+"""None: no answer in time."""
 
 
 def confirmed_targets(
@@ -40,7 +41,7 @@ def confirmed_targets(
         for _ in range(MOST_WIDENINGS):
             targets = changed_target(screened.workload.targets, TARGET_FIELDS[parts[1]], percentile, value / 1e3)
             found = solve(replaced(planning, assembly, workload, with_targets(screened, targets)))
-            if found.plan is not None:
+            if found is not None and found.plan is not None:
                 yield replace(one, to_value=value, usd_per_hour=found.usd_per_hour)
                 break
             value *= WIDER
@@ -50,9 +51,9 @@ def confirmed_multiple(assembly: Assembly, screened: float | None, solve: Solve)
     """The share of all demand that can be served, where screening says that it is a part of it."""
     if screened is None or not 0.0 < screened < 1.0:
         return screened
-    problem = replace(bounded(assembly.problem), objective="throughput")
+    problem = replace(shrunk(bounded(assembly.problem)), objective="throughput")
     found = solve(replace(assembly, problem=problem))
-    return min(screened, found.throughput_multiple or 0.0)
+    return screened if found is None else min(screened, found.throughput_multiple or 0.0)
 
 
 def served_share(one: Relaxation, multiple: float | None) -> Relaxation:
