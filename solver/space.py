@@ -283,6 +283,7 @@ def build_space(
                     except FigureMissingError as missing:
                         # Only this layout may lack it: a link, where another layout needs none.
                         dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
+                        continue
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
                         break

@@ -1,7 +1,6 @@
 """Stored correction set → wire."""
 
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, EvidenceRow
-
 from service.corrections.tables import CorrectionSetTable
 from service.wire.accuracy import AccuracyOut, ConstantOut, EngineAccuracyOut, ErrorOut, SliceOut
 from solver.step.constants import CONSTANTS

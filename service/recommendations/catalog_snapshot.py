@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from catalog.correction_rows import CorrectionSetRow
 from sqlmodel import Session
 
+from catalog.correction_rows import CorrectionSetRow
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
-from service.corrections.snapshot import correction_set, corrected_priors
+from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
 from service.edition.queries import require_edition
 from service.nodes.queries import all_nodes

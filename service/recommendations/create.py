@@ -19,10 +19,10 @@ from service.recommendations.check import check_names, check_traffic
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
+from service.recommendations.spaces import SpaceCache
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
 from service.wire.recommendations import RecommendationIn, RecommendationOut, ResultOut
-from solver.recommend import SpaceMemo
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Workshop:
     pool: SolverPool
     metrics: Metrics
     clock: Clock
-    spaces: SpaceMemo
+    spaces: SpaceCache
     plan: Callable[[PlanningInputs], ResultOut] = plan
 
 

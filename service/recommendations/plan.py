@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.recommendations.spaces import SpaceCache
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.recommendations import (
     AlternativeOut,
@@ -30,7 +31,6 @@ from solver.estimate import Estimate
 from solver.hardware import Offer
 from solver.llm_shape import LlmShape
 from solver.planning import PlanEntry, PlanLimits, PlanningInput, Recommendation
-from solver.recommend import SpaceMemo, recommend
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
@@ -48,7 +48,7 @@ class PlanningInputs:
     """In the order of the request's workloads."""
     price_as_of: dt.datetime
     correction_set: int | None
-    spaces: SpaceMemo
+    spaces: SpaceCache
 
 
 def plan(inputs: PlanningInputs) -> ResultOut:
@@ -56,6 +56,9 @@ def plan(inputs: PlanningInputs) -> ResultOut:
 
     Raises InvalidFieldsError where the solver refuses a workload.
     """
+    # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
+    from solver.recommend import recommend
+
     began = time.perf_counter()
     planning = planning_input(inputs)
     try:

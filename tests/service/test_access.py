@@ -35,6 +35,7 @@ READ = [
     ("GET", "/v1/measurements/meas_none", None),
     ("GET", "/v1/agents", None),
     ("GET", "/v1/device-measurements", None),
+    ("GET", "/v1/accuracy", None),
     ("GET", "/metrics", None),
 ]
 UPLOAD = [

@@ -21,9 +21,10 @@ INFEASIBLE = ResultOut(
     outcome="infeasible",
     solve=SolveOut(
         status="proven_infeasible", usd_per_hour=None, bound_usd_per_hour=None, gap_fraction=None, candidates=0,
-        solver="given", seconds=0.0,
+        solver="given", seconds=0.0, confirmation_rounds=1, simulations=0,
     ),
     plan=[], totals=None, alternatives=[], binding=[], rejected=[], conflicts=[], relaxations=[],
+    confidence_premium_usd_per_hour=None, largest_servable_fraction=None,
 )  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def make(client: TestClient, app: FastAPI, plan: Callable[[PlanningInputs], Resu
     """On the application's own event loop."""
     s = app.state
     assert client.portal is not None
-    workshop = Workshop(s.database, s.snapshots, s.solver_pool, s.metrics, s.clock, plan)
+    workshop = Workshop(s.database, s.snapshots, s.solver_pool, s.metrics, s.clock, s.spaces, plan)
     return client.portal.call(create_recommendation, ASKED, workshop)
 
 

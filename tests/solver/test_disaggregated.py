@@ -1,8 +1,8 @@
 """Prefill and decode in pools of their own: by hand, and against one pool that does both."""
 
-import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from solver.engine.disaggregated import (
@@ -34,7 +34,7 @@ def run(
     rate: float = 2.0, *, requests: int = 200, prefill: int = 1, decode: int = 1, link: KvLink = FAST,
     prompt: int = 1000, output: int = 100, schedule: Schedule = BARE, decode_cache: float | None = None,
 ) -> DisaggregatedTrace:  # fmt: skip
-    arrivals = poisson_arrivals_s(rate, requests, random.Random(1))
+    arrivals = poisson_arrivals_s(rate, requests, np.random.default_rng(1))
     size = prompt_cache_bytes(FOUND.shape, "bf16", prompt)
     room = schedule if decode_cache is None else replace(schedule, kv_cache_tokens=decode_cache)
     return simulate_disaggregated(
@@ -91,7 +91,7 @@ class TestByHand:
 
 class TestLaws:
     def test_decoding_is_no_longer_hit_by_prompts(self) -> None:
-        arrivals = poisson_arrivals_s(8.0, 300, random.Random(1))
+        arrivals = poisson_arrivals_s(8.0, 300, np.random.default_rng(1))
         together = simulate(TABLES, BARE, [2000] * 300, [100] * 300, arrivals_s=arrivals)
         apart = run(8.0, requests=300, prompt=2000)
         assert mean(apart.time_per_output_token_s) < mean(together.time_per_output_token_s)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,7 +79,7 @@ def random_case(seed: int) -> Case:
     if engine == "static" or rng.random() < 0.5:
         load: dict[str, Any] = {"concurrency": rng.choice([1, 2, 8, 32])}
     else:
-        load = {"arrivals_s": poisson_arrivals_s(rng.choice([1.0, 10.0, 50.0]), count, rng)}
+        load = {"arrivals_s": poisson_arrivals_s(rng.choice([1.0, 10.0, 50.0]), count, np.random.default_rng(seed))}
     return Case(engine, tables, schedule, prompts, outputs, load)
 
 
