@@ -13,7 +13,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from service.problems import PROBLEM_TYPES, FieldError, InvalidFieldsError, ProblemError, problem_response
-from solver.errors import InvalidInputError
+from solver.errors import InvalidInputError, NoPlanInTimeError
+from solver.fleet import SolverFailedError
 
 log = logging.getLogger("clusterwright")
 
@@ -29,6 +30,8 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(InvalidInputError, _outside_domain)
+    app.add_exception_handler(NoPlanInTimeError, _no_plan_in_time)
+    app.add_exception_handler(SolverFailedError, _solver_failed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database_busy)
@@ -54,6 +57,24 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
 
 async def _outside_domain(request: Request, invalid: Exception) -> JSONResponse:
     return await _problem(request, InvalidFieldsError([FieldError(str(invalid), pointer="")]))
+
+
+async def _no_plan_in_time(_request: Request, error: Exception) -> JSONResponse:
+    return problem_response(
+        "unavailable",
+        f"{error}; raise time_limit_s, allow a gap_fraction, or narrow the limits to fewer devices or providers",
+        headers={"Retry-After": "1"},
+    )
+
+
+async def _solver_failed(_request: Request, error: Exception) -> JSONResponse:
+    log.error("every solver failed: %s", error)
+    return problem_response(
+        "unavailable",
+        "no solver could handle this programme, and no plan was stored; allow a gap_fraction, or narrow the limits to"
+        " fewer devices or providers",
+        headers={"Retry-After": "1"},
+    )
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

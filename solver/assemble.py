@@ -29,7 +29,8 @@ class Assembly:
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """Offers as the optimiser takes them.
 
-    Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters, nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters,
+    nodes whose host power nobody states are left out; elsewhere they count for their devices only.
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
@@ -135,14 +136,15 @@ def with_capacity(
 ) -> Assembly:
     """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
 
-    scales: factors by workload and row on the capacities of all others.
+    scales: factors by workload and row on the screened capacities of all others, whatever the assembly held before.
     """
     if not known:
         return assembly
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for workload, scale in enumerate(scales):
         mine = assembly.workload_of == workload
-        capacity[mine, 0] *= scale[assembly.row_of[mine]]
+        rows = assembly.row_of[mine]
+        capacity[mine, 0] = assembly.screened[workload].requests_per_s[rows] * scale[rows]
     for (workload, row), value in known.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
@@ -155,6 +157,22 @@ def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | Non
         return False
     unlimited = {offer.id for offer in assembly.problem.offers if offer.max_nodes is None}
     return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
+
+
+def fewest_nodes(assembly: Assembly) -> float:
+    """Nodes that any plan needs at least: every workload on the node type that serves most of it per node."""
+    table = assembly.problem.deployments
+    devices_of_type = {offer.node_type_id: offer.devices for offer in assembly.problem.offers}
+    devices = np.array([devices_of_type[t] for t in table.node_type_ids])[table.node_type]
+    replicas = np.where(
+        table.nodes_per_replica > 1, 1.0 / table.nodes_per_replica, devices // table.devices_per_replica
+    )
+    per_node = table.capacity_requests_per_s[:, 0] * replicas
+    least = 0.0
+    for w, demand in enumerate(assembly.problem.demands):
+        best = per_node[table.workload == w].max(initial=0.0) * demand.utilisation_limit_fraction
+        least += sum(demand.requests_per_s) / best if best > 0.0 else 0.0
+    return float(least)
 
 
 def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly:

@@ -7,6 +7,7 @@
     ├── SaturatedError          an open load above capacity
     ├── InvalidInputError       an argument outside its domain (negative tokens, an empty distribution)
     ├── SolverFailedError       HiGHS and CBC both failed on a programme and no plan is in hand (solver.fleet)
+    ├── NoPlanInTimeError       the time limit ended before any plan was found or ruled out
     └── VerificationError       the independent checker refused a plan: a defect (solver.recommend)
 
 Infeasibility of a plan is not an error: it is a result with reasons.
@@ -53,3 +54,11 @@ class SaturatedError(SolverError):
 
 class InvalidInputError(SolverError):
     """An argument outside its domain."""
+
+
+class NoPlanInTimeError(SolverError):
+    """Neither a plan nor a proof that there is none: more time is needed, or fewer choices."""
+
+    def __init__(self, time_limit_s: float) -> None:
+        super().__init__(f"no plan was found within {time_limit_s:g} s, and none was ruled out")
+        self.time_limit_s = time_limit_s

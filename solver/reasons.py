@@ -20,16 +20,18 @@ from solver.workload import Percentile, Targets
 STEP_FRACTION = 0.2
 """How much looser a target or budget is made to see what it costs."""
 EXPLANATION_GAP_FRACTION = 0.0
+EXPLANATION_TIME_FRACTION = 0.1
+MOST_OFFER_STEPS = 3
 TARGET_FIELDS = {
     "ttft_ms": "time_to_first_token_s",
     "tpot_ms": "time_per_output_token_s",
     "e2e_ms": "end_to_end_s",
 }
 MOST_RELAXATION_STEPS = 4
-MOST_CONFLICTS = 4
+MOST_NODES_MULTIPLIED = 20_000
 MOST_EXPLAINED_TARGETS = 3
 """Of several workloads: each costs a solve of the whole fleet."""
-INFEASIBLE_TIME_LIMIT_S = 2.0
+INFEASIBLE_TIME_LIMIT_S = 0.5
 INFEASIBLE_GAP_FRACTION = 0.01
 """What would make a request feasible is priced to one per cent: the question is which limit to move."""
 
@@ -42,8 +44,10 @@ class WhyNot:
 
 
 def options_of(planning: PlanningInput) -> SolveOptions:
+    """For one of many explaining solves."""
     return SolveOptions(
-        time_limit_s=planning.time_limit_s, gap_fraction=max(planning.gap_fraction, EXPLANATION_GAP_FRACTION)
+        time_limit_s=planning.time_limit_s * EXPLANATION_TIME_FRACTION,
+        gap_fraction=max(planning.gap_fraction, EXPLANATION_GAP_FRACTION),
     )
 
 
@@ -89,17 +93,12 @@ def explain_plan(
             saves = saving(base, other)
             if saves > 0.0:
                 found.append(Binding(limit, one.workload.name, looser * 1e3, saves))
-    steps = fleet.limit_steps(assembly.problem, result, STEP_FRACTION)
-    for step in fleet.binding(result, steps, options):
-        if step.change.relaxing_to is not None:
-            found.append(
-                Binding(
-                    wire_limit(step.change.limit),
-                    None,
-                    wire_value(step.change.limit, step.change.relaxing_to),
-                    step.saves,
-                )
-            )
+    steps = fleet.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS)
+    found += [
+        Binding(wire_limit(change.limit), None, wire_value(change.limit, change.relaxing_to), step.saves)
+        for step in fleet.binding(result, steps, options)
+        if (change := step.change).relaxing_to is not None
+    ]
     return tuple(sorted(found, key=lambda b: (-b.saves_usd_per_hour, b.limit, b.workload or "")))
 
 
@@ -167,16 +166,17 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
         gap_fraction=max(planning.gap_fraction, INFEASIBLE_GAP_FRACTION),
     )
     problem = assembly.problem
-    relaxations = [*_target_relaxations(planning, assembly, confirmations, options)]
-    for one in fleet.relaxations(problem, options):
-        relaxations.append(
-            Relaxation(
-                wire_limit(one.change.limit), None,
-                None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
-                None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
-                one.result.usd_per_hour,
-            )
-        )  # fmt: skip
+    targets_matter = _has_plan_without_targets(planning, assembly, options)
+    relaxations = [*_target_relaxations(planning, assembly, confirmations, options)] if targets_matter else []
+    relaxations += [
+        Relaxation(
+            wire_limit(one.change.limit), None,
+            None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
+            None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
+            one.result.usd_per_hour,
+        )
+        for one in fleet.relaxations(problem, options)
+    ]  # fmt: skip
     multiple = _largest_multiple(problem, options)
     if multiple is not None and 0.0 < multiple < 1.0:
         for one_screened in assembly.screened:
@@ -184,12 +184,18 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
             relaxations.append(
                 Relaxation("traffic.requests_per_s", one_screened.workload.name, rate, rate * multiple, None)
             )
-    conflicts = _conflicts(planning, assembly, options, multiple)
-    if not relaxations and any(True for one in assembly.screened for _ in target_limits(one.workload.targets)):
+    conflicts = _conflicts(planning, assembly, options, multiple, targets_matter)
+    if not relaxations and targets_matter:
         joint = _joint_relaxation(planning, assembly, confirmations, options)
         relaxations += [joint] if joint else []
     ordered = sorted(relaxations, key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, r.limit))
     return WhyNot(conflicts, tuple(ordered), multiple)
+
+
+def _has_plan_without_targets(planning: PlanningInput, assembly: Assembly, options: SolveOptions) -> bool:
+    """Where no plan exists even without any target, no target is to blame and none needs to be tried."""
+    free = [with_targets(one, Targets()) for one in assembly.screened]
+    return fleet.has_plan(assemble(planning, free, assembly.problem.offers).problem, options)
 
 
 def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | None:
@@ -201,11 +207,32 @@ def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | N
     }
     if len(served) < len(problem.demands):
         return 0.0
-    found = fleet.largest_multiple(_bounded(problem), replace(options, gap_fraction=0.01))
+    found = fleet.largest_multiple(shrunk(bounded(problem)), replace(options, gap_fraction=0.01))
     return found.throughput_multiple
 
 
-def _bounded(problem: FleetProblem) -> FleetProblem:
+def shrunk(problem: FleetProblem) -> FleetProblem:
+    """A vast fleet and its demand, both divided by one whole number: as many times the demand can be served.
+
+    Node limits are rounded down, so that what the small fleet serves, the large one does too. A million nodes placed
+    one by one would take a minute to say that ten million requests a second are too many.
+    """
+    nodes = sum(offer.max_nodes or 0 for offer in problem.offers)
+    factor = nodes // MOST_NODES_MULTIPLIED
+    rate = sum(sum(demand.requests_per_s) for demand in problem.demands)
+    limits = problem.limits
+    if factor <= 1 or rate <= 0.0 or limits.budget_usd_per_hour is not None or limits.power_w is not None:
+        return problem
+    return replace(
+        problem,
+        offers=tuple(
+            replace(o, max_nodes=None if o.max_nodes is None else o.max_nodes // factor) for o in problem.offers
+        ),
+        demands=tuple(replace(d, requests_per_s=tuple(r / factor for r in d.requests_per_s)) for d in problem.demands),
+    )
+
+
+def bounded(problem: FleetProblem) -> FleetProblem:
     """Throughput must be bounded by something: a budget, a power cap or limits on all offers."""
     limits = problem.limits
     if limits.budget_usd_per_hour is not None or limits.power_w is not None:
@@ -289,13 +316,14 @@ def looser_targets(targets: Targets, factor: float) -> Targets:
 
 
 def _conflicts(
-    planning: PlanningInput, assembly: Assembly, options: SolveOptions, multiple: float | None
+    planning: PlanningInput, assembly: Assembly, options: SolveOptions, multiple: float | None, targets_matter: bool
 ) -> tuple[Conflict, ...]:
     """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
     targets = [
         (limit, w, name, percentile)
         for w, one in enumerate(assembly.screened)
         for limit, name, percentile, _ in target_limits(one.workload.targets)
+        if targets_matter
     ]
     labels: dict[str, tuple[int, str, Percentile]] = {
         f"workloads.{assembly.screened[w].workload.name}.{limit}": (w, name, percentile)

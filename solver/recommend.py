@@ -7,6 +7,7 @@ from solver.assemble import (
     Assembly,
     assemble,
     exceeds_default,
+    fewest_nodes,
     placements,
     plan_entries,
     with_capacity,
@@ -15,12 +16,13 @@ from solver.assemble import (
 from solver.confidence import margins
 from solver.confirm import Confirmations, confirmed_capacity
 from solver.corrections.sets import configuration_correction
-from solver.errors import SolverError
+from solver.errors import NoPlanInTimeError, SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
-from solver.reasons import explain_infeasible, explain_plan
+from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
+from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
 from solver.space import SearchSpace, build_space
 from solver.workload import EngineSettings, Load, Workload
@@ -28,6 +30,8 @@ from solver.workload import EngineSettings, Load, Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+LEAST_TIME_FRACTION = 0.05
+"""Share of the time limit that a solve gets after earlier ones used it up."""
 DRAFT_GAP_FRACTION = 0.03
 """Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
 PREDICTION_REQUESTS = 500
@@ -44,7 +48,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     """The proven-cheapest plan for all workloads together, or the reasons why there is none.
 
     memo keeps search spaces between calls with the same catalog_key.
-    Raises InvalidInputError for workloads no catalog row can describe, and VerificationError on a defect.
+    Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
+    there is no answer, and VerificationError on a defect.
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     screened = [
@@ -52,6 +57,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
         for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     assembly = assemble(planning, screened)
+    if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
+        assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations()
     assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
     rejected = [reason for one in screened for reason in rejections(one)]
@@ -112,32 +119,41 @@ def solve_confirmed(
 ) -> tuple[Assembly, FleetResult, int]:
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
-    Screening is optimistic by about the same factor for all candidates of one workload; what simulation found for
-    some scales the others, less a margin that keeps them optimistic. Offers without a limit get the default one as
-    soon as a plan goes beyond it.
+    Screening is optimistic by much the same factor for like candidates; what simulation found for some scales the
+    others, less a margin that keeps them optimistic. Offers without a limit get the default one as soon as a plan goes
+    beyond it. Once the time is used up the next plan that holds is taken, whatever its gap. Raises NoPlanInTimeError.
     """
-    final = SolveOptions(time_limit_s=planning.time_limit_s, gap_fraction=planning.gap_fraction)
-    draft = replace(final, gap_fraction=max(final.gap_fraction, DRAFT_GAP_FRACTION))
-    options = draft if len(planning.workloads) > 1 else final
-    rounds = 0
+    final, rounds = False, 0
     while True:
         rounds += 1
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
-        result = solve_fleet(current.problem, options)
+        proving = final or len(planning.workloads) == 1
+        result = solve_fleet(current.problem, solve_options(planning, confirmations, proving=proving))
+        confirmations.solver_seconds += result.solver_seconds
+        if result.outcome == "unknown":
+            raise NoPlanInTimeError(planning.time_limit_s)
         if result.plan is None:
             return with_default_limits(planning, current), result, rounds
         if exceeds_default(result.plan, current, planning.default_max_nodes):
             assembly = with_default_limits(planning, assembly)
             continue
         failed = _failures(current, result, confirmations)
-        if not failed and (options is final or result.outcome == "optimal"):
+        in_time = confirmations.solver_seconds < planning.time_limit_s
+        if not failed and (proving or result.outcome == "optimal" or not in_time):
             return current, result, rounds
         if not failed:
-            options = final
+            final = True
             continue
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
+
+
+def solve_options(planning: PlanningInput, confirmations: Confirmations, *, proving: bool) -> SolveOptions:
+    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment."""
+    left_s = planning.time_limit_s - confirmations.solver_seconds
+    gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
+    return SolveOptions(time_limit_s=max(left_s, LEAST_TIME_FRACTION * planning.time_limit_s), gap_fraction=gap)
 
 
 def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
@@ -179,7 +195,10 @@ def alternatives(
     found = []
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
-        changed, other, _ = solve_confirmed(without, planning, confirmations)
+        try:
+            changed, other, _ = solve_confirmed(without, planning, confirmations)
+        except NoPlanInTimeError:
+            continue  # not known is not the same as none
         why = f"cheapest without {device}"
         if other.plan is None or other.usd_per_hour is None:
             found.append(Alternative(why, None, ()))
@@ -215,6 +234,22 @@ def infeasible(
 ) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
     why = explain_infeasible(planning, assembly, confirmations)
+    brief = replace(planning, time_limit_s=planning.time_limit_s * EXPLANATION_TIME_FRACTION)
+
+    def in_time(changed: Assembly, known: Confirmations) -> FleetResult | None:
+        try:
+            return solve_confirmed(changed, brief, known)[1]
+        except NoPlanInTimeError:
+            return None
+
+    relaxations = confirmed_targets(
+        planning, assembly, why.relaxations, lambda relaxed: in_time(relaxed, Confirmations())
+    )
+    multiple = confirmed_multiple(
+        assembly,
+        why.largest_servable_multiple,
+        lambda other: in_time(other, replace(confirmations, solver_seconds=0.0)),
+    )
     return Recommendation(
         solve=report(result, confirmations, rounds),
         entries=(),
@@ -226,8 +261,8 @@ def infeasible(
         binding=(),
         rejected=tuple(rejected),
         conflicts=why.conflicts,
-        relaxations=why.relaxations,
-        largest_servable_multiple=why.largest_servable_multiple,
+        relaxations=tuple(served_share(one, multiple) for one in relaxations),
+        largest_servable_multiple=multiple,
     )
 
 

@@ -1,5 +1,6 @@
 """Screen every candidate of one workload: the rate each replica serves within the targets, and why others cannot."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -159,10 +160,14 @@ def _power_w(space: SearchSpace, found: Capacity) -> Floats:
 
 
 def rejections(screened: Screened) -> list[Rejection]:
-    """Why candidates of this workload were dropped: by device and reason, with the nearest miss."""
+    """Why candidates of this workload were dropped: by device and reason, with the nearest miss.
+
+    Devices that cannot serve it at all come first, those that miss a target by least before the others.
+    """
     space, found, name = screened.space, screened.capacity, screened.workload.name
     tally: Counter[tuple[str, str]] = Counter()
     nearest: dict[tuple[str, str], tuple[float, str]] = {}
+    missed_by: dict[tuple[str, str], float] = {}
     for dropped, count in space.dropped.items():
         key = (dropped.device_id, dropped.reason)
         tally[key] += count
@@ -171,6 +176,10 @@ def rejections(screened: Screened) -> list[Rejection]:
     for row in np.flatnonzero(screened.requests_per_s <= 0.0).tolist():
         index = int(found.limit[row])
         device = space.platforms[space.rows[row].platform].device.id
+        if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
+            tally[device, "figure_missing"] += 1
+            nearest.setdefault((device, "figure_missing"), (0.0, "power_limit_w"))
+            continue
         label = found.limits[index]
         reason = "kv_cache_too_small" if index == 0 else f"{label.split('_')[0]}_above_target"
         key = (device, reason)
@@ -184,12 +193,15 @@ def rejections(screened: Screened) -> list[Rejection]:
                 + f", {space.rows[row].precision.weights} (target {limits[label] * 1e3:.0f} ms)"
             )
             nearest[key] = (best, text)
+            missed_by[key] = best / limits[label]
         elif not index:
             nearest.setdefault(key, (0.0, "the cache holds no request of this length"))
-    return [
-        Rejection(name, device, reason, count, nearest[device, reason][1])
-        for (device, reason), count in sorted(tally.items(), key=lambda item: (-item[1], item[0]))
-    ]
+    able = {space.platforms[p].device.id for p in set(space.platform_index[screened.requests_per_s > 0.0].tolist())}
+
+    def rank(key: tuple[str, str]) -> tuple[bool, float, int, tuple[str, str]]:
+        return key[0] in able, missed_by.get(key, math.inf), -tally[key], key
+
+    return [Rejection(name, *key, tally[key], nearest[key][1]) for key in sorted(tally, key=rank)]
 
 
 def _limits(screened: Screened) -> dict[str, float]:

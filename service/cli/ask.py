@@ -11,7 +11,8 @@ from rich.console import Console
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.main import LISTS
-from service.cli.tables import list_table, show_estimates, show_recommendation
+from service.cli.plan_view import show_recommendation
+from service.cli.tables import list_table, show_estimates
 from service.settings import Settings
 
 errors = Console(stderr=True)
@@ -25,8 +26,16 @@ def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(answer)
     else:
-        show_recommendation(answer, Console())
+        show_recommendation(answer, Console(), lambda offer_id: offer_of_plan(client, answer, offer_id))
     return ExitCode.infeasible if answer["outcome"] == "infeasible" else ExitCode.ok
+
+
+def offer_of_plan(client: Client, answer: dict[str, Any], offer_id: str) -> dict[str, Any] | None:
+    """The offer with the price the plan was made with."""
+    try:
+        return client.get(f"/v1/offers/{offer_id}", {"price_as_of": answer["inputs"]["price_as_of"]})
+    except CommandError:
+        return None  # the plan stands without it
 
 
 def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:

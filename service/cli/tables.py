@@ -44,65 +44,6 @@ def list_table(noun: str, items: list[dict[str, Any]]) -> Table:
     return table
 
 
-def show_recommendation(answer: Mapping[str, Any], console: Console) -> None:
-    """The plan, what it costs, how sure that is, and what stands in the way of a cheaper one."""
-    solve, totals = answer["solve"], answer["totals"]
-    console.print(f"[bold]{answer['outcome']}[/bold]  {answer['id']}  ({solve['status']}, {solve['solver']})")
-    if answer["plan"]:
-        console.print(plan_table(answer["plan"]))
-    if totals is not None:
-        console.print(
-            f"[bold]${float(totals['usd_per_hour']):,.2f}[/bold] an hour, "
-            f"${float(totals['usd_per_month']):,.0f} a month, "
-            f"${float(totals['usd_per_million_output_tokens']):,.3f} per million output tokens, "
-            f"{totals['nodes']} nodes, {totals['devices']} devices, {_cell(totals['power_kw'])} kW"
-        )
-    if solve["bound_usd_per_hour"] is not None:
-        console.print(
-            f"no plan can cost less than ${float(solve['bound_usd_per_hour']):,.2f} an hour "
-            f"(gap {100 * (solve['gap_fraction'] or 0.0):.2g} %, {solve['candidates']:,} candidates, "
-            f"{solve['seconds']:.2f} s)"
-        )
-    for alternative in answer["alternatives"]:
-        console.print(
-            f"alternative: {alternative['why']}, ${float(alternative['extra_usd_per_hour']):,.2f} an hour more"
-        )
-    for binding in answer["binding"]:
-        console.print(
-            f"relaxing {binding['limit']} to {binding['relaxing_to']} saves "
-            f"${float(binding['saves_usd_per_hour']):,.2f} an hour"
-        )
-    for conflict in answer["conflicts"]:
-        console.print(f"[red]conflict[/red]: {', '.join(conflict['limits'])}: {conflict['detail']}")
-    for relaxation in answer["relaxations"]:
-        price = relaxation["usd_per_hour"]
-        cost = f", then ${float(price):,.2f} an hour" if price is not None else ""
-        console.print(f"feasible with {relaxation['limit']} at {relaxation['relaxing_to']}{cost}")
-
-
-def plan_table(plan: list[dict[str, Any]]) -> Table:
-    table = Table(title="plan")
-    for heading in (
-        "workload", "offer", "nodes", "replicas", "layout", "precision", "req/s", "p95 TTFT ms", "p95 TPOT ms", "USD/h",
-    ):  # fmt: skip
-        table.add_column(heading, overflow="fold")
-    for line in plan:
-        predicted = line["predicted"]
-        table.add_row(
-            line["workload"],
-            line["offer"],
-            str(line["nodes"]),
-            str(line["replicas"]),
-            layout_text(line["layout"]),
-            f"{line['precision']['weights']} / {line['precision']['kv_cache']}",
-            f"{line['serves_requests_per_s']:.3g}",
-            _interval(predicted["ttft_ms"]["p95"]),
-            _interval(predicted["tpot_ms"]["p95"]),
-            f"{float(line['usd_per_hour']):,.2f}",
-        )
-    return table
-
-
 def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console: Console) -> None:
     table = Table(title="estimates")
     for heading in (

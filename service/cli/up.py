@@ -5,13 +5,14 @@ import json
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 from rich.console import Console
 
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.local import migrate_command, seed_command, serve_command
-from service.cli.tables import show_recommendation
+from service.cli.plan_view import show_recommendation
 from service.settings import Settings
 
 errors = Console(stderr=True)
@@ -47,12 +48,18 @@ def _visit(url: str, example: Path, settings: Settings) -> None:
         except httpx.HTTPError as error:
             errors.print(f"no answer: {error}")
             return
-    answer = response.json()
-    if response.is_success:
-        show_recommendation(answer, Console())
-    else:
-        errors.print(f"{answer.get('title')}: {answer.get('detail')}")
+        answer = response.json()
+        if response.is_success:
+            show_recommendation(answer, Console(), lambda offer_id: _offer(client, answer, offer_id))
+        else:
+            errors.print(f"{answer.get('title')}: {answer.get('detail')}")
     errors.print("serving until Ctrl-C")
+
+
+def _offer(client: httpx.Client, answer: dict[str, Any], offer_id: str) -> dict[str, Any] | None:
+    response = client.get(f"/v1/offers/{offer_id}", params={"price_as_of": answer["inputs"]["price_as_of"]})
+    offer: dict[str, Any] | None = response.json() if response.is_success else None
+    return offer
 
 
 def _is_ready(client: httpx.Client) -> bool:

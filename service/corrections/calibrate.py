@@ -96,9 +96,7 @@ def _engine_correction(
 
 def physics_constants(catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str) -> Constants:
     """Constants without anything measured on serving runs: what the model says before any evidence."""
-    unmeasured = [
-        p for p in priors if p.basis not in ("measured", "corrected") or p.name.endswith(("_bytes", "copies"))
-    ]
+    unmeasured = [p for p in priors if p.basis == "analytical" or p.name.endswith(("_bytes", "copies"))]
     whole = constants_of(catalog, priors, device, engine)
     plain = resolve_constants(unmeasured, device=device, family=catalog.devices[device].family, engine=engine)
     return Constants(plain.subject, dict(whole.priors) | dict(plain.priors))

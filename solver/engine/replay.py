@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.configuration import Configuration
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import MOST_REQUESTS, Schedule, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.step.tables import StepTables
 from solver.workload import Lengths, Load, Percentile, Traffic
@@ -186,6 +186,8 @@ def _run(
     concurrency: int = 0,
     rate: float = 0.0,
 ) -> Trace:
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
     prompts, outputs, unit_arrivals = sampled_requests(traffic.prompt, traffic.output, count, seed)
     if concurrency:
         return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import FleetProblem, Limits, OfferSlot
+from solver.fleet.reduce import reduce_problem
 from solver.fleet.solve import DEFAULTS, SolveOptions, solve_fleet
 
 FIRST_PLAN_GAP_FRACTION = 0.99
@@ -85,8 +86,13 @@ def alternatives(
     return sorted(found, key=lambda a: (a.extra is None, a.extra or 0.0, a.device_id))
 
 
-def limit_steps(problem: FleetProblem, result: FleetResult, step_fraction: float) -> list[Change]:
-    """Each limit of the optimiser one step looser: budget, power and spot share by ``step_fraction``, counts by one."""
+def limit_steps(
+    problem: FleetProblem, result: FleetResult, step_fraction: float, most_offers: int | None = None
+) -> list[Change]:
+    """Each limit of the optimiser one step looser: budget, power and spot share by ``step_fraction``, counts by one.
+
+    most_offers: how many exhausted offers to ask about, cheapest per device first; None asks about all.
+    """
     limits, steps = problem.limits, []
 
     def change(name: str, old: float, new: float, changed: Limits) -> None:
@@ -110,11 +116,9 @@ def limit_steps(problem: FleetProblem, result: FleetResult, step_fraction: float
         quotas = (*limits.quotas[:position], wider, *limits.quotas[position + 1 :])
         change(f"quotas.{quota.name}", quota.max_devices, wider.max_devices, replace(limits, quotas=quotas))
     nodes = result.plan.nodes_by_offer() if result.plan else {}
-    steps += [
-        _offer_change(problem, offer, offer.max_nodes + 1)
-        for offer in problem.offers
-        if offer.max_nodes is not None and nodes.get(offer.id, 0) == offer.max_nodes > 0
-    ]
+    exhausted = [offer for offer in problem.offers if nodes.get(offer.id, 0) == offer.max_nodes and offer.max_nodes]
+    exhausted.sort(key=lambda offer: (offer.usd_per_hour / offer.devices, offer.id))
+    steps += [_offer_change(problem, offer, (offer.max_nodes or 0) + 1) for offer in exhausted[:most_offers]]
     return steps
 
 
@@ -170,8 +174,22 @@ def without_limits(problem: FleetProblem, names: Iterable[str]) -> FleetProblem:
 
 def has_plan(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> bool:
     """Is there any plan? Asked of the cost problem; an unknown answer counts as none."""
+    if is_unlimited(problem):
+        return not reduce_problem(problem, exact_steps=False).reasons
     any_plan = replace(options, gap_fraction=FIRST_PLAN_GAP_FRACTION)
     return solve_fleet(replace(problem, objective="cost"), any_plan).plan is not None
+
+
+def is_unlimited(problem: FleetProblem) -> bool:
+    """Can everything be bought as often as wanted? Then a plan exists as soon as every workload has a candidate."""
+    limits = problem.limits
+    return (
+        limits.budget_usd_per_hour is None
+        and limits.power_w is None
+        and limits.max_spot_fraction is None
+        and not limits.quotas
+        and all(offer.max_nodes is None for offer in problem.offers)
+    )
 
 
 def conflicts(

@@ -36,6 +36,8 @@ READ = [
     ("GET", "/v1/agents", None),
     ("GET", "/v1/device-measurements", None),
     ("GET", "/v1/accuracy", None),
+    ("POST", "/v1/tco/comparisons", {"alternatives": []}),
+    ("GET", "/v1/tco/comparisons/tco_none", None),
     ("GET", "/metrics", None),
 ]
 UPLOAD = [

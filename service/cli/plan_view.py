@@ -1,0 +1,198 @@
+"""A recommendation as a buyer reads it: what to rent, what it costs, how fast it is, and why nothing cheaper works."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Answer = Mapping[str, Any]
+FetchOffer = Callable[[str], Answer | None]
+"""An offer by its id, with its price at the plan's instant; None where it cannot be read."""
+
+MOST_REJECTIONS = 6
+BASIS = {
+    "measured": "this configuration was measured",
+    "corrected": "physics, corrected by measurements of this device and engine",
+    "borrowed": "physics, corrected by measurements of a sibling",
+    "analytical": "physics only, nothing measured on this device",
+}
+
+
+def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffer) -> None:
+    """The whole answer, most important first."""
+    console.print()
+    console.print(_headline(answer))
+    if answer["plan"]:
+        console.print(plan_table(answer["plan"]))
+        _show_basis(answer, console)
+        _show_prices(answer, console, fetch_offer)
+    _show_proof(answer, console)
+    _show_ways_out(answer, console)
+    _show_alternatives(answer, console)
+    _show_rejected(answer, console)
+    console.print(f"stored as [bold]{answer['id']}[/bold]; GET /v1/recommendations/{answer['id']} has it in full")
+
+
+def _headline(answer: Answer) -> str:
+    totals = answer["totals"]
+    if totals is None:
+        return "[bold red]infeasible[/bold red]: no allowed cluster serves this within its limits"
+    power = f", {totals['power_kw']:.1f} kW" if totals["power_kw"] is not None else ""
+    return (
+        f"[bold green]{answer['outcome']}[/bold green]: {_count(totals['nodes'], 'node')} with "
+        f"{_count(totals['devices'], 'accelerator')}{power}\n"
+        f"[bold]{_usd(totals['usd_per_hour'])} an hour[/bold], {_usd(totals['usd_per_month'], 0)} a month, "
+        f"{_usd(totals['usd_per_million_output_tokens'], 3)} per million output tokens "
+        f"({_usd(totals['usd_per_million_tokens'], 3)} counting prompts)"
+    )
+
+
+def plan_table(plan: list[dict[str, Any]]) -> Table:
+    """One block a line of the plan, narrow enough for 80 columns."""
+    table = Table(show_lines=True)
+    table.add_column("rent", overflow="fold", ratio=5)
+    table.add_column("run on it", overflow="fold", ratio=4)
+    table.add_column("p95 (90 % interval)", overflow="fold", ratio=4)
+    table.add_column("USD/h", justify="right", no_wrap=True)
+    for line in plan:
+        table.add_row(
+            f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['offer'])}",
+            f"[bold]{escape(line['workload'])}[/bold], {line['serves_requests_per_s']:.3g} req/s\n"
+            f"{line['replicas']} × {replica_layout(line)}\n"
+            f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
+            f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}",
+            _predicted(line["predicted"]),
+            f"{float(line['usd_per_hour']):,.2f}",
+        )
+    return table
+
+
+def replica_layout(line: Answer) -> str:
+    """How one replica is split; the wire's data_parallel counts all replicas of the line.
+
+    >>> split = {"tensor_parallel": 4, "pipeline_parallel": 1, "data_parallel": 3, "expert_parallel": 1}
+    >>> replica_layout({"replicas": 3, "layout": split})
+    'TP4'
+    """
+    layout = dict(line["layout"])
+    layout["data_parallel"] //= max(1, line["replicas"])
+    short = (("PP", "pipeline_parallel"), ("DP", "data_parallel"), ("EP", "expert_parallel"))
+    further = [f"{name}{layout[field]}" for name, field in short if layout[field] > 1]
+    return " ".join([f"TP{layout['tensor_parallel']}", *further])
+
+
+def _predicted(predicted: Answer | None) -> str:
+    if predicted is None:
+        return "stands by"
+    return "\n".join(
+        f"{name} {interval(predicted[field]['p95'])} {unit}"
+        for name, field, unit in (("TTFT", "ttft_ms", "ms"), ("TPOT", "tpot_ms", "ms"))
+    )
+
+
+def interval(value: Answer) -> str:
+    """
+    >>> interval({"expected": 739.71, "low": 488.8, "high": 1080.2})
+    '740 (489–1,080)'
+    """
+    return f"{_figure(value['expected'])} ({_figure(value['low'])}–{_figure(value['high'])})"
+
+
+def _figure(value: float) -> str:
+    """Three digits are all a prediction carries."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _show_basis(answer: Answer, console: Console) -> None:
+    known = sorted({line["basis"] for line in answer["plan"]}, key=list(BASIS).index)
+    for basis in known:
+        devices = sorted({line["device"] for line in answer["plan"] if line["basis"] == basis})
+        console.print(f"prediction for {', '.join(devices)}: [bold]{basis}[/bold] ({BASIS[basis]})")
+
+
+def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> None:
+    for offer_id in dict.fromkeys(line["offer"] for line in answer["plan"]):
+        offer = fetch_offer(offer_id)
+        price = offer and offer["price"]
+        if offer is None or not price:
+            continue
+        age = "today" if price["age_days"] == 0 else f"{_count(price['age_days'], 'day')} old"
+        console.print(
+            f"price of {escape(offer_id)}: {_usd(price['usd_per_hour'])} a node-hour, stated "
+            f"{price['valid_from'][:10]} ({age}), {price['confidence']} confidence; {escape(price['source'])}",
+            soft_wrap=True,
+        )
+
+
+def _show_proof(answer: Answer, console: Console) -> None:
+    solve = answer["solve"]
+    work = (
+        f"{solve['candidates']:,} candidates, {_count(solve['simulations'], 'simulation')}, "
+        f"{_count(solve['confirmation_rounds'], 'round')}, {solve['solver']}, {solve['seconds']:.2f} s"
+    )
+    if solve["bound_usd_per_hour"] is not None:
+        gap = solve["gap_fraction"] or 0.0
+        proof = "[bold]proof[/bold]" if gap == 0.0 else f"not proven: may be {100 * gap:.2g} % above the best"
+        console.print(f"{proof}: no plan costs less than {_usd(solve['bound_usd_per_hour'])} an hour ({work})")
+    else:
+        console.print(f"{solve['status'].replace('_', ' ')} ({work})")
+
+
+def _show_ways_out(answer: Answer, console: Console) -> None:
+    for conflict in answer["conflicts"]:
+        console.print(f"[red]in conflict[/red]: {escape(', '.join(conflict['limits']))}: {escape(conflict['detail'])}")
+    share = answer["largest_servable_fraction"]
+    if share is not None and share < 1.0:
+        console.print(f"at most {100 * share:.3g} % of the stated traffic can be served within the limits")
+    for relaxation in answer["relaxations"]:
+        price = relaxation["usd_per_hour"]
+        cost = f", then {_usd(price)} an hour" if price is not None else ""
+        console.print(f"a plan exists with {_limit(relaxation)} at {_value(relaxation['relaxing_to'])}{cost}")
+    for binding in answer["binding"]:
+        console.print(
+            f"{_limit(binding)} costs money: {_value(binding['relaxing_to'])} would save "
+            f"{_usd(binding['saves_usd_per_hour'])} an hour"
+        )
+
+
+def _show_alternatives(answer: Answer, console: Console) -> None:
+    for other in answer["alternatives"]:
+        if other["extra_usd_per_hour"] is None:
+            console.print(f"{escape(other['why'])}: there is no plan")
+            continue
+        what = ", ".join(f"{line['nodes']} × {line['node']}" for line in other["plan"])
+        console.print(f"{escape(other['why'])}: {_usd(other['extra_usd_per_hour'])} an hour more ({escape(what)})")
+
+
+def _show_rejected(answer: Answer, console: Console) -> None:
+    """What came nearest and still fails, in the service's order."""
+    planned = {line["device"] for line in answer["plan"]}
+    failed = [r for r in answer["rejected"] if r["device"] not in planned]
+    if not failed:
+        return
+    console.print("what does not work, nearest first:")
+    for rejected in failed[:MOST_REJECTIONS]:
+        tried = _count(rejected["count"], "candidate")
+        nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
+        console.print(f"  {rejected['device']}: {rejected['reason'].replace('_', ' ')} ({tried}{escape(nearest)})")
+    if len(failed) > MOST_REJECTIONS:
+        console.print(f"  and {len(failed) - MOST_REJECTIONS} more reasons; --json lists all")
+
+
+def _limit(change: Answer) -> str:
+    of = f" of {change['workload']}" if change["workload"] else ""
+    return escape(f"{change['limit']}{of}")
+
+
+def _value(value: float | str | None) -> str:
+    return f"{value:,.6g}" if isinstance(value, float | int) else str(value)
+
+
+def _usd(amount: str | float, digits: int = 2) -> str:
+    return f"${float(amount):,.{digits}f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,67 @@
+"""Suggested relaxations, tried: one is worth stating only if a plan confirmed by simulation comes of it.
+
+Reasons are found on screened capacities, which are optimistic; here each suggested value is planned and confirmed like
+a request of its own, and moved further where it falls short.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from solver.assemble import Assembly
+from solver.confirm import CLOSE_ENOUGH
+from solver.fleet import FleetResult
+from solver.planning import PlanningInput, Relaxation
+from solver.reasons import TARGET_FIELDS, bounded, changed_target, replaced, shrunk
+from solver.search import with_targets
+from solver.workload import PERCENTILES
+
+WIDER = 1.15
+"""How much further a target is relaxed where the suggested value does not hold in simulation."""
+MOST_WIDENINGS = 6
+
+Solve = Callable[[Assembly], FleetResult | None]
+"""None: no answer in time."""
+
+
+def confirmed_targets(
+    planning: PlanningInput, assembly: Assembly, relaxations: tuple[Relaxation, ...], solve: Solve
+) -> Iterator[Relaxation]:
+    """Every relaxation; those of a target at the value, and with the price, at which a plan holds in simulation.
+
+    A target that no widening makes reachable in simulation is left out.
+    """
+    for one in relaxations:
+        parts = one.limit.split(".")
+        if parts[0] != "targets" or len(parts) != 3 or not isinstance(one.to_value, float):
+            yield one
+            continue
+        workload = next(w for w, s in enumerate(assembly.screened) if s.workload.name == one.workload)
+        screened = assembly.screened[workload]
+        percentile = next(p for p in PERCENTILES if p == parts[2])
+        value = one.to_value
+        for _ in range(MOST_WIDENINGS):
+            targets = changed_target(screened.workload.targets, TARGET_FIELDS[parts[1]], percentile, value / 1e3)
+            found = solve(replaced(planning, assembly, workload, with_targets(screened, targets)))
+            if found is not None and found.plan is not None:
+                yield replace(one, to_value=value, usd_per_hour=found.usd_per_hour)
+                break
+            value *= WIDER
+
+
+def confirmed_multiple(assembly: Assembly, screened: float | None, solve: Solve) -> float | None:
+    """The share of all demand that can be served, where screening says that it is a part of it."""
+    if screened is None or not 0.0 < screened < 1.0:
+        return screened
+    problem = replace(shrunk(bounded(assembly.problem)), objective="throughput")
+    found = solve(replace(assembly, problem=problem))
+    if found is None:
+        return screened
+    # Capacities are found to within CLOSE_ENOUGH of their target: what is promised must hold when it is asked for.
+    return min(screened, found.throughput_multiple or 0.0) * CLOSE_ENOUGH
+
+
+def served_share(one: Relaxation, multiple: float | None) -> Relaxation:
+    """A suggested lower rate, at the share of demand that is known to be served."""
+    if one.limit != "traffic.requests_per_s" or multiple is None or not isinstance(one.from_value, float):
+        return one
+    return replace(one, to_value=one.from_value * multiple)

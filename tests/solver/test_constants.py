@@ -1,0 +1,78 @@
+"""The model's constants: in their physical ranges, documented, and found by the most specific row."""
+
+from pathlib import Path
+
+import pytest
+
+from catalog.rows import ConstantRow
+from solver.step.constants import CONSTANTS, ConstantPrior, resolve_constants
+from tests.solver.samples import catalog, constants, device
+
+ROWS = catalog().constants
+MATHEMATICS = Path(__file__).parent.parent.parent / "docs" / "mathematics.md"
+
+
+def named(row: ConstantRow) -> str:
+    return f"{row.name}-{row.device}-{row.family}-{row.engine}"
+
+
+class TestCatalogRows:
+    @pytest.mark.parametrize("row", ROWS, ids=named)
+    def test_value_lies_in_its_range_and_both_in_the_physical_one(self, row: ConstantRow) -> None:
+        law = CONSTANTS[row.name]
+        assert row.low <= row.value <= row.high
+        assert law.low <= row.low
+        assert row.high <= law.high
+
+    @pytest.mark.parametrize("row", [r for r in ROWS if "efficiency" in r.name], ids=named)
+    def test_no_efficiency_above_one(self, row: ConstantRow) -> None:
+        assert CONSTANTS[row.name].high == 1.0
+        assert 0 < row.value <= row.high <= 1.0
+
+    @pytest.mark.parametrize("name", CONSTANTS)
+    def test_everything_has_a_default_and_a_basis(self, name: str) -> None:
+        """A device nobody has measured is still planned, and says on what basis."""
+        default = [r for r in ROWS if (r.name, r.device, r.family, r.engine) == (name, "*", "*", "*")]
+        assert len(default) == 1
+        assert default[0].basis in ("borrowed", "analytical")
+
+    def test_units_are_the_ones_the_solver_converts_from(self) -> None:
+        alike = {"token": "tokens", "vector": "ratio", "row": "ratio"}
+        wrong = {r.name: r.unit for r in ROWS if alike.get(r.unit, r.unit) != CONSTANTS[r.name].unit}
+        assert not wrong
+
+
+class TestResolution:
+    def test_the_most_specific_row_wins_whatever_the_order(self) -> None:
+        def row(value: float, *, device_id: str = "*", family: str = "*", engine: str = "*") -> ConstantPrior:
+            return ConstantPrior("link_efficiency", family, device_id, engine, value, 0.1, 1.0, "analytical")
+
+        rows = [
+            row(0.1),
+            row(0.2, engine="vllm"),
+            row(0.3, family="hopper"),
+            row(0.4, family="hopper", engine="vllm"),
+            row(0.5, device_id="h200-sxm"),
+            row(0.9, device_id="h100-sxm", engine="vllm"),
+        ]
+        for known in range(1, 6):
+            for ordered in (rows[:known], rows[:known][::-1]):
+                found = resolve_constants([*ordered, rows[5]], device="h200-sxm", family="hopper", engine="vllm")
+                assert found.si("link_efficiency") == rows[known - 1].value
+
+    def test_the_basis_is_the_weakest(self) -> None:
+        assert constants("l40s").basis == "analytical"
+
+    def test_conversion_to_si(self) -> None:
+        h200 = constants("h200-sxm")
+        assert h200.si("step_overhead_us") == h200.priors["step_overhead_us"].value * 1e-6
+        assert h200.values_si()["request_overhead_ms"] == h200.priors["request_overhead_ms"].value * 1e-3
+        assert device("h200-sxm").family == "hopper"
+
+
+class TestDocumentation:
+    @pytest.mark.parametrize("name", CONSTANTS)
+    def test_every_constant_is_in_the_mathematics(self, name: str) -> None:
+        line = next((x for x in MATHEMATICS.read_text().splitlines() if x.startswith(f"| `{name}`")), "")
+        assert line, f"docs/mathematics.md has no row for {name}"
+        assert f"| {CONSTANTS[name].unit} |" in line

@@ -1,0 +1,391 @@
+"""Whole recommendations on a small market: plans hold, prices and targets move them the right way, refusals are useful."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from solver.confirm import Confirmations, confirmed_capacity, worst_ratio
+from solver.engine.replay import replay
+from solver.errors import InvalidInputError
+from solver.planning import PlanLimits, PlanningInput, Recommendation, Relaxation
+from solver.recommend import recommend, space_of
+from solver.search import screen
+from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths
+from tests.solver.planning_cases import (
+    A100,
+    CHAT,
+    H100,
+    L4,
+    L40S,
+    MEMO,
+    OFFERS,
+    SHORT,
+    node,
+    offer,
+    plan,
+    planning,
+    without,
+    without_power,
+    workload,
+)
+from tests.solver.samples import device
+
+LONG = Traffic(uniform_lengths(1000, 6000), uniform_lengths(100, 500))
+
+
+def holds(found: Recommendation, *workloads: Workload, tolerance: float = 1.10) -> None:
+    """Every entry meets its targets at its planned rate in a longer simulation with other arrivals.
+
+    Percentiles of two runs differ by some per cent; a load that cannot be sustained differs by far more.
+    """
+    assert found.solve.outcome == "optimal"
+    assert found.entries
+    by_name = {w.name: w for w in workloads}
+    for entry in found.entries:
+        asked = by_name[entry.workload]
+        rate = entry.serves_requests_per_s / entry.replicas
+        if rate > 0:
+            made = entry.configuration
+            result = replay(
+                made, made.tables(), asked.traffic, Load("open", requests_per_s=rate), seed=99, requests=4_000
+            )
+            assert worst_ratio(asked, result) <= tolerance, (entry.offer.id, entry.configuration.layout)
+    for asked in workloads:
+        served = sum(e.serves_requests_per_s for e in found.entries if e.workload == asked.name)
+        assert served == pytest.approx(asked.requests_per_s * (found.throughput_multiple or 1.0), rel=1e-5)
+
+
+def cost(found: Recommendation) -> float:
+    return found.usd_per_hour if found.entries else math.inf
+
+
+class TestPlans:
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            workload(),
+            workload(rate=200.0),
+            workload(ttft={"p99": 0.3}, tpot={"p50": 0.012}),
+            workload(ttft={}, tpot={"p95": 0.02}, e2e={"p90": 6.0}),
+            workload(rate=3.0, traffic=LONG),
+            workload(traffic=SHORT, rate=400.0),
+            workload(utilisation_limit_fraction=0.6, rate=60.0),
+            workload(llm="llama-3.1-70b", rate=5.0, tpot={"p95": 0.06}),
+            workload(weight_formats=("bf16", "fp8"), kv_cache_formats=("bf16", "fp8"), rate=100.0),
+            workload(traffic=replace(CHAT, shared_prefix_fraction=0.5), rate=60.0),
+        ],
+        ids=["chat", "busy", "tight", "end-to-end", "long", "short", "headroom", "70b", "precisions", "prefix"],
+    )
+    def test_targets_hold_in_a_longer_simulation(self, asked: Workload) -> None:
+        holds(plan(asked), asked)
+
+    def test_totals_follow_from_entries(self) -> None:
+        found = plan(workload(rate=100.0))
+        prices = {o.id: o.usd_per_hour for o in OFFERS}
+        assert found.usd_per_hour == pytest.approx(sum(prices[o] * n for o, n in found.nodes.items()))
+        assert found.usd_per_hour == pytest.approx(sum(e.usd_per_hour for e in found.entries))
+        assert found.power_w == pytest.approx(sum(e.power_w for e in found.entries))
+        assert all(0 < e.utilisation_fraction <= 1 + 1e-9 for e in found.entries)
+
+    def test_headroom_is_kept(self) -> None:
+        found = plan(workload(utilisation_limit_fraction=0.5, rate=60.0))
+        assert all(e.utilisation_fraction <= 0.5 + 1e-9 for e in found.entries)
+        assert cost(found) >= cost(plan(workload(rate=60.0)))
+
+    def test_the_same_again(self) -> None:
+        one, other = plan(workload(rate=37.0)), plan(workload(rate=37.0))
+        assert replace(one, solve=replace(other.solve, solver_seconds=one.solve.solver_seconds)) == replace(
+            other, solve=replace(other.solve, solver_seconds=one.solve.solver_seconds)
+        )
+
+    def test_every_entry_says_what_to_expect(self) -> None:
+        for entry in plan(workload(rate=100.0)).entries:
+            assert entry.estimate is not None
+            predicted = entry.estimate.time_per_output_token_s["p95"]
+            assert predicted.low <= predicted.expected <= predicted.high
+            assert predicted.expected <= 0.05
+
+
+class TestSeveral:
+    def test_workloads_share_nodes(self) -> None:
+        """Two small streams fit on one node of four: apart they would need two."""
+        one, two = workload("one", rate=5.0), workload("two", rate=5.0)
+        together = plan(one, two, offers=[offer(A100, 7.0)])
+        holds(together, one, two)
+        assert together.nodes == {"a100x4": 1}
+        assert cost(together) <= cost(plan(one, offers=[offer(A100, 7.0)])) + cost(plan(two, offers=[offer(A100, 7.0)]))
+
+    def test_several_models(self) -> None:
+        small, large = workload("small"), workload("large", "llama-3.1-70b", 3.0, tpot={"p95": 0.06})
+        holds(plan(small, large), small, large)
+
+    def test_demand_in_two_halves_costs_no_more_than_whole(self) -> None:
+        whole = cost(plan(workload(rate=120.0)))
+        halves = cost(plan(workload("a", rate=60.0), workload("b", rate=60.0)))
+        assert halves >= whole - 1e-9  # separate replicas cannot do better
+        assert halves <= 2 * cost(plan(workload(rate=60.0)))
+
+    def test_mixture_of_experts_on_one_device_and_spread(self) -> None:
+        sparse = workload(llm="qwen3-30b-a3b", rate=20.0)
+        holds(plan(sparse), sparse)
+        large = workload(llm="qwen3-235b-a22b", rate=2.0, tpot={"p95": 0.06})
+        found = plan(large)
+        holds(found, large)
+        assert all(e.configuration.layout.devices_per_replica >= 8 for e in found.entries)
+
+    def test_pcie_only_nodes_serve_what_no_card_holds(self) -> None:
+        """140 GB of weights on 44 GB cards that only PCIe joins."""
+        asked = workload(llm="llama-3.1-70b", rate=0.2, ttft={"p95": 10.0}, tpot={"p95": 0.3})
+        eight = node("l40sx8", device("l40s"), 8)
+        found = plan(asked, offers=[offer(eight, 14.0)], nodes=(eight,))
+        holds(found, asked)
+        layouts = [e.configuration.layout for e in found.entries]
+        assert all(4 <= layout.devices_per_replica <= 8 for layout in layouts)
+
+    def test_models_wider_than_a_node_span_several(self) -> None:
+        joined = node("h100x8-net", device("h100-sxm"), 8, network=400e9)
+        asked = workload(llm="deepseek-v3", rate=0.5, tpot={"p95": 0.2}, ttft={"p95": 5.0})
+        found = plan(asked, offers=[offer(joined, 24.0)], nodes=(joined,))
+        holds(found, asked)
+        assert min(found.nodes.values()) >= 2
+
+
+class TestMoney:
+    """Random markets: what changes for the better never makes a plan dearer."""
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_prices_offers_targets_and_rates(self, seed: int) -> None:
+        rng = random.Random(seed)
+        offers = tuple(replace(o, usd_per_hour=round(o.usd_per_hour * rng.uniform(0.6, 1.5), 2)) for o in OFFERS)
+        asked = workload(rate=rng.choice([5.0, 30.0, 120.0]), tpot={"p95": rng.choice([0.015, 0.03])})
+        base = plan(asked, offers=offers)
+        for one in offers:
+            cheaper = [replace(o, usd_per_hour=o.usd_per_hour * 0.8) if o.id == one.id else o for o in offers]
+            assert cost(plan(asked, offers=cheaper)) <= cost(base) + 1e-9
+        for used in base.nodes:
+            assert cost(plan(asked, offers=without(offers, [used]))) >= cost(base) - 1e-9
+        tighter = Targets({"p95": 0.5}, {"p95": 0.8 * asked.targets.time_per_output_token_s["p95"]})
+        assert cost(plan(replace(asked, targets=tighter), offers=offers)) >= cost(base) - 1e-9
+        assert cost(plan(replace(asked, requests_per_s=asked.requests_per_s * 1.5), offers=offers)) >= cost(base) - 1e-9
+        assert cost(plan(asked, offers=offers, limits=PlanLimits(spare_nodes=1))) > cost(base)
+
+    def test_an_offer_nobody_needs_changes_nothing(self) -> None:
+        dear = offer(H100, 1_000.0, suffix="-dear")
+        assert cost(plan(offers=[*OFFERS, dear])) == cost(plan())
+
+    def test_limits_of_offers_are_kept(self) -> None:
+        found = plan(workload(rate=100.0), offers=[offer(A100, 7.0, most=1), offer(L40S, 9.0)])
+        assert found.nodes["a100x4"] == 1
+        assert found.nodes["l40sx4"] >= 1
+
+
+class TestOracle:
+    """The optimum of every combination of node counts, over the capacities that simulation confirms."""
+
+    NODES = (L40S, L4, A100)
+
+    def per_node(self, asked: PlanningInput) -> dict[str, float]:
+        """Most requests/s one node carries: its devices filled with the best replicas, each at its confirmed capacity."""
+        one = screen(asked.workloads[0], space_of(asked, asked.workloads[0], MEMO))
+        found: dict[str, float] = {}
+        for on in self.NODES:
+            best = [0.0] * (on.devices + 1)
+            rows = [
+                (int(one.space.devices_per_replica[row]), self.confirmed(one, row))
+                for row, entry in enumerate(one.space.rows)
+                if on.id in one.space.platforms[entry.platform].node_ids and one.requests_per_s[row] > 0
+            ]
+            for free in range(1, on.devices + 1):
+                best[free] = max([best[free - 1]] + [best[free - size] + rate for size, rate in rows if size <= free])
+            found[on.id] = best[on.devices]
+        return found
+
+    def confirmed(self, one, row: int) -> float:  # type: ignore[no-untyped-def]
+        return confirmed_capacity(Confirmations(), 0, one, row, float(one.requests_per_s[row]))
+
+    def cheapest(self, asked: PlanningInput, per_node: dict[str, float], factor: float) -> float:
+        best = math.inf
+        offers = [o for o in asked.offers if per_node[o.node.id] > 0]
+
+        def choose(position: int, left: float, spent: float) -> None:
+            nonlocal best
+            if left <= 1e-9:
+                best = min(best, spent)
+            elif position < len(offers) and spent < best:
+                one = offers[position]
+                carries = per_node[one.node.id] * factor
+                most = math.ceil(left / carries) if one.max_nodes is None else one.max_nodes
+                for count in range(min(most, math.ceil(left / carries)) + 1):
+                    choose(position + 1, left - count * carries, spent + count * one.usd_per_hour)
+
+        choose(0, asked.workloads[0].requests_per_s, 0.0)
+        return best
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_equals_enumeration(self, seed: int) -> None:
+        rng = random.Random(seed)
+        prices = {"l40sx4": 7.2, "l4x1": 0.8, "a100x4": 7.0}
+        offers = [
+            offer(on, round(prices[on.id] * rng.uniform(0.5, 1.6), 2), rng.choice([None, 1, 2])) for on in self.NODES
+        ]
+        asked = planning(
+            workload(
+                rate=rng.choice([1.0, 8.0, 30.0, 70.0]),
+                ttft={"p95": rng.choice([0.2, 0.5, 2.0])},
+                tpot={rng.choice(["mean", "p95"]): rng.choice([0.02, 0.04])},
+                traffic=rng.choice([CHAT, SHORT]),
+            ),
+            offers=offers,
+            nodes=self.NODES,
+        )
+        per_node = self.per_node(asked)
+        # A confirmed capacity is the largest rate tried that holds, up to 5 % below the largest that would.
+        least, most = (self.cheapest(asked, per_node, factor) for factor in (1.05, 1.0))
+        assert least - 1e-6 <= cost(recommend(asked, MEMO)) <= most + 1e-6
+
+
+class TestOtherObjectives:
+    def test_most_traffic_for_a_budget(self) -> None:
+        asked = workload(rate=10.0)
+        limits = PlanLimits(max_usd_per_hour=50.0)
+        found = plan(asked, objective="throughput", limits=limits)
+        assert found.usd_per_hour <= 50.0 + 1e-9
+        assert found.throughput_multiple is not None
+        holds(found, asked, tolerance=1.15)  # filled to the brim, where values grow fastest
+        more = plan(asked, objective="throughput", limits=PlanLimits(max_usd_per_hour=100.0))
+        assert more.throughput_multiple is not None
+        assert more.throughput_multiple >= found.throughput_multiple
+        # what the budget serves costs no less than the budget allows
+        again = plan(replace(asked, requests_per_s=10.0 * found.throughput_multiple))
+        assert cost(again) <= 50.0 + 1e-6
+
+    def test_least_power(self) -> None:
+        asked = workload(rate=60.0)
+        frugal, cheap = plan(asked, objective="power"), plan(asked)
+        holds(frugal, asked)
+        assert frugal.power_w <= cheap.power_w + 1e-6
+        assert cost(frugal) >= cost(cheap) - 1e-9
+        limited = plan(asked, limits=PlanLimits(max_power_w=frugal.power_w * 1.01))
+        assert limited.power_w <= frugal.power_w * 1.01
+        assert cost(limited) >= cost(cheap) - 1e-9
+
+    def test_spare_nodes_stand_idle(self) -> None:
+        found = plan(workload(rate=60.0), offers=[offer(A100, 7.0)], limits=PlanLimits(spare_nodes=1))
+        busy = plan(workload(rate=60.0), offers=[offer(A100, 7.0)])
+        assert found.nodes["a100x4"] == busy.nodes["a100x4"] + 1
+
+    def test_unknown_power_is_left_out_where_power_counts_and_says_so(self) -> None:
+        dark = without_power(A100)
+        offers, nodes = [offer(dark, 1.0), offer(H100, 24.0)], (dark, H100)
+        assert set(plan(offers=offers, nodes=nodes).nodes) == {dark.id}
+        for asked in ({"limits": PlanLimits(max_power_w=1e6)}, {"objective": "power"}):
+            found = plan(offers=offers, nodes=nodes, **asked)  # type: ignore[arg-type]
+            assert set(found.nodes) == {"h100x8"}
+            reasons = {(r.device_id, r.reason) for r in found.rejected}
+            assert (dark.device.id, "figure_missing") in reasons
+
+
+class TestInfeasible:
+    def relaxed(self, asked: PlanningInput, change: Relaxation) -> PlanningInput:
+        """The request with one suggested change made."""
+        if change.limit == "limits.max_usd_per_hour":
+            return replace(asked, limits=replace(asked.limits, max_usd_per_hour=float(change.to_value)))  # type: ignore[arg-type]
+        if change.limit == "limits.max_power_kw":
+            return replace(asked, limits=replace(asked.limits, max_power_w=float(change.to_value) * 1e3))  # type: ignore[arg-type]
+        if change.limit == "limits.spare_nodes":
+            return replace(asked, limits=replace(asked.limits, spare_nodes=int(float(change.to_value))))  # type: ignore[arg-type]
+        if change.limit.startswith("limits.offers."):
+            offer_id = change.limit.removeprefix("limits.offers.").removesuffix(".max_nodes")
+            most = int(float(change.to_value))  # type: ignore[arg-type]
+            return replace(
+                asked, offers=tuple(replace(o, max_nodes=most) if o.id == offer_id else o for o in asked.offers)
+            )
+        one = asked.workloads[0]
+        value = float(change.to_value)  # type: ignore[arg-type]
+        if change.limit == "traffic.requests_per_s":
+            return replace(asked, workloads=(replace(one, requests_per_s=value),))
+        _, metric, percentile = change.limit.split(".")
+        field = {"ttft_ms": "time_to_first_token_s", "tpot_ms": "time_per_output_token_s", "e2e_ms": "end_to_end_s"}
+        values = {**getattr(one.targets, field[metric]), percentile: value / 1e3}
+        return replace(asked, workloads=(replace(one, targets=replace(one.targets, **{field[metric]: values})),))
+
+    def refused(self, asked: PlanningInput) -> Recommendation:
+        found = recommend(asked, MEMO)
+        assert found.solve.outcome == "infeasible"
+        assert not found.entries
+        assert found.conflicts
+        assert found.relaxations
+        return found
+
+    @pytest.mark.parametrize(
+        ("name", "asked"),
+        [
+            ("budget", planning(workload(rate=60.0), limits=PlanLimits(max_usd_per_hour=5.0))),
+            ("power", planning(workload(rate=60.0), limits=PlanLimits(max_power_w=1_000.0))),
+            ("tpot", planning(workload(tpot={"p95": 0.002}))),
+            ("ttft", planning(workload(ttft={"p95": 0.008}))),
+            ("demand", planning(workload(rate=500.0), offers=[offer(A100, 7.0, most=2)])),
+            ("tpot-small", planning(workload(tpot={"p95": 0.005}), offers=[offer(L40S, 7.2), offer(L4, 0.8)])),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_every_relaxation_works(self, name: str, asked: PlanningInput) -> None:
+        found = self.refused(asked)
+        for change in found.relaxations:
+            made = recommend(self.relaxed(asked, change), MEMO)
+            assert made.solve.outcome != "infeasible", (name, change)
+            if change.usd_per_hour is not None:
+                assert made.usd_per_hour == pytest.approx(change.usd_per_hour, rel=0.35), (name, change)
+
+    def test_conflicts_name_what_is_in_the_way(self) -> None:
+        budget = self.refused(planning(workload(rate=60.0), limits=PlanLimits(max_usd_per_hour=5.0)))
+        assert any("limits.max_usd_per_hour" in c.limits for c in budget.conflicts)
+        target = self.refused(planning(workload(tpot={"p95": 0.002})))
+        assert any("tpot_ms.p95" in limit for c in target.conflicts for limit in c.limits)
+
+    def test_the_largest_servable_share_can_be_served(self) -> None:
+        asked = planning(workload(rate=500.0), offers=[offer(A100, 7.0, most=2)])
+        share = self.refused(asked).largest_servable_multiple
+        assert share is not None
+        assert 0.0 < share < 1.0
+        served = recommend(replace(asked, workloads=(workload(rate=500.0 * share * 0.95),)), MEMO)
+        assert served.solve.outcome != "infeasible"
+
+    def test_a_model_nothing_holds(self) -> None:
+        with pytest.raises(InvalidInputError, match="fits no device"):
+            plan(workload(llm="llama-3.1-405b"), offers=[offer(L4, 0.8)], nodes=(L4,))
+
+    def test_rejections_say_how_near_they_came(self) -> None:
+        found = plan(workload(tpot={"p95": 0.02}, rate=10.0))
+        by_device = {r.device_id: r for r in found.rejected if r.reason == "tpot_above_target"}
+        assert "l4" in by_device
+        assert "target 20 ms" in by_device["l4"].nearest
+
+
+class TestExplanations:
+    def test_what_a_target_costs(self) -> None:
+        """Where a fifth looser target takes a node less, the limit is named with the price of that node."""
+        targets = [0.006 * 1.05**step for step in range(16)]
+        prices = [plan(workload(tpot={"p95": target})).usd_per_hour for target in targets]
+        found = False
+        for target, price in zip(targets, prices, strict=True):
+            looser = plan(workload(tpot={"p95": target * 1.2})).usd_per_hour
+            if price > 0.0 and 0.0 < looser < price - 1.0:
+                tight = plan(workload(tpot={"p95": target}), explain=True)
+                assert any(b.limit == "targets.tpot_ms.p95" and b.saves_usd_per_hour > 0 for b in tight.binding)
+                found = True
+        assert found
+
+    def test_alternatives_without_the_chosen_device_are_dearer(self) -> None:
+        found = plan(workload(rate=60.0), alternatives=2, explain=True)
+        assert found.alternatives
+        for other in found.alternatives:
+            assert other.extra_usd_per_hour is None or other.extra_usd_per_hour >= -1e-9
+            used = {e.offer.node.device.id for e in found.entries}
+            assert not other.entries or {e.offer.node.device.id for e in other.entries} != used
+
+    def test_one_token_prompts_and_replies(self) -> None:
+        asked = workload(traffic=Traffic(fixed_lengths(1), fixed_lengths(1)), tpot={}, rate=50.0)
+        holds(plan(asked), asked)
