@@ -9,7 +9,7 @@ from service.benchmarks.tables import (
     IdempotencyKeyTable,
 )
 from service.constants.tables import ConstantTable
-from service.corrections.tables import CorrectionSetTable
+from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
@@ -24,8 +24,10 @@ from service.tokens.tables import TokenTable
 TABLES: tuple[type[SQLModel], ...] = (
     AgentTable,
     BenchmarkEventTable,
+    BenchmarkResidualTable,
     BenchmarkTable,
     BenchmarkUploadTable,
+    ChangedCellTable,
     ComparisonTable,
     ConstantTable,
     CorrectionSetTable,

@@ -13,6 +13,7 @@ from service.benchmarks.predict import planner_loop
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
+from service.corrections.refresh import RefreshWorker
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
@@ -61,9 +62,12 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         app.state.solver_pool = SolverPool(
             workers=chosen.solver_workers, queue=chosen.solver_queue, grace_s=chosen.shutdown_grace_s, metrics=metrics
         )
+        app.state.corrections = RefreshWorker(app.state.database, clock)
+        app.state.corrections.start()
         try:
             yield
         finally:
+            app.state.corrections.close()
             app.state.solver_pool.close()
             app.state.database.close()
 

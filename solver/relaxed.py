@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from solver.assemble import Assembly
+from solver.confirm import CLOSE_ENOUGH
 from solver.fleet import FleetResult
 from solver.planning import PlanningInput, Relaxation
 from solver.reasons import TARGET_FIELDS, bounded, changed_target, replaced, shrunk
@@ -53,7 +54,10 @@ def confirmed_multiple(assembly: Assembly, screened: float | None, solve: Solve)
         return screened
     problem = replace(shrunk(bounded(assembly.problem)), objective="throughput")
     found = solve(replace(assembly, problem=problem))
-    return screened if found is None else min(screened, found.throughput_multiple or 0.0)
+    if found is None:
+        return screened
+    # Capacities are found to within CLOSE_ENOUGH of their target: what is promised must hold when it is asked for.
+    return min(screened, found.throughput_multiple or 0.0) * CLOSE_ENOUGH
 
 
 def served_share(one: Relaxation, multiple: float | None) -> Relaxation:

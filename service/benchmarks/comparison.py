@@ -4,8 +4,9 @@ The application holds a ``Loop`` (``app.state.benchmark_loop``); without one, re
 and the roofline check is skipped.
 """
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
@@ -28,6 +29,22 @@ class PredictedRun:
     bound_output_tokens_per_s: float | None = None
     correction_set: int | None = None
     problem: str | None = None
+    base: Mapping[str, float] = field(default_factory=dict)
+    """Expected without the configuration's own factors, in SI units, by the names corrections use."""
+    base_set: int = 0
+    cell: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """ln(measured / predicted) by metric, predicted with the edition's set ``base`` and without factors of its own.
+
+    cell: the configuration, as text.
+    """
+
+    base: int
+    cell: str
+    residuals: Mapping[str, float]
 
 
 Predictor = Callable[[Session, BenchmarkUpload], PredictedRun | None]
@@ -48,6 +65,36 @@ def predicted_over_measured(predicted: PredictedRun | None, upload: BenchmarkUpl
     }
     ratios = {name: ours / theirs for name, (ours, theirs) in pairs.items() if ours is not None and theirs}
     return ratios or None
+
+
+REQUESTS_FOR_P99 = 100
+
+
+def residual_of(predicted: PredictedRun | None, upload: BenchmarkUpload) -> Residual | None:
+    """What the prediction leaves unexplained of a run; None where the two have nothing in common."""
+    if predicted is None or predicted.cell is None:
+        return None
+    results, watts = upload.results, upload.context.power_w_mean
+    tail = (results.completed or 0) >= REQUESTS_FOR_P99
+    measured = {
+        "time_to_first_token": _seconds(results.ttft_ms.mean),
+        "time_to_first_token.p99": _seconds(results.ttft_ms.p99) if tail else None,
+        "time_per_output_token": _seconds(results.tpot_ms.mean),
+        "time_per_output_token.p99": _seconds(results.tpot_ms.p99) if tail else None,
+        "end_to_end": _seconds(results.e2e_ms.mean),
+        "output_rate": results.output_tokens_per_s,
+        "power": watts,
+    }
+    residuals = {
+        metric: math.log(value / predicted.base[metric])
+        for metric, value in measured.items()
+        if value and metric in predicted.base
+    }
+    return Residual(predicted.base_set, predicted.cell, residuals) if residuals else None
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1e3
 
 
 ChangedHook = Callable[[Session, list[str]], None]

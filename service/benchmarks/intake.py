@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from sqlmodel import Session
 from ulid import ULID
 
-from service.benchmarks.comparison import Loop, predicted_over_measured
+from service.benchmarks.comparison import Loop, Residual, predicted_over_measured, residual_of
 from service.benchmarks.document import ReadingError
 from service.benchmarks.importers import read_payload
 from service.benchmarks.known import KnownNames
@@ -32,6 +32,7 @@ from service.benchmarks.queries import (
     upload_by_digest,
 )
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
+from service.corrections.tables import BenchmarkResidualTable
 from service.problems import ConflictError, FieldError, InvalidFieldsError, unknown_name
 from service.wire.benchmarks import BenchmarkImport, BenchmarkUpload, PlausibilityCheck
 
@@ -77,6 +78,7 @@ class Checked:
     checks: tuple[PlausibilityCheck, ...]
     predicted_over_measured: dict[str, float] | None
     correction_set: int | None
+    residual: Residual | None
 
 
 def canonical_run(upload: BenchmarkUpload) -> list[Completed]:
@@ -135,6 +137,13 @@ def store(session: Session, checked: Sequence[Checked], submission: Submission, 
         return found_again(session, submission)
     rows = [_row(each, upload.id, position, submission) for position, each in enumerate(checked)]
     insert_rows(session, rows)
+    residuals = [
+        BenchmarkResidualTable(benchmark_id=row.id, base=r.base, cell=r.cell, residuals=dict(r.residuals))
+        for row, each in zip(rows, checked, strict=True)
+        if (r := each.residual) is not None
+    ]
+    if residuals:
+        insert_rows(session, residuals)
     _remember_key(session, submission, upload.id)
     accepted = [row.id for row in rows if row.status == "accepted"]
     if loop.changed is not None and accepted:
@@ -194,7 +203,9 @@ def _checked(
         checks.append(PlausibilityCheck(name="planner", verdict="flag", message=predicted.problem))
     checks += [PlausibilityCheck(name="file", verdict="fail", message=message) for message in run.contradictions]
     ratios = predicted_over_measured(predicted, run.upload)
-    return Checked(run, tuple(checks), ratios, predicted.correction_set if predicted else None)
+    if predicted is None:
+        return Checked(run, tuple(checks), ratios, None, None)
+    return Checked(run, tuple(checks), ratios, predicted.correction_set, residual_of(predicted, run.upload))
 
 
 def _row(checked: Checked, upload_id: str, position: int, submission: Submission) -> BenchmarkTable:

@@ -5,23 +5,28 @@ storm of uploads from one campaign asks for few of them.
 """
 
 import datetime as dt
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
 from service.benchmarks.comparison import Loop, PredictedRun
 from service.benchmarks.engine_arguments import engine_settings
 from service.benchmarks.plausibility import mean_tokens
+from service.corrections.cells import cell_text
+from service.corrections.queries import note_cells
 from service.llms.queries import llm_by_id
 from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
 from service.recommendations.snapshot import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
-from solver.corrections.sets import configuration_correction
+from solver.configuration import Configuration
+from solver.corrections.sets import Cell, configuration_correction
 from solver.deploy import deploy
 from solver.errors import FigureMissingError, SaturatedError, SolverError
-from solver.estimate import estimate
+from solver.estimate import Estimate, estimate
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
@@ -37,39 +42,69 @@ SINGLE_STREAM = Load("closed", concurrency=1)
 """Nothing decodes faster than one request alone: the bound on TPOT where the load is unknown."""
 
 
+@dataclass(frozen=True, slots=True)
+class BasePrediction:
+    """What does not change when results arrive: the roofline, and what the edition's constants expect."""
+
+    run: PredictedRun
+    configuration: Configuration | None = None
+
+
 class Predictions:
     """A predictor (``service.benchmarks.comparison.Predictor``) over the catalog's snapshots."""
 
     def __init__(self, snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> None:
         self._snapshots = snapshots
         self._clock = clock
-        self._kept: OrderedDict[tuple[object, ...], PredictedRun | None] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], BasePrediction | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
         """None where the catalog lacks a figure of the device, or the lengths of the requests are unknown."""
         snapshot = self._snapshots.at(session, self._clock())
+        base = self._base(session, snapshot, upload)
+        return None if base is None else with_factors(base, snapshot)
+
+    def _base(self, session: Session, snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> BasePrediction | None:
         key = _key(snapshot, upload)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         row = llm_by_id(session, upload.context.llm)
-        predicted = None if row is None else predict(upload, llm_from_row(row.row), snapshot)
+        base = None if row is None else base_prediction(upload, llm_from_row(row.row), snapshot)
         with self._lock:
-            self._kept[key] = predicted
+            self._kept[key] = base
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return predicted
+        return base
 
 
 def planner_loop(snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> Loop:
-    """Joins intake to the planner."""
-    return Loop(predict=Predictions(snapshots, clock))
+    """Joins intake to the planner: results are compared, and their configurations noted for a new correction set."""
+    return Loop(predict=Predictions(snapshots, clock), changed=lambda session, ids: note_cells(session, ids, clock()))
 
 
-def predict(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogSnapshot) -> PredictedRun | None:
-    """The roofline and, under a known load, the corrected means. A deployment that cannot run is told as a problem."""
+def with_factors(base: BasePrediction, snapshot: CatalogSnapshot) -> PredictedRun:
+    """The expected means, with what is known of this very configuration."""
+    if base.configuration is None:
+        return base.run
+    correction = configuration_correction(snapshot.corrections, base.configuration)
+    factors = correction.factors if correction is not None else {}
+    expected = {metric: value * factors.get(metric, 1.0) for metric, value in base.run.base.items()}
+    return replace(
+        base.run,
+        ttft_ms=_milliseconds(expected.get("time_to_first_token")),
+        tpot_ms=_milliseconds(expected.get("time_per_output_token")),
+        e2e_ms=_milliseconds(expected.get("end_to_end")),
+        output_tokens_per_s=expected.get("output_rate"),
+        power_w=expected.get("power"),
+        correction_set=snapshot.corrections.number if snapshot.corrections else None,
+    )
+
+
+def base_prediction(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogSnapshot) -> BasePrediction | None:
+    """The roofline and, under a known load, the means. A deployment that cannot run is told as a problem."""
     context = upload.context
     device = snapshot.devices.get(context.device)
     prompt, output = _lengths(upload.traffic.prompt_tokens), _lengths(upload.traffic.output_tokens)
@@ -78,7 +113,7 @@ def predict(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogSnapshot)
     traffic = Traffic(prompt, output, upload.traffic.shared_prefix_fraction)
     layout, precision = context.layout, context.precision
     try:
-        deployed = deploy(
+        configuration = deploy(
             shape,
             device,
             resolve_constants(snapshot.priors, device=device.id, family=device.family, engine=context.engine.name),
@@ -89,50 +124,70 @@ def predict(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogSnapshot)
             Precision(precision.weights or "", precision.kv_cache or ""),
             engine_settings(context.engine.name, context.engine.version, context.engine.arguments),
             traffic,
-        )  # fmt: skip
+        ).configuration  # fmt: skip
     except FigureMissingError:
         return None
     except SolverError as error:
-        return PredictedRun(problem=str(error))
+        return BasePrediction(PredictedRun(problem=str(error)))
     load = _load(upload)
-    if load is None:
-        bound = roofline_bound(deployed.configuration, traffic, SINGLE_STREAM)
-        return PredictedRun(bound_tpot_ms=bound.time_per_output_token_s * MS_PER_S)
-    bound = roofline_bound(deployed.configuration, traffic, load)
+    bound = roofline_bound(configuration, traffic, load or SINGLE_STREAM)
     bounds = PredictedRun(
-        bound_tpot_ms=bound.time_per_output_token_s * MS_PER_S, bound_output_tokens_per_s=bound.output_tokens_per_s
+        bound_tpot_ms=bound.time_per_output_token_s * MS_PER_S,
+        bound_output_tokens_per_s=bound.output_tokens_per_s if load is not None else None,
     )
-    if not _comparable(upload):
-        return bounds
-    correction = configuration_correction(snapshot.corrections, deployed.configuration)
+    if load is None or not _comparable(upload):
+        return BasePrediction(bounds)
+    correction = configuration_correction(snapshot.corrections, configuration)
+    plain = None if correction is None else replace(correction, factors={})
     try:
-        found = estimate(deployed.configuration, traffic, load, correction)
+        base = _base(estimate(configuration, traffic, load, plain))
     except SaturatedError as error:
-        return PredictedRun(
-            bound_tpot_ms=bounds.bound_tpot_ms,
-            bound_output_tokens_per_s=bounds.bound_output_tokens_per_s,
-            problem=str(error),
-        )
+        return BasePrediction(replace(bounds, problem=str(error)))
     except SolverError:
-        return bounds
-    return PredictedRun(
-        ttft_ms=found.time_to_first_token_s["mean"].expected * MS_PER_S,
-        tpot_ms=found.time_per_output_token_s["mean"].expected * MS_PER_S if found.time_per_output_token_s else None,
-        e2e_ms=found.end_to_end_s["mean"].expected * MS_PER_S,
-        output_tokens_per_s=found.output_tokens_per_s.expected,
-        power_w=found.power_w.expected if found.power_w.expected == found.power_w.expected else None,
-        bound_tpot_ms=bounds.bound_tpot_ms,
-        bound_output_tokens_per_s=bounds.bound_output_tokens_per_s,
-        correction_set=snapshot.corrections.number if snapshot.corrections else None,
+        return BasePrediction(bounds)
+    run = replace(bounds, base=base, base_set=snapshot.edition_set, cell=cell_text(cell_of(configuration)))
+    return BasePrediction(run, configuration)
+
+
+def cell_of(configuration: Configuration) -> Cell:
+    """What results of this configuration are gathered by."""
+    return Cell(
+        configuration.device.id,
+        configuration.engine.name,
+        configuration.shape.id,
+        configuration.precision,
+        configuration.layout,
     )
+
+
+def _base(found: Estimate) -> dict[str, float]:
+    """What is expected without the configuration's own factors, in SI units, by the names corrections use."""
+    values = {
+        "time_to_first_token": found.time_to_first_token_s.get("mean"),
+        "time_to_first_token.p99": found.time_to_first_token_s.get("p99"),
+        "time_per_output_token": found.time_per_output_token_s.get("mean"),
+        "time_per_output_token.p99": found.time_per_output_token_s.get("p99"),
+        "end_to_end": found.end_to_end_s.get("mean"),
+        "output_rate": found.output_tokens_per_s,
+        "power": found.power_w,
+    }
+    return {
+        metric: interval.expected
+        for metric, interval in values.items()
+        if interval is not None and math.isfinite(interval.expected) and interval.expected > 0
+    }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * MS_PER_S
 
 
 def _key(snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> tuple[object, ...]:
-    """What a prediction depends on."""
-    corrections = snapshot.corrections.number if snapshot.corrections else None
+    """What a base prediction depends on."""
     context = upload.context
     deployment = (context.device, context.llm, context.layout, context.precision, context.engine)
-    return (snapshot.digest, snapshot.revision, corrections, *deployment, upload.load, upload.traffic.model_dump_json())
+    load, traffic = upload.load, upload.traffic.model_dump_json()
+    return (snapshot.digest, snapshot.revision, *deployment, load, upload.results.completed, traffic)
 
 
 def _lengths(stated: MeasuredLengths | None) -> Lengths | None:

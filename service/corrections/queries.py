@@ -1,14 +1,44 @@
-"""SQL about correction sets."""
+"""SQL about correction sets, residuals and changed cells."""
 
+import datetime as dt
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from sqlmodel import Session, col, select
+from sqlalchemy import func
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, col, delete, select
 
-from service.corrections.tables import CorrectionSetTable
+from service.benchmarks.queries import STATUS_AFTER
+from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
+from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
+
+EDITION, UPLOADS = "edition", "uploads"
+
+
+class AcceptedResidual(NamedTuple):
+    """One accepted run of a cell, newest first in lists."""
+
+    benchmark_id: str
+    engine_version: str | None
+    residuals: dict[str, float]
 
 
 def newest_correction_set(session: Session) -> CorrectionSetTable | None:
-    return session.exec(select(CorrectionSetTable).order_by(col(CorrectionSetTable.number).desc()).limit(1)).first()
+    """The newest whole set, from the catalog's files."""
+    wanted = select(CorrectionSetTable).where(CorrectionSetTable.origin == EDITION)
+    return session.exec(wanted.order_by(col(CorrectionSetTable.number).desc()).limit(1)).first()
+
+
+def newest_number(session: Session) -> int:
+    """The number of the newest set of either origin; 0 when there is none."""
+    return session.exec(select(func.max(CorrectionSetTable.number))).one() or 0
+
+
+def sets_from_uploads(session: Session, after: int) -> Sequence[CorrectionSetTable]:
+    wanted = select(CorrectionSetTable).where(
+        CorrectionSetTable.origin == UPLOADS, col(CorrectionSetTable.number) > after
+    )
+    return session.exec(wanted.order_by(col(CorrectionSetTable.number))).all()
 
 
 def correction_set_by_number(session: Session, number: int) -> CorrectionSetTable | None:
@@ -21,3 +51,45 @@ def known_numbers(session: Session) -> Sequence[int]:
 
 def add_correction_set(session: Session, row: CorrectionSetTable) -> None:
     session.add(row)
+
+
+def note_cells(session: Session, benchmark_ids: Sequence[str], now: dt.datetime) -> None:
+    """Remember the cells of these runs as changed."""
+    wanted = select(BenchmarkResidualTable.cell).where(col(BenchmarkResidualTable.benchmark_id).in_(benchmark_ids))
+    rows = [{"cell": cell, "changed_at": now} for cell in sorted(set(session.exec(wanted).all()))]
+    if rows:
+        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+        session.connection().execute(dialect.insert(ChangedCellTable).on_conflict_do_nothing(), rows)
+
+
+def any_changed_cell(session: Session) -> bool:
+    return session.exec(select(ChangedCellTable.cell).limit(1)).first() is not None
+
+
+def take_changed_cells(session: Session, most: int) -> list[str]:
+    """Take cells off the list, in this transaction; those another process is taking are passed over."""
+    wanted = select(ChangedCellTable.cell).order_by(ChangedCellTable.cell).limit(most)
+    cells = list(session.exec(wanted.with_for_update(skip_locked=True)).all())
+    session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.cell).in_(cells)))
+    return cells
+
+
+def accepted_residuals(session: Session, cell: str, base: int, most: int) -> list[AcceptedResidual]:
+    """The newest accepted runs of a cell, by their current status."""
+    last_event = (
+        select(func.max(BenchmarkEventTable.id))
+        .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
+        .correlate(BenchmarkTable)
+        .scalar_subquery()
+    )
+    last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
+    accepting = [action for action, status in STATUS_AFTER.items() if status == "accepted"]
+    accepted = (last_action.is_(None) & (col(BenchmarkTable.status) == "accepted")) | last_action.in_(accepting)
+    wanted = (
+        select(BenchmarkTable.id, BenchmarkTable.engine_version, BenchmarkResidualTable.residuals)
+        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
+        .where(BenchmarkResidualTable.cell == cell, BenchmarkResidualTable.base == base, accepted)
+        .order_by(col(BenchmarkTable.id).desc())
+        .limit(most)
+    )
+    return [AcceptedResidual(*row) for row in session.exec(wanted).all()]

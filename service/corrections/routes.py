@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from service.access import Reader
 from service.corrections.present import present_accuracy
-from service.corrections.queries import correction_set_by_number, newest_correction_set
+from service.corrections.queries import UPLOADS, correction_set_by_number, newest_correction_set
 from service.database import ReadSession
 from service.problems import NotFoundError
 from service.wire.accuracy import AccuracyOut
@@ -28,6 +28,8 @@ def get_accuracy(
     row = (
         newest_correction_set(session) if correction_set is None else correction_set_by_number(session, correction_set)
     )
+    if row is not None and row.origin == UPLOADS:  # its accuracy is that of the edition it is laid over
+        row = correction_set_by_number(session, row.content["base"])
     if row is None and correction_set is not None:
         raise NotFoundError(f"there is no correction set {correction_set}")
     return present_accuracy(row, device=device, engine=engine, llm=llm)

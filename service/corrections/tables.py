@@ -1,4 +1,4 @@
-"""Correction sets, immutable and numbered."""
+"""Correction sets, immutable and numbered; what uploaded results leave unexplained; what waits for a new set."""
 
 import datetime as dt
 from typing import Any
@@ -15,5 +15,25 @@ class CorrectionSetTable(SQLModel, table=True):
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     made_at: dt.datetime = Field(sa_type=UtcInstant)
     origin: str = Field(max_length=20)
-    """edition: came with the catalog's files."""
+    """edition: a whole set from the catalog's files. uploads: the cells that changed since the set before."""
     content: dict[str, Any] = Field(sa_type=JSON)
+
+
+class BenchmarkResidualTable(SQLModel, table=True):
+    """ln(measured / predicted) of an uploaded run by metric, predicted with the edition set ``base`` and no factors."""
+
+    __tablename__ = "benchmark_residual"
+
+    benchmark_id: str = Field(primary_key=True, foreign_key="benchmark.id", max_length=40)
+    base: int = Field(primary_key=True)
+    cell: str = Field(max_length=400, index=True)
+    residuals: dict[str, float] = Field(sa_type=JSON)
+
+
+class ChangedCellTable(SQLModel, table=True):
+    """A configuration whose accepted results changed and whose factors are not made anew yet."""
+
+    __tablename__ = "changed_cell"
+
+    cell: str = Field(primary_key=True, max_length=400)
+    changed_at: dt.datetime = Field(sa_type=UtcInstant)

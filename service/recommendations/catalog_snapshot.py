@@ -8,12 +8,13 @@ import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
 from service.constants.queries import all_constants
+from service.corrections.overlay import Overlay
 from service.corrections.queries import newest_correction_set
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
@@ -49,6 +50,8 @@ class CatalogSnapshot:
     regions: frozenset[str]
     priors: tuple[ConstantPrior, ...]
     corrections: CorrectionSet | None
+    edition_set: int
+    """Number of the whole set that later ones are laid over; 0 without one."""
 
 
 class SnapshotCache:
@@ -56,10 +59,16 @@ class SnapshotCache:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, int, dt.datetime | None], CatalogSnapshot] = OrderedDict()
+        self._overlay = Overlay()
         self._lock = threading.Lock()
 
     def at(self, session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
-        """The catalog at ``price_as_of``; two small queries when it is known already."""
+        """The catalog at ``price_as_of``, with the newest corrections; three small queries when it is known already."""
+        snapshot = self._catalog_at(session, price_as_of)
+        corrections = self._overlay.over(session, snapshot.corrections)
+        return snapshot if corrections is snapshot.corrections else replace(snapshot, corrections=corrections)
+
+    def _catalog_at(self, session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
         edition = require_edition(session)
         key = (edition.digest, edition.revision, last_price_change(session, price_as_of))
         with self._lock:
@@ -111,4 +120,5 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         # Fitted values go first: of two rows that apply equally, the first is taken.
         priors=corrected_priors(corrections) + tuple(prior_from_row(row.row) for row in all_constants(session)),
         corrections=None if corrections is None else correction_set(corrections),
+        edition_set=0 if corrections is None else corrections.number,
     )

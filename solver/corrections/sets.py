@@ -58,9 +58,32 @@ class EngineCorrection:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One configuration on one device under one engine: what uploaded results are gathered by."""
+
+    device: str
+    engine: str
+    llm: str
+    precision: Precision
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class CellEvidence:
+    """What uploads, and the edition's own runs, say about one cell. versions: of the engine, that were measured."""
+
+    versions: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    factors: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class CorrectionSet:
+    """cells: what was learnt since the edition was made, by configuration; it goes before the edition's evidence."""
+
     number: int
     corrections: tuple[EngineCorrection, ...] = field(default_factory=tuple)
+    cells: Mapping[Cell, CellEvidence] = field(default_factory=dict)
 
 
 def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> EngineCorrection | None:
@@ -88,6 +111,11 @@ def correction_for(
     device, or an engine version nobody measured).
     """
     found = found_for(current, device, family, engine)
+    cell = current.cells.get(Cell(device, engine, llm, precision, layout))
+    if cell is not None and (version is None or version in cell.versions):
+        home = found if found is not None and found.device == device else None
+        spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
+        return Correction("measured", cell.benchmarks, cell.factors, spreads)
     if found is None:
         return None
     at_home = found.device == device and (version is None or version in found.versions)
@@ -144,6 +172,18 @@ def _by_metric(
     if "time_per_output_token.p99" in result:
         result["inter_token"] = result["time_per_output_token.p99"]
     return result
+
+
+def joined_factor(edition_factor: float, edition_runs: int, log_ratios: list[float], shrinkage: float = 2.0) -> float:
+    """The factor of a configuration from the edition's own runs, known by their shrunk factor, and later residuals.
+
+    The edition's median is what its factor was shrunk from; it counts once for each of its runs.
+
+    >>> round(joined_factor(1.0, 0, [math.log(1.1)] * 2), 4), round(joined_factor(1.0488, 2, []), 4)
+    (1.0488, 1.0488)
+    """
+    median = math.log(edition_factor) * (edition_runs + shrinkage) / edition_runs if edition_runs else 0.0
+    return shrunk_factor([median] * edition_runs + log_ratios, shrinkage)
 
 
 def quantile_spread(log_ratios: list[float], coverage: float = 0.9) -> tuple[float, float]:

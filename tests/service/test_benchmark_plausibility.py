@@ -93,6 +93,13 @@ class TestThroughput:
     def test_tokens_per_second_must_be_rate_times_length(self) -> None:
         assert "throughput_identity" in failures(changed(results={"output_tokens_per_s": 3186.0}))
 
+    def test_three_requests_draw_lengths_off_the_mean(self) -> None:
+        small = {"completed": None, "duration_s": None, "requests_per_s": 0.2162, "output_tokens_per_s": 46.27}
+        tpot, e2e = {"mean": 21.18}, {"mean": 4624.5}
+        latencies = {"ttft_ms": {"mean": 113.4}, "tpot_ms": tpot, "e2e_ms": e2e}
+        load = {"kind": "closed", "concurrency": 1, "requests": 3}
+        assert not failures(changed(results=small | latencies, load=load), Limits())
+
     def test_rate_must_be_count_over_duration(self) -> None:
         assert "rate_identity" in failures(changed(results={"duration_s": 46.2}))
 

@@ -98,8 +98,8 @@ class TestPostBenchmark:
     def test_predicted_before_and_after(self, client: TestClient) -> None:
         run_id = client.post("/v1/benchmarks", json=a_run()).json()["id"]
         stored = client.get(f"/v1/benchmarks/{run_id}").json()
-        assert stored["before"] == stored["after"]
         assert stored["before"]["predicted_over_measured"] == stored["predicted_over_measured"]
+        assert set(stored["after"]["predicted_over_measured"]) == set(stored["predicted_over_measured"])
 
     def test_layout_and_precision_may_stand_in_the_engines_arguments(self, client: TestClient) -> None:
         run = a_run()

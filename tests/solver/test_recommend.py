@@ -366,9 +366,17 @@ class TestInfeasible:
 
 class TestExplanations:
     def test_what_a_target_costs(self) -> None:
-        """At 10 ms a token 20 requests/s take two A100 nodes; a fifth looser one is enough."""
-        tight = plan(workload(tpot={"p95": 0.010}), explain=True)
-        assert any(b.limit == "targets.tpot_ms.p95" and b.saves_usd_per_hour > 0 for b in tight.binding)
+        """Where a fifth looser target takes a node less, the limit is named with the price of that node."""
+        targets = [0.006 * 1.05**step for step in range(16)]
+        prices = [plan(workload(tpot={"p95": target})).usd_per_hour for target in targets]
+        found = False
+        for target, price in zip(targets, prices, strict=True):
+            looser = plan(workload(tpot={"p95": target * 1.2})).usd_per_hour
+            if price > 0.0 and 0.0 < looser < price - 1.0:
+                tight = plan(workload(tpot={"p95": target}), explain=True)
+                assert any(b.limit == "targets.tpot_ms.p95" and b.saves_usd_per_hour > 0 for b in tight.binding)
+                found = True
+        assert found
 
     def test_alternatives_without_the_chosen_device_are_dearer(self) -> None:
         found = plan(workload(rate=60.0), alternatives=2, explain=True)

@@ -1,0 +1,25 @@
+"""A cell as text: what results of one configuration are gathered by in the database."""
+
+from solver.corrections.sets import Cell
+from solver.layout import Layout
+from solver.precision import Precision
+
+
+def cell_text(cell: Cell) -> str:
+    """
+    >>> cell_text(Cell("h200-sxm", "vllm", "llama-3.1-8b", Precision("fp8", "bf16"), Layout(2)))
+    'h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1'
+    """
+    layout, precision = cell.layout, cell.precision
+    degrees = (layout.tensor_parallel, layout.pipeline_parallel, layout.data_parallel, layout.expert_parallel)
+    parts = (cell.device, cell.engine, cell.llm, precision.weights, precision.kv_cache, ".".join(map(str, degrees)))
+    return "|".join(parts)
+
+
+def cell_from_text(text: str) -> Cell:
+    """
+    >>> cell_from_text("h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1").layout.tensor_parallel
+    2
+    """
+    device, engine, llm, weights, kv_cache, degrees = text.split("|")
+    return Cell(device, engine, llm, Precision(weights, kv_cache), Layout(*(int(d) for d in degrees.split("."))))

@@ -1,0 +1,47 @@
+"""The cells in force: the edition's set with every later set from uploads laid over it."""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from sqlmodel import Session
+
+from service.corrections.cells import cell_from_text
+from service.corrections.queries import newest_number, sets_from_uploads
+from solver.corrections.sets import Cell, CellEvidence, CorrectionSet
+
+
+class Overlay:
+    """Kept with the application and read on from where it stopped: sets are immutable."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read_to = 0
+        self._cells: dict[int, dict[Cell, CellEvidence | None]] = {}
+        self._made: tuple[CorrectionSet | None, int, CorrectionSet | None] | None = None
+
+    def over(self, session: Session, edition: CorrectionSet | None) -> CorrectionSet | None:
+        """The edition's set with what uploads taught since; the same object until something changes."""
+        newest = newest_number(session)
+        with self._lock:
+            if self._made is not None and self._made[0] is edition and self._made[1] == newest:
+                return self._made[2]
+            if newest > self._read_to:
+                for row in sets_from_uploads(session, self._read_to):
+                    known = self._cells.setdefault(row.content["base"], {})
+                    known |= {cell_from_text(c["cell"]): _evidence(c) for c in row.content["cells"]}
+                    self._read_to = row.number
+            base = edition.number if edition is not None else 0
+            cells = {cell: evidence for cell, evidence in self._cells.get(base, {}).items() if evidence is not None}
+            made = edition
+            if cells:
+                made = replace(edition or CorrectionSet(base), number=newest, cells=cells)
+            self._made = (edition, newest, made)
+            return made
+
+
+def _evidence(content: dict[str, Any]) -> CellEvidence | None:
+    """None once a cell has no accepted result any more."""
+    if not content["factors"]:
+        return None
+    return CellEvidence(tuple(content["versions"]), tuple(content["benchmarks"]), dict(content["factors"]))

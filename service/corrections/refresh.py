@@ -1,0 +1,125 @@
+"""Accepted results → a new correction set for the configurations they touch, and for no others.
+
+Intake notes a configuration as changed in the transaction that stores the result; a worker makes the set a moment
+later. The note survives a crash, so no accepted result is ever left out. A storm of uploads makes few sets. A set from
+uploads holds the cells that changed; with the sets before it, and the edition's, it says what is in force.
+"""
+
+import datetime as dt
+import logging
+import threading
+from collections.abc import Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session
+
+from catalog.correction_rows import CorrectionSetRow
+from service.corrections.cells import cell_from_text
+from service.corrections.queries import (
+    UPLOADS,
+    AcceptedResidual,
+    accepted_residuals,
+    add_correction_set,
+    any_changed_cell,
+    newest_correction_set,
+    newest_number,
+    take_changed_cells,
+)
+from service.corrections.snapshot import correction_set
+from service.corrections.tables import CorrectionSetTable
+from service.database import Database
+from solver.corrections.sets import METRICS, Cell, CorrectionSet, Evidence, joined_factor
+
+NUMBERS_FROM = 1_000_000
+"""Sets from uploads are numbered from here; lower numbers are editions'."""
+MOST_RESULTS = 1_000
+"""The newest results of a configuration that count: older engines and drivers fade out."""
+MOST_CELLS = 50
+EVERY_S = 0.2
+
+log = logging.getLogger(__name__)
+
+
+def refresh(session: Session, now: dt.datetime) -> int | None:
+    """Make a set from the changed cells; its number, None when nothing changed. In the caller's transaction."""
+    changed = take_changed_cells(session, MOST_CELLS)
+    if not changed:
+        return None
+    edition_row = newest_correction_set(session)
+    edition = None if edition_row is None else correction_set(CorrectionSetRow.model_validate(edition_row.content))
+    base = edition.number if edition is not None else 0
+    cells = [
+        cell_content(text, edition, accepted_residuals(session, text, base, MOST_RESULTS)) for text in sorted(changed)
+    ]
+    number = max(newest_number(session), NUMBERS_FROM) + 1
+    content = {"base": base, "cells": cells}
+    add_correction_set(session, CorrectionSetTable(number=number, made_at=now, origin=UPLOADS, content=content))
+    session.flush()
+    return number
+
+
+def cell_content(text: str, edition: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:
+    """What a set says about one cell. Without an accepted upload it says nothing, and the edition's word holds."""
+    own = _edition_evidence(cell_from_text(text), edition)
+    factors = {}
+    for metric in METRICS:
+        values = [run.residuals[metric] for run in accepted if metric in run.residuals]
+        if values:
+            known = own.factors.get(metric) if own is not None else None
+            runs = len(own.benchmarks) if own is not None and known is not None else 0
+            factors[metric] = round(joined_factor(known or 1.0, runs, values), 6)
+    versions = {run.engine_version for run in accepted if run.engine_version is not None}
+    if accepted and own is not None and edition is not None:
+        cell = cell_from_text(text)
+        versions |= {v for c in edition.corrections if (c.device, c.engine) == (cell.device, cell.engine)
+                     for v in c.versions}  # fmt: skip
+    return {
+        "cell": text,
+        "versions": sorted(versions),
+        "benchmarks": [run.benchmark_id for run in accepted] + (list(own.benchmarks) if own and accepted else []),
+        "factors": factors,
+    }
+
+
+def _edition_evidence(cell: Cell, edition: CorrectionSet | None) -> Evidence | None:
+    if edition is None:
+        return None
+    return next(
+        (
+            e
+            for c in edition.corrections
+            if (c.device, c.engine) == (cell.device, cell.engine)
+            for e in c.evidence
+            if (e.llm, e.precision, e.layout) == (cell.llm, cell.precision, cell.layout)
+        ),
+        None,
+    )
+
+
+class RefreshWorker:
+    """A thread that makes new sets while the service runs."""
+
+    def __init__(self, database: Database, clock: Callable[[], dt.datetime], every_s: float = EVERY_S) -> None:
+        self._database = database
+        self._clock = clock
+        self._every_s = every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="corrections", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=10.0)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every_s):
+            try:
+                with self._database.reading() as session:
+                    changed = any_changed_cell(session)
+                if changed:
+                    with self._database.writing() as session:
+                        refresh(session, self._clock())
+            except SQLAlchemyError as error:  # not migrated yet, busy, or out of reach: the notes are kept
+                log.debug("no new correction set: %s", error)

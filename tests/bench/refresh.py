@@ -1,0 +1,64 @@
+"""How long a new correction set takes after one upload, with many results stored.
+
+    python -m tests.bench.refresh --url sqlite:////tmp/refresh.sqlite --results 10000
+
+The database must be migrated and seeded. The results are stored under one configuration: the worst case.
+"""
+
+import argparse
+import copy
+import datetime as dt
+import time
+
+from service.benchmarks.intake import Submission, canonical_run, check, store
+from service.benchmarks.names import CatalogNames
+from service.benchmarks.predict import planner_loop
+from service.clock import system_clock
+from service.corrections.refresh import refresh
+from service.database import Database
+from service.recommendations.catalog_snapshot import SnapshotCache
+from service.wire.benchmarks import BenchmarkUpload
+from tests.bench.kill_storm import RUN
+
+
+def fill(database: Database, results: int) -> None:
+    """Store plausible results through intake itself, many to a transaction."""
+    snapshots = SnapshotCache()
+    loop, names = planner_loop(snapshots, system_clock), CatalogNames().fresh(database)
+    started = dt.datetime.now(dt.UTC).isoformat()
+    for first in range(0, results, 500):
+        with database.reading() as reading, database.writing() as writing:
+            for number in range(first, min(first + 500, results)):
+                body = copy.deepcopy(RUN)
+                body["traffic"] = {
+                    "prompt_tokens": {"distribution": "fixed", "tokens": 500},
+                    "output_tokens": {"distribution": "fixed", "tokens": 100},
+                }
+                body["context"]["notes"] = f"refresh {started} {number}"
+                upload = BenchmarkUpload.model_validate(body)
+                submission = Submission("bench", None, upload.model_dump(mode="json"), system_clock())
+                checked = check(reading, canonical_run(upload), submission.received_at, names, loop)
+                store(writing, checked, submission, loop)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--results", type=int, default=10_000)
+    arguments = parser.parse_args()
+    database = Database(arguments.url)
+    fill(database, arguments.results)
+    with database.writing() as session:
+        refresh(session, system_clock())
+    took = []
+    for _ in range(5):
+        fill(database, 1)
+        started = time.perf_counter()
+        with database.writing() as session:
+            assert refresh(session, system_clock()) is not None
+        took.append((time.perf_counter() - started) * 1e3)
+    print(f"refresh after one upload, {arguments.results} stored: {min(took):.1f} to {max(took):.1f} ms")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
