@@ -62,3 +62,7 @@ class NoPlanInTimeError(SolverError):
     def __init__(self, time_limit_s: float) -> None:
         super().__init__(f"no plan was found within {time_limit_s:g} s, and none was ruled out")
         self.time_limit_s = time_limit_s
+
+
+class SolverFailedError(SolverError):
+    """A solver is missing or ended in a way that says nothing about the problem."""
