@@ -32,6 +32,8 @@ OPTIMISM = 1.2
 Too small, and a candidate better than its kin is never tried: at 1.06 one plan in ten of random small markets was dearer than
 the best by 5 to 25 %, at 1.2 one in forty. Larger values cost more simulations: twice as many at 1.3 under tight targets.
 """
+ALTERNATIVE_OPTIMISM = 1.06
+"""The same for alternatives, which nobody is told are proven: half the simulations."""
 MOST_TRIES = 7
 CLOSE_ENOUGH = 0.97
 """A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""
@@ -52,6 +54,7 @@ class Confirmations:
     """Largest rate per replica seen to meet the targets."""
     capacity: dict[tuple[int, int], float] = field(default_factory=dict)
     """Corrected capacity, where screening's was too high."""
+    optimism: float = OPTIMISM
     simulations: int = 0
     solver_seconds: float = 0.0
     """Spent by the solver so far, on plans and alternatives: the time limit holds for their sum."""
@@ -77,10 +80,10 @@ class Confirmations:
             ratio, family = held / float(screened.requests_per_s[row]), int(kin[row])
             if family in best_of_kin:
                 best_of_kin[family] = max(best_of_kin[family], ratio)
-        factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
+        factors = np.full(len(kin), best * self.optimism if best > 0.0 else 1.0)
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
-                factors[kin == family] = ratio * OPTIMISM
+                factors[kin == family] = ratio * self.optimism
         limited: Floats = np.minimum(factors, 1.0)
         return limited
 
