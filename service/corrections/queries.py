@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func
+from sqlalchemy import ColumnElement, func, or_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, delete, select
 
@@ -20,6 +20,16 @@ class AcceptedResidual(NamedTuple):
 
     benchmark_id: str
     engine_version: str | None
+    residuals: dict[str, float]
+
+
+class VersionedResidual(NamedTuple):
+    """One accepted run with what it ran on; oldest first in lists."""
+
+    device_id: str
+    engine: str
+    engine_version: str | None
+    driver: str | None
     residuals: dict[str, float]
 
 
@@ -76,6 +86,33 @@ def take_changed_cells(session: Session, most: int) -> list[str]:
 
 def accepted_residuals(session: Session, cell: str, base: int, most: int) -> list[AcceptedResidual]:
     """The newest accepted runs of a cell, by their current status."""
+    wanted = (
+        select(BenchmarkTable.id, BenchmarkTable.engine_version, BenchmarkResidualTable.residuals)
+        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
+        .where(BenchmarkResidualTable.cell == cell, BenchmarkResidualTable.base == base, _is_accepted())
+        .order_by(col(BenchmarkTable.id).desc())
+        .limit(most)
+    )
+    return [AcceptedResidual(*row) for row in session.exec(wanted).all()]
+
+
+def versioned_residuals(session: Session, base: int, most: int) -> list[VersionedResidual]:
+    """The newest accepted runs of all cells, oldest first."""
+    wanted = (
+        select(BenchmarkTable, BenchmarkResidualTable.residuals)
+        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
+        .where(BenchmarkResidualTable.base == base, _is_accepted())
+        .order_by(col(BenchmarkTable.id).desc())
+        .limit(most)
+    )
+    return [
+        VersionedResidual(run.device_id, run.engine, run.engine_version, run.document["context"]["driver"], residuals)
+        for run, residuals in reversed(session.exec(wanted).all())
+    ]
+
+
+def _is_accepted() -> ColumnElement[bool]:
+    """Whether a run's current status is accepted: by its last event, or as given at intake when there is none."""
     last_event = (
         select(func.max(BenchmarkEventTable.id))
         .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
@@ -84,12 +121,4 @@ def accepted_residuals(session: Session, cell: str, base: int, most: int) -> lis
     )
     last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
     accepting = [action for action, status in STATUS_AFTER.items() if status == "accepted"]
-    accepted = (last_action.is_(None) & (col(BenchmarkTable.status) == "accepted")) | last_action.in_(accepting)
-    wanted = (
-        select(BenchmarkTable.id, BenchmarkTable.engine_version, BenchmarkResidualTable.residuals)
-        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
-        .where(BenchmarkResidualTable.cell == cell, BenchmarkResidualTable.base == base, accepted)
-        .order_by(col(BenchmarkTable.id).desc())
-        .limit(most)
-    )
-    return [AcceptedResidual(*row) for row in session.exec(wanted).all()]
+    return or_(last_action.is_(None) & (col(BenchmarkTable.status) == "accepted"), last_action.in_(accepting))
