@@ -1,12 +1,12 @@
 """SQL about correction sets, residuals and changed cells."""
 
-import datetime as dt
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, func, or_
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Executable, String, bindparam, func, insert, or_
 from sqlmodel import Session, col, delete, select
+from ulid import ULID
 
 from service.benchmarks.queries import STATUS_AFTER
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
@@ -63,25 +63,37 @@ def add_correction_set(session: Session, row: CorrectionSetTable) -> None:
     session.add(row)
 
 
-def note_cells(session: Session, benchmark_ids: Sequence[str], now: dt.datetime) -> None:
+@cache
+def _note_cells() -> Executable:
+    """Built once, as statements on the way of every upload are."""
+    noted = (
+        select(  # a run has one cell, whichever edition it was compared with
+            (col(BenchmarkResidualTable.benchmark_id) + bindparam("mark", type_=String)).label("id"),
+            BenchmarkResidualTable.cell,
+        )
+        .distinct()
+        .where(col(BenchmarkResidualTable.benchmark_id).in_(bindparam("ids", expanding=True)))
+    )
+    return insert(ChangedCellTable).from_select(["id", "cell"], noted)
+
+
+def note_cells(session: Session, benchmark_ids: Sequence[str]) -> None:
     """Remember the cells of these runs as changed."""
-    wanted = select(BenchmarkResidualTable.cell).where(col(BenchmarkResidualTable.benchmark_id).in_(benchmark_ids))
-    rows = [{"cell": cell, "changed_at": now} for cell in sorted(set(session.exec(wanted).all()))]
-    if rows:
-        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-        session.connection().execute(dialect.insert(ChangedCellTable).on_conflict_do_nothing(), rows)
+    session.connection().execute(_note_cells(), {"mark": f":{ULID()}", "ids": list(benchmark_ids)})
 
 
 def any_changed_cell(session: Session) -> bool:
     return session.exec(select(ChangedCellTable.cell).limit(1)).first() is not None
 
 
-def take_changed_cells(session: Session, most: int) -> list[str]:
-    """Take cells off the list, in this transaction; those another process is taking are passed over."""
-    wanted = select(ChangedCellTable.cell).order_by(ChangedCellTable.cell).limit(most)
-    cells = list(session.exec(wanted.with_for_update(skip_locked=True)).all())
-    session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.cell).in_(cells)))
-    return cells
+def take_changed_cells(session: Session, most: int) -> set[str]:
+    """Take notes off the list, in this transaction; those another process is taking are passed over."""
+    wanted = select(ChangedCellTable.id, ChangedCellTable.cell).order_by(ChangedCellTable.id).limit(most)
+    notes = session.exec(wanted.with_for_update(skip_locked=True)).all()
+    if notes:
+        ids = [note_id for note_id, _ in notes]
+        session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.id).in_(ids)))
+    return {cell for _, cell in notes}
 
 
 def accepted_residuals(session: Session, cell: str, base: int, most: int) -> list[AcceptedResidual]:

@@ -15,9 +15,27 @@ from tests.service.bodies import ESTIMATE, RECOMMENDATION
 
 numbers = iter(range(1_000_000))
 LLMS = iter(
-    ("qwen2.5-7b", "qwen2.5-14b", "qwen2.5-32b", "qwen2.5-3b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b",
-     "llama-3-8b", "llama-3.1-8b", "llama-3.2-3b", "gemma-2-9b", "gemma-2-27b", "phi-4-14b", "llama-2-7b", "llama-2-13b", "qwen3-1.7b", "gemma-2-2b")
-)  # fmt: skip
+    (
+        "qwen2.5-7b",
+        "qwen2.5-14b",
+        "qwen2.5-32b",
+        "qwen2.5-3b",
+        "qwen3-4b",
+        "qwen3-8b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "llama-3-8b",
+        "llama-3.1-8b",
+        "llama-3.2-3b",
+        "gemma-2-9b",
+        "gemma-2-27b",
+        "phi-4-14b",
+        "llama-2-7b",
+        "llama-2-13b",
+        "qwen3-1.7b",
+        "gemma-2-2b",
+    )  # fmt: skip
+)
 # A configuration the edition has no run of; 4 clients, 40 requests of 100 tokens.
 DEPLOYMENT: dict[str, Any] = {
     "device": "h100-sxm", "llm": "qwen3-32b", "layout": {"tensor_parallel": 2}, "precision": {"weights": "bf16"},
