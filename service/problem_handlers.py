@@ -13,8 +13,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from service.problems import PROBLEM_TYPES, FieldError, InvalidFieldsError, ProblemError, problem_response
-from solver.errors import InvalidInputError, NoPlanInTimeError
-from solver.fleet import SolverFailedError
+from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedError
 
 log = logging.getLogger("clusterwright")
 

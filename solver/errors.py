@@ -6,7 +6,7 @@
     ├── DoesNotFitError         memory: bytes needed and available per device
     ├── SaturatedError          an open load above capacity
     ├── InvalidInputError       an argument outside its domain (negative tokens, an empty distribution)
-    ├── SolverFailedError       HiGHS and CBC both failed on a programme and no plan is in hand (solver.fleet)
+    ├── SolverFailedError       HiGHS and CBC both failed on a programme and no plan is in hand
     ├── NoPlanInTimeError       the time limit ended before any plan was found or ruled out
     └── VerificationError       the independent checker refused a plan: a defect (solver.recommend)
 
@@ -62,3 +62,7 @@ class NoPlanInTimeError(SolverError):
     def __init__(self, time_limit_s: float) -> None:
         super().__init__(f"no plan was found within {time_limit_s:g} s, and none was ruled out")
         self.time_limit_s = time_limit_s
+
+
+class SolverFailedError(SolverError):
+    """A solver is missing or ended in a way that says nothing about the problem."""

@@ -1,6 +1,6 @@
 """The fleet optimiser: which nodes, from which offers, running what, at least cost, with a proof."""
 
-from solver.fleet.highs import SolverFailedError
+from solver.errors import SolverFailedError
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
 from solver.fleet.problem import (
     Demand,

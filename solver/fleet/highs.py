@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pulp
 
-from solver.errors import SolverError
+from solver.errors import SolverFailedError
 
 Proof = Literal["optimal", "feasible", "infeasible", "no_plan_found"]
 
@@ -41,10 +41,6 @@ class Solved:
     proof: Proof
     bound: float | None
     seconds: float
-
-
-class SolverFailedError(SolverError):
-    """A solver is missing or ended in a way that says nothing about the problem."""
 
 
 class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]

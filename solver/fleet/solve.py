@@ -7,10 +7,10 @@ from typing import Literal
 
 import pulp
 
-from solver.errors import InvalidInputError
+from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.formulation import Model, build_model, cost_terms, power_terms
 from solver.fleet.greedy import Draft, PlacementKey
-from solver.fleet.highs import Solved, SolverFailedError, solve_with_cbc, solve_with_highs
+from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
 from solver.fleet.packing import paths
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
 from solver.fleet.problem import FleetProblem

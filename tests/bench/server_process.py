@@ -48,6 +48,11 @@ class ServerProcess:
                 time.sleep(0.02)
         raise RuntimeError(f"the service did not become ready: {self._log.read_text()[-2000:]}")
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
     def kill(self) -> None:
         """SIGKILL: no handler runs, nothing is flushed."""
         self._signal(signal.SIGKILL)

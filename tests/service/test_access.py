@@ -55,6 +55,7 @@ UPLOAD = [
 EDIT = [
     ("POST", "/v1/llms", {"id": "tiny-access", "config": TINY_CONFIG}),
     ("POST", "/v1/offers", {"provider": "own"}),
+    ("POST", "/v1/offers/import", {"format": "nobody-knows-this"}),
     ("POST", "/v1/benchmarks/bench_none/release", {}),
     ("POST", "/v1/benchmarks/bench_none/retract", {}),
     ("POST", "/v1/measurements", {}),
