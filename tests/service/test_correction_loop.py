@@ -34,7 +34,7 @@ LLMS = iter(
         "llama-2-13b",
         "qwen3-1.7b",
         "gemma-2-2b",
-    )  # fmt: skip
+    )
 )
 # A configuration the edition has no run of; 4 clients, 40 requests of 100 tokens.
 DEPLOYMENT: dict[str, Any] = {
