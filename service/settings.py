@@ -11,6 +11,8 @@ from sqlalchemy.exc import ArgumentError
 PREFIX = "CLUSTERWRIGHT_"
 TEST_ONLY = frozenset({"CLUSTERWRIGHT_TEST_DATABASE_URL"})
 """Read by the test suite, not by the service."""
+AGENT_ONLY = frozenset({"CLUSTERWRIGHT_SPOOL"})
+"""Read by the worker agent, not by the service."""
 
 
 class SettingsError(Exception):
@@ -78,7 +80,7 @@ class Settings(BaseSettings):
 
 def read_settings() -> Settings:
     """The environment's settings; raises SettingsError with one line for each bad value, never showing a secret."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | TEST_ONLY
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | TEST_ONLY | AGENT_ONLY
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
     if unknown:
         raise SettingsError(f"unknown settings: {', '.join(unknown)}; known: {', '.join(sorted(known - TEST_ONLY))}")

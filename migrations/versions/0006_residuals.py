@@ -24,9 +24,9 @@ def upgrade() -> None:
     op.create_index(op.f("ix_benchmark_residual_cell"), "benchmark_residual", ["cell"], unique=False)
     op.create_table(
         "changed_cell",
+        sa.Column("id", sa.String(100), nullable=False),
         sa.Column("cell", sa.String(400), nullable=False),
-        sa.Column("changed_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("cell", name=op.f("pk_changed_cell")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_changed_cell")),
     )
 
 

@@ -104,7 +104,11 @@ raises undoes the change. It runs while the database's write lock is held, so it
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """How intake is joined to prediction: both halves may be absent."""
+    """How intake is joined to prediction; every part may be absent.
+
+    predict: at intake, by facts that may be a moment old. predict_now: for showing a stored result, by the newest.
+    """
 
     predict: Predictor | None = None
+    predict_now: Predictor | None = None
     changed: ChangedHook | None = None

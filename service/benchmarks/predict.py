@@ -7,6 +7,7 @@ storm of uploads from one campaign asks for few of them.
 import datetime as dt
 import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from solver.step.constants import resolve_constants
 from solver.workload import Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
 
 MOST_KEPT = 2_000
+RECENT_S = 0.5
 MOST_REPLAYED = 20_000
 """Requests; an Offline run of hundreds of thousands is compared with its roofline only."""
 MS_PER_S = 1e3
@@ -58,10 +60,22 @@ class Predictions:
         self._clock = clock
         self._kept: OrderedDict[tuple[object, ...], BasePrediction | None] = OrderedDict()
         self._lock = threading.Lock()
+        self._recent: tuple[float, CatalogSnapshot] | None = None
 
     def __call__(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
-        """None where the catalog lacks a figure of the device, or the lengths of the requests are unknown."""
+        """By the newest facts. None where the device lacks a figure, or the lengths of the requests are unknown."""
         snapshot = self._snapshots.at(session, self._clock())
+        self._recent = (time.monotonic(), snapshot)
+        return self._by(session, snapshot, upload)
+
+    def recent(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
+        """The same by facts that may be a moment old: most uploads then need no query."""
+        read_at, snapshot = self._recent or (0.0, None)
+        if snapshot is None or time.monotonic() - read_at > RECENT_S:
+            return self(session, upload)
+        return self._by(session, snapshot, upload)
+
+    def _by(self, session: Session, snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> PredictedRun | None:
         base = self._base(session, snapshot, upload)
         return None if base is None else with_factors(base, snapshot)
 
@@ -82,7 +96,12 @@ class Predictions:
 
 def planner_loop(snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> Loop:
     """Joins intake to the planner: results are compared, and their configurations noted for a new correction set."""
-    return Loop(predict=Predictions(snapshots, clock), changed=lambda session, ids: note_cells(session, ids, clock()))
+    predictions = Predictions(snapshots, clock)
+    return Loop(
+        predict=predictions.recent,
+        predict_now=predictions,
+        changed=note_cells,
+    )
 
 
 def with_factors(base: BasePrediction, snapshot: CatalogSnapshot) -> PredictedRun:

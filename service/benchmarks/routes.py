@@ -170,6 +170,6 @@ def _stored(request: Request, session: Session, benchmark_id: str) -> StoredBenc
     if run is None:
         raise NotFoundError(f"no benchmark {benchmark_id[:80]!r}")
     upload = upload_by_id(session, run.upload_id)
-    predict = _loop(request).predict
+    predict = _loop(request).predict_now
     predicted = predict(session, stored_upload(run)) if predict is not None else None
     return present_stored(run, upload.digest, events_of(session, [run.id]).get(run.id, ()), predicted)

@@ -1,12 +1,12 @@
 """SQL about correction sets, residuals and changed cells."""
 
-import datetime as dt
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import func
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Executable, String, bindparam, func, insert, or_
 from sqlmodel import Session, col, delete, select
+from ulid import ULID
 
 from service.benchmarks.queries import STATUS_AFTER
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
@@ -20,6 +20,16 @@ class AcceptedResidual(NamedTuple):
 
     benchmark_id: str
     engine_version: str | None
+    residuals: dict[str, float]
+
+
+class VersionedResidual(NamedTuple):
+    """One accepted run with what it ran on; oldest first in lists."""
+
+    device_id: str
+    engine: str
+    engine_version: str | None
+    driver: str | None
     residuals: dict[str, float]
 
 
@@ -53,29 +63,68 @@ def add_correction_set(session: Session, row: CorrectionSetTable) -> None:
     session.add(row)
 
 
-def note_cells(session: Session, benchmark_ids: Sequence[str], now: dt.datetime) -> None:
+@cache
+def _note_cells() -> Executable:
+    """Built once, as statements on the way of every upload are."""
+    noted = (
+        select(  # a run has one cell, whichever edition it was compared with
+            (col(BenchmarkResidualTable.benchmark_id) + bindparam("mark", type_=String)).label("id"),
+            BenchmarkResidualTable.cell,
+        )
+        .distinct()
+        .where(col(BenchmarkResidualTable.benchmark_id).in_(bindparam("ids", expanding=True)))
+    )
+    return insert(ChangedCellTable).from_select(["id", "cell"], noted)
+
+
+def note_cells(session: Session, benchmark_ids: Sequence[str]) -> None:
     """Remember the cells of these runs as changed."""
-    wanted = select(BenchmarkResidualTable.cell).where(col(BenchmarkResidualTable.benchmark_id).in_(benchmark_ids))
-    rows = [{"cell": cell, "changed_at": now} for cell in sorted(set(session.exec(wanted).all()))]
-    if rows:
-        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-        session.connection().execute(dialect.insert(ChangedCellTable).on_conflict_do_nothing(), rows)
+    session.connection().execute(_note_cells(), {"mark": f":{ULID()}", "ids": list(benchmark_ids)})
 
 
 def any_changed_cell(session: Session) -> bool:
     return session.exec(select(ChangedCellTable.cell).limit(1)).first() is not None
 
 
-def take_changed_cells(session: Session, most: int) -> list[str]:
-    """Take cells off the list, in this transaction; those another process is taking are passed over."""
-    wanted = select(ChangedCellTable.cell).order_by(ChangedCellTable.cell).limit(most)
-    cells = list(session.exec(wanted.with_for_update(skip_locked=True)).all())
-    session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.cell).in_(cells)))
-    return cells
+def take_changed_cells(session: Session, most: int) -> set[str]:
+    """Take notes off the list, in this transaction; those another process is taking are passed over."""
+    wanted = select(ChangedCellTable.id, ChangedCellTable.cell).order_by(ChangedCellTable.id).limit(most)
+    notes = session.exec(wanted.with_for_update(skip_locked=True)).all()
+    if notes:
+        ids = [note_id for note_id, _ in notes]
+        session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.id).in_(ids)))
+    return {cell for _, cell in notes}
 
 
 def accepted_residuals(session: Session, cell: str, base: int, most: int) -> list[AcceptedResidual]:
     """The newest accepted runs of a cell, by their current status."""
+    wanted = (
+        select(BenchmarkTable.id, BenchmarkTable.engine_version, BenchmarkResidualTable.residuals)
+        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
+        .where(BenchmarkResidualTable.cell == cell, BenchmarkResidualTable.base == base, _is_accepted())
+        .order_by(col(BenchmarkTable.id).desc())
+        .limit(most)
+    )
+    return [AcceptedResidual(*row) for row in session.exec(wanted).all()]
+
+
+def versioned_residuals(session: Session, base: int, most: int) -> list[VersionedResidual]:
+    """The newest accepted runs of all cells, oldest first."""
+    wanted = (
+        select(BenchmarkTable, BenchmarkResidualTable.residuals)
+        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
+        .where(BenchmarkResidualTable.base == base, _is_accepted())
+        .order_by(col(BenchmarkTable.id).desc())
+        .limit(most)
+    )
+    return [
+        VersionedResidual(run.device_id, run.engine, run.engine_version, run.document["context"]["driver"], residuals)
+        for run, residuals in reversed(session.exec(wanted).all())
+    ]
+
+
+def _is_accepted() -> ColumnElement[bool]:
+    """Whether a run's current status is accepted: by its last event, or as given at intake when there is none."""
     last_event = (
         select(func.max(BenchmarkEventTable.id))
         .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
@@ -84,12 +133,4 @@ def accepted_residuals(session: Session, cell: str, base: int, most: int) -> lis
     )
     last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
     accepting = [action for action, status in STATUS_AFTER.items() if status == "accepted"]
-    accepted = (last_action.is_(None) & (col(BenchmarkTable.status) == "accepted")) | last_action.in_(accepting)
-    wanted = (
-        select(BenchmarkTable.id, BenchmarkTable.engine_version, BenchmarkResidualTable.residuals)
-        .join(BenchmarkResidualTable, col(BenchmarkResidualTable.benchmark_id) == col(BenchmarkTable.id))
-        .where(BenchmarkResidualTable.cell == cell, BenchmarkResidualTable.base == base, accepted)
-        .order_by(col(BenchmarkTable.id).desc())
-        .limit(most)
-    )
-    return [AcceptedResidual(*row) for row in session.exec(wanted).all()]
+    return or_(last_action.is_(None) & (col(BenchmarkTable.status) == "accepted"), last_action.in_(accepting))

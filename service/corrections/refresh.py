@@ -8,6 +8,7 @@ uploads holds the cells that changed; with the sets before it, and the edition's
 import datetime as dt
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -34,15 +35,17 @@ NUMBERS_FROM = 1_000_000
 """Sets from uploads are numbered from here; lower numbers are editions'."""
 MOST_RESULTS = 1_000
 """The newest results of a configuration that count: older engines and drivers fade out."""
-MOST_CELLS = 50
+MOST_NOTES = 2_000
 EVERY_S = 0.2
+REST_SHARE = 9.0
+"""After a set the worker rests for nine times as long as it took: a tenth of one core at most."""
 
 log = logging.getLogger(__name__)
 
 
 def refresh(session: Session, now: dt.datetime) -> int | None:
     """Make a set from the changed cells; its number, None when nothing changed. In the caller's transaction."""
-    changed = take_changed_cells(session, MOST_CELLS)
+    changed = take_changed_cells(session, MOST_NOTES)
     if not changed:
         return None
     edition_row = newest_correction_set(session)
@@ -114,7 +117,9 @@ class RefreshWorker:
         self._thread.join(timeout=10.0)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._every_s):
+        rest_s = self._every_s
+        while not self._stop.wait(rest_s):
+            started = time.monotonic()
             try:
                 with self._database.reading() as session:
                     changed = any_changed_cell(session)
@@ -123,3 +128,4 @@ class RefreshWorker:
                         refresh(session, self._clock())
             except SQLAlchemyError as error:  # not migrated yet, busy, or out of reach: the notes are kept
                 log.debug("no new correction set: %s", error)
+            rest_s = max(self._every_s, REST_SHARE * (time.monotonic() - started))

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query
 from service.access import Reader
 from service.corrections.present import present_accuracy
 from service.corrections.queries import UPLOADS, correction_set_by_number, newest_correction_set
+from service.corrections.watch import drifts
 from service.database import ReadSession
 from service.problems import NotFoundError
-from service.wire.accuracy import AccuracyOut
+from service.wire.accuracy import AccuracyOut, DriftsOut
 
 router = APIRouter(prefix="/v1/accuracy", tags=["accuracy"])
 
@@ -33,3 +34,8 @@ def get_accuracy(
     if row is None and correction_set is not None:
         raise NotFoundError(f"there is no correction set {correction_set}")
     return present_accuracy(row, device=device, engine=engine, llm=llm)
+
+
+@router.get("/drift", summary="Where an engine or a driver changed what is measured")
+def get_drift(_caller: Reader, session: ReadSession, device: str | None = None, engine: str | None = None) -> DriftsOut:
+    return DriftsOut(items=drifts(session, device, engine))

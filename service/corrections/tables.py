@@ -31,9 +31,12 @@ class BenchmarkResidualTable(SQLModel, table=True):
 
 
 class ChangedCellTable(SQLModel, table=True):
-    """A configuration whose accepted results changed and whose factors are not made anew yet."""
+    """A note that a configuration's accepted results changed, until its factors are made anew.
+
+    One note a change, not one a configuration: uploads to one configuration must not wait for each other.
+    """
 
     __tablename__ = "changed_cell"
 
-    cell: str = Field(primary_key=True, max_length=400)
-    changed_at: dt.datetime = Field(sa_type=UtcInstant)
+    id: str = Field(primary_key=True, max_length=100)
+    cell: str = Field(max_length=400)

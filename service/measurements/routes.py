@@ -24,8 +24,11 @@ from service.measurements.queries import (
 )
 from service.measurements.queue import cancel, complete, enqueue, extend, fail, take
 from service.measurements.register import register
+from service.measurements.wanted import measurements_wanted
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import NotFoundError
+from service.recommendations.present import present_recommendation
+from service.recommendations.queries import recommendation_by_id
 from service.wire.measurements import (
     AgentOut,
     CompletionIn,
@@ -39,6 +42,7 @@ from service.wire.measurements import (
     MeasurementOut,
     MeasurementStatus,
     RegistrationIn,
+    WantedListOut,
 )
 from service.wire.pages import Page
 
@@ -144,6 +148,20 @@ def get_agents(
 ) -> Page[AgentOut]:
     page, cursor = cut_page(list_agents(session, after=last_id("next", next), limit=limit + 1), limit)
     return Page(items=[present_agent(row) for row in page], next=cursor)
+
+
+@router.get(
+    "/v1/recommendations/{recommendation_id}/measurements-wanted",
+    summary="Which measurement would most change a recommendation",
+)
+def get_measurements_wanted(
+    request: Request, _caller: Reader, session: ReadSession, recommendation_id: str
+) -> WantedListOut:
+    row = recommendation_by_id(session, recommendation_id)
+    if row is None:
+        raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
+    snapshot = request.app.state.snapshots.at(session, _clock(request)())
+    return WantedListOut(items=measurements_wanted(session, present_recommendation(row), snapshot))
 
 
 @router.post(

@@ -57,3 +57,23 @@ class AccuracyOut(Answer):
     correction_set: int | None
     made_on: dt.date | None
     engines: list[EngineAccuracyOut]
+
+
+class DriftOut(Answer):
+    """Measured over predicted moved between two releases of an engine or driver by more than chance explains."""
+
+    device: str
+    engine: str
+    metric: str
+    from_version: str | None
+    from_driver: str | None
+    to_version: str | None
+    to_driver: str | None
+    runs_before: int
+    runs_after: int
+    median_change_fraction: float
+    deviations: float
+
+
+class DriftsOut(Answer):
+    items: list[DriftOut]

@@ -15,7 +15,7 @@ from service.wire.benchmarks import (
     Text,
     Words,
 )
-from service.wire.quantities import Answer, Instant, Request, Slug
+from service.wire.quantities import Answer, Basis, Instant, Request, Slug, Usd
 
 MeasurementStatus = Literal["queued", "leased", "done", "dead", "cancelled"]
 """queued: an agent may take it (a lease that ran out is queued again). dead: given up after too many attempts."""
@@ -177,3 +177,19 @@ class DeviceMeasurementOut(Answer):
     reasons: list[str]
     recorded_at: Instant
     figures: DeviceMeasurementIn
+
+
+class WantedOut(Answer):
+    """A measurement that would decide something. ``measurement`` is a body of POST /v1/measurements."""
+
+    why: str
+    basis: Basis
+    decides_usd_per_hour: Usd
+    """What lies between the ends of the line's price, or what an alternative may save."""
+    measurement: MeasurementIn
+
+
+class WantedListOut(Answer):
+    """The most decisive first; empty when everything in the plan has been measured closely enough to decide nothing."""
+
+    items: list[WantedOut]

@@ -30,6 +30,10 @@ RUN: dict[str, Any] = {
         "engine": {"name": "vllm", "version": "0.24.0"},
     },
     "load": {"kind": "closed", "concurrency": 4, "requests": 40},
+    "traffic": {
+        "prompt_tokens": {"distribution": "fixed", "tokens": 500},
+        "output_tokens": {"distribution": "fixed", "tokens": 100},
+    },
     "results": {
         "completed": 40, "failed": 0, "duration_s": 10.0, "requests_per_s": 4.0, "output_tokens_per_s": 400.0,
         "ttft_ms": {"mean": 80.0}, "tpot_ms": {"mean": 9.0}, "e2e_ms": {"mean": 971.0},

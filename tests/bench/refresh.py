@@ -30,10 +30,6 @@ def fill(database: Database, results: int) -> None:
         with database.reading() as reading, database.writing() as writing:
             for number in range(first, min(first + 500, results)):
                 body = copy.deepcopy(RUN)
-                body["traffic"] = {
-                    "prompt_tokens": {"distribution": "fixed", "tokens": 500},
-                    "output_tokens": {"distribution": "fixed", "tokens": 100},
-                }
                 body["context"]["notes"] = f"refresh {started} {number}"
                 upload = BenchmarkUpload.model_validate(body)
                 submission = Submission("bench", None, upload.model_dump(mode="json"), system_clock())

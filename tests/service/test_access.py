@@ -34,6 +34,8 @@ READ = [
     ("GET", "/v1/measurements", None),
     ("GET", "/v1/measurements/meas_none", None),
     ("GET", "/v1/agents", None),
+    ("GET", "/v1/accuracy/drift", None),
+    ("GET", "/v1/recommendations/rec_none/measurements-wanted", None),
     ("GET", "/v1/device-measurements", None),
     ("GET", "/v1/accuracy", None),
     ("POST", "/v1/tco/comparisons", {"alternatives": []}),

@@ -11,13 +11,31 @@ from fastapi.testclient import TestClient
 from service.corrections.queries import any_changed_cell, newest_number
 from service.corrections.refresh import refresh
 from tests.conftest import FixedClock
-from tests.service.bodies import ESTIMATE
+from tests.service.bodies import ESTIMATE, RECOMMENDATION
 
 numbers = iter(range(1_000_000))
 LLMS = iter(
-    ("qwen2.5-7b", "qwen2.5-14b", "qwen2.5-32b", "qwen2.5-3b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b",
-     "llama-3-8b", "llama-3.1-8b", "llama-3.2-3b", "gemma-2-9b", "gemma-2-27b", "phi-4-14b")
-)  # fmt: skip
+    (
+        "qwen2.5-7b",
+        "qwen2.5-14b",
+        "qwen2.5-32b",
+        "qwen2.5-3b",
+        "qwen3-4b",
+        "qwen3-8b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "llama-3-8b",
+        "llama-3.1-8b",
+        "llama-3.2-3b",
+        "gemma-2-9b",
+        "gemma-2-27b",
+        "phi-4-14b",
+        "llama-2-7b",
+        "llama-2-13b",
+        "qwen3-1.7b",
+        "gemma-2-2b",
+    )
+)
 # A configuration the edition has no run of; 4 clients, 40 requests of 100 tokens.
 DEPLOYMENT: dict[str, Any] = {
     "device": "h100-sxm", "llm": "qwen3-32b", "layout": {"tensor_parallel": 2}, "precision": {"weights": "bf16"},
@@ -42,7 +60,7 @@ def estimate(client: TestClient, llm: str, **changes: Any) -> Any:
     return answer
 
 
-def slower(client: TestClient, llm: str, factor: float, **results: Any) -> Any:
+def slower(client: TestClient, llm: str, factor: float, version: str = "0.24.0", **results: Any) -> Any:
     """A run that took ``factor`` times the prediction, in every latency."""
     predicted = estimate(client, llm)
     ttft = predicted["ttft_ms"]["mean"]["expected"] * factor
@@ -51,7 +69,7 @@ def slower(client: TestClient, llm: str, factor: float, **results: Any) -> Any:
     rate = 3.8 / (e2e / 1e3)
     run = {
         "context": DEPLOYMENT | {
-            "llm": llm, "devices": 2, "engine": {"name": "vllm", "version": "0.24.0"},
+            "llm": llm, "devices": 2, "engine": {"name": "vllm", "version": version},
             "notes": f"loop {next(numbers)}",
         },
         "load": {"kind": "closed", "concurrency": 4, "requests": 40},
@@ -134,3 +152,32 @@ class TestLoop:
         assert run_id in estimate(client, llm)["evidence"]
         with app.state.database.writing() as session:
             assert refresh(session, clock()) is None
+
+
+class TestDrift:
+    def test_a_new_version_that_is_slower_is_told(self, client: TestClient, llm: str) -> None:
+        for factor in (1.0, 1.01, 0.99, 1.0):
+            slower(client, llm, factor, version="0.30.0")
+        for factor in (1.25, 1.26, 1.24, 1.25):
+            slower(client, llm, factor, version="0.31.0")
+        found = client.get("/v1/accuracy/drift?device=h100-sxm&engine=vllm").json()["items"]
+        tpot = next(d for d in found if (d["metric"], d["to_version"]) == ("time_per_output_token", "0.31.0"))
+        assert tpot["from_version"] == "0.30.0"
+        assert tpot["median_change_fraction"] == pytest.approx(0.25, abs=0.06)
+        assert client.get("/v1/accuracy/drift?device=l40s").json()["items"] == []
+
+
+class TestMeasurementsWanted:
+    def test_the_most_decisive_first_and_ready_to_queue(self, client: TestClient) -> None:
+        plan = client.post("/v1/recommendations", json=RECOMMENDATION).json()
+        wanted = client.get(f"/v1/recommendations/{plan['id']}/measurements-wanted").json()["items"]
+        decides = [float(w["decides_usd_per_hour"]) for w in wanted]
+        assert decides == sorted(decides, reverse=True)
+        assert decides[0] > 0
+        assert {line["device"] for line in plan["plan"]} <= {w["measurement"]["device"] for w in wanted}
+        queued = client.post("/v1/measurements", json=wanted[0]["measurement"])
+        assert queued.status_code == 201, queued.text
+        assert queued.json()["wanted"]["recommendation"] == plan["id"]
+
+    def test_an_unknown_recommendation(self, client: TestClient) -> None:
+        assert client.get("/v1/recommendations/rec_none/measurements-wanted").status_code == 404
