@@ -83,7 +83,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
     app.state.metrics = metrics
     app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
     app.state.snapshots = SnapshotCache()
-    app.state.benchmark_loop = planner_loop(app.state.snapshots, clock)
+    app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
     install_problem_handlers(app)
     for router in (

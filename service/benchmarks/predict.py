@@ -4,23 +4,21 @@ Only this file of the folder knows the solver. Predictions of the same deploymen
 storm of uploads from one campaign asks for few of them.
 """
 
-import datetime as dt
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
 from service.benchmarks.comparison import Loop, PredictedRun
 from service.benchmarks.engine_arguments import engine_settings
+from service.benchmarks.facts import FactsCache, PlannerFacts
 from service.benchmarks.plausibility import mean_tokens
 from service.corrections.cells import cell_text
 from service.corrections.queries import note_cells
 from service.llms.queries import llm_by_id
-from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
 from service.recommendations.snapshot import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
 from solver.configuration import Configuration
@@ -53,40 +51,39 @@ class BasePrediction:
 
 
 class Predictions:
-    """A predictor (``service.benchmarks.comparison.Predictor``) over the catalog's snapshots."""
+    """A predictor (``service.benchmarks.comparison.Predictor``) over the catalog's facts."""
 
-    def __init__(self, snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> None:
-        self._snapshots = snapshots
-        self._clock = clock
+    def __init__(self) -> None:
+        self._facts = FactsCache()
         self._kept: OrderedDict[tuple[object, ...], BasePrediction | None] = OrderedDict()
         self._lock = threading.Lock()
-        self._recent: tuple[float, CatalogSnapshot] | None = None
+        self._recent: tuple[float, PlannerFacts] | None = None
 
     def __call__(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
         """By the newest facts. None where the device lacks a figure, or the lengths of the requests are unknown."""
-        snapshot = self._snapshots.at(session, self._clock())
-        self._recent = (time.monotonic(), snapshot)
-        return self._by(session, snapshot, upload)
+        facts = self._facts.now(session)
+        self._recent = (time.monotonic(), facts)
+        return self._by(session, facts, upload)
 
     def recent(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
         """The same by facts that may be a moment old: most uploads then need no query."""
-        read_at, snapshot = self._recent or (0.0, None)
-        if snapshot is None or time.monotonic() - read_at > RECENT_S:
+        read_at, facts = self._recent or (0.0, None)
+        if facts is None or time.monotonic() - read_at > RECENT_S:
             return self(session, upload)
-        return self._by(session, snapshot, upload)
+        return self._by(session, facts, upload)
 
-    def _by(self, session: Session, snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> PredictedRun | None:
-        base = self._base(session, snapshot, upload)
-        return None if base is None else with_factors(base, snapshot)
+    def _by(self, session: Session, facts: PlannerFacts, upload: BenchmarkUpload) -> PredictedRun | None:
+        base = self._base(session, facts, upload)
+        return None if base is None else with_factors(base, facts)
 
-    def _base(self, session: Session, snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> BasePrediction | None:
-        key = _key(snapshot, upload)
+    def _base(self, session: Session, facts: PlannerFacts, upload: BenchmarkUpload) -> BasePrediction | None:
+        key = _key(facts, upload)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         row = llm_by_id(session, upload.context.llm)
-        base = None if row is None else base_prediction(upload, llm_from_row(row.row), snapshot)
+        base = None if row is None else base_prediction(upload, llm_from_row(row.row), facts)
         with self._lock:
             self._kept[key] = base
             while len(self._kept) > MOST_KEPT:
@@ -94,9 +91,9 @@ class Predictions:
         return base
 
 
-def planner_loop(snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> Loop:
+def planner_loop() -> Loop:
     """Joins intake to the planner: results are compared, and their configurations noted for a new correction set."""
-    predictions = Predictions(snapshots, clock)
+    predictions = Predictions()
     return Loop(
         predict=predictions.recent,
         predict_now=predictions,
@@ -104,11 +101,11 @@ def planner_loop(snapshots: SnapshotCache, clock: Callable[[], dt.datetime]) -> 
     )
 
 
-def with_factors(base: BasePrediction, snapshot: CatalogSnapshot) -> PredictedRun:
+def with_factors(base: BasePrediction, facts: PlannerFacts) -> PredictedRun:
     """The expected means, with what is known of this very configuration."""
     if base.configuration is None:
         return base.run
-    correction = configuration_correction(snapshot.corrections, base.configuration)
+    correction = configuration_correction(facts.corrections, base.configuration)
     factors = correction.factors if correction is not None else {}
     expected = {metric: value * factors.get(metric, 1.0) for metric, value in base.run.base.items()}
     return replace(
@@ -118,14 +115,14 @@ def with_factors(base: BasePrediction, snapshot: CatalogSnapshot) -> PredictedRu
         e2e_ms=_milliseconds(expected.get("end_to_end")),
         output_tokens_per_s=expected.get("output_rate"),
         power_w=expected.get("power"),
-        correction_set=snapshot.corrections.number if snapshot.corrections else None,
+        correction_set=facts.corrections.number if facts.corrections else None,
     )
 
 
-def base_prediction(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogSnapshot) -> BasePrediction | None:
+def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFacts) -> BasePrediction | None:
     """The roofline and, under a known load, the means. A deployment that cannot run is told as a problem."""
     context = upload.context
-    device = snapshot.devices.get(context.device)
+    device = facts.devices.get(context.device)
     prompt, output = _lengths(upload.traffic.prompt_tokens), _lengths(upload.traffic.output_tokens)
     if device is None or prompt is None or output is None or output.maximum < 1:
         return None
@@ -135,7 +132,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogS
         configuration = deploy(
             shape,
             device,
-            resolve_constants(snapshot.priors, device=device.id, family=device.family, engine=context.engine.name),
+            resolve_constants(facts.priors, device=device.id, family=device.family, engine=context.engine.name),
             Layout(
                 layout.tensor_parallel or 1, layout.pipeline_parallel or 1, layout.data_parallel or 1,
                 layout.expert_parallel or 1,
@@ -156,7 +153,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogS
     )
     if load is None or not _comparable(upload):
         return BasePrediction(bounds)
-    correction = configuration_correction(snapshot.corrections, configuration)
+    correction = configuration_correction(facts.corrections, configuration)
     plain = None if correction is None else replace(correction, factors={})
     try:
         base = _base(estimate(configuration, traffic, load, plain))
@@ -164,7 +161,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, snapshot: CatalogS
         return BasePrediction(replace(bounds, problem=str(error)))
     except SolverError:
         return BasePrediction(bounds)
-    run = replace(bounds, base=base, base_set=snapshot.edition_set, cell=cell_text(cell_of(configuration)))
+    run = replace(bounds, base=base, base_set=facts.edition_set, cell=cell_text(cell_of(configuration)))
     return BasePrediction(run, configuration)
 
 
@@ -201,12 +198,12 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * MS_PER_S
 
 
-def _key(snapshot: CatalogSnapshot, upload: BenchmarkUpload) -> tuple[object, ...]:
+def _key(facts: PlannerFacts, upload: BenchmarkUpload) -> tuple[object, ...]:
     """What a base prediction depends on."""
     context = upload.context
     deployment = (context.device, context.llm, context.layout, context.precision, context.engine)
     load, traffic = upload.load, upload.traffic.model_dump_json()
-    return (snapshot.digest, snapshot.revision, *deployment, load, upload.results.completed, traffic)
+    return (facts.digest, facts.revision, *deployment, load, upload.results.completed, traffic)
 
 
 def _lengths(stated: MeasuredLengths | None) -> Lengths | None:

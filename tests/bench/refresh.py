@@ -16,15 +16,13 @@ from service.benchmarks.predict import planner_loop
 from service.clock import system_clock
 from service.corrections.refresh import refresh
 from service.database import Database
-from service.recommendations.catalog_snapshot import SnapshotCache
 from service.wire.benchmarks import BenchmarkUpload
 from tests.bench.kill_storm import RUN
 
 
 def fill(database: Database, results: int) -> None:
     """Store plausible results through intake itself, many to a transaction."""
-    snapshots = SnapshotCache()
-    loop, names = planner_loop(snapshots, system_clock), CatalogNames().fresh(database)
+    loop, names = planner_loop(), CatalogNames().fresh(database)
     started = dt.datetime.now(dt.UTC).isoformat()
     for first in range(0, results, 500):
         with database.reading() as reading, database.writing() as writing:

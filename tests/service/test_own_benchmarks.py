@@ -11,7 +11,6 @@ from service.benchmarks.names import CatalogNames
 from service.benchmarks.plausibility import quarantine_reasons
 from service.benchmarks.predict import Predictions
 from service.database import Database
-from service.recommendations.catalog_snapshot import SnapshotCache
 from service.wire.benchmarks import BenchmarkUpload
 from tests.conftest import FixedClock
 
@@ -23,7 +22,7 @@ def test_every_run_is_accepted(seeded_template: object, file: object) -> None:
     database = Database(f"sqlite:///{seeded_template}")
     clock = FixedClock()
     clock.advance(days=1)  # some runs were measured later on the day of the tests' clock
-    loop = Loop(predict=Predictions(SnapshotCache(), clock))
+    loop = Loop(predict=Predictions())
     known = CatalogNames().fresh(database)
     refused = {}
     with database.reading() as session:
