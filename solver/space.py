@@ -154,7 +154,9 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
     )
 
 
-def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str) -> tuple[Platform, ...]:
+def platforms(
+    nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str, llm: str | None = None
+) -> tuple[Platform, ...]:
     """Group node types that perform alike. Devices with no known engine are left out."""
     grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
@@ -169,7 +171,9 @@ def platforms(nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: st
         if runs is None:
             continue
         if (device_id, runs) not in resolved:
-            resolved[device_id, runs] = resolve_constants(priors, device=device_id, family=device.family, engine=runs)
+            resolved[device_id, runs] = resolve_constants(
+                priors, device=device_id, family=device.family, engine=runs, llm=llm
+            )
         result.append(
             Platform(
                 device,
@@ -234,7 +238,7 @@ def build_space(
     settings: EngineSettings,
 ) -> SearchSpace:
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons."""
-    every = platforms(nodes, priors, settings.name)
+    every = platforms(nodes, priors, settings.name, shape.id)
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
     rate_of: dict[tuple[object, ...], Rates] = {}

@@ -132,7 +132,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFact
         configuration = deploy(
             shape,
             device,
-            resolve_constants(facts.priors, device=device.id, family=device.family, engine=context.engine.name),
+            resolve_constants(facts.priors, device=device.id, family=device.family, engine=context.engine.name, llm=context.llm),
             Layout(
                 layout.tensor_parallel or 1, layout.pipeline_parallel or 1, layout.data_parallel or 1,
                 layout.expert_parallel or 1,

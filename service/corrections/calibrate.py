@@ -35,6 +35,9 @@ FITTED = (
 )  # fmt: skip
 """Constants that serving runs can tell apart; the rest keep the catalog's values."""
 
+SEARCH_START = {"expert_evenness_16bit": 5.0, "expert_evenness_8bit": 0.2}
+"""Where the search for routing begins: uneven, as random weights are. The pull is towards the prior all the same."""
+
 Predictions = dict[str, dict[str, float]]
 """Run id → metric → predicted value."""
 
@@ -68,7 +71,7 @@ def _engine_correction(
     rounds: int,
 ) -> EngineCorrectionRow:
     base = constants_of(catalog, priors, device, engine)
-    fit = fit_constants(runs, base, FITTED, rounds)
+    fit = fit_constants(runs, base, FITTED, rounds, SEARCH_START)
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}
     physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}

@@ -40,6 +40,18 @@ def _spreads(rows: list[SpreadRow]) -> dict[tuple[str, str], tuple[float, float]
     return {(r.model_class, r.metric): (r.low, r.high) for r in rows}
 
 
+ROUTING = {"expert_evenness_16bit": False, "expert_evenness_8bit": True}
+"""Constants of a model's router, and whether they are of 8-bit arithmetic."""
+
+
+def measured_models(correction: EngineCorrectionRow, name: str) -> list[str]:
+    """Mixtures of experts that were measured in the arithmetic a routing constant belongs to."""
+    eight_bit = ROUTING[name]
+    return sorted(
+        {e.llm for e in correction.evidence if e.model_class == "moe" and (e.weights in ("fp8", "int8")) == eight_bit}
+    )
+
+
 def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
 
@@ -47,16 +59,21 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """
     if row is None:
         return ()
-    priors = []
+    priors: list[ConstantPrior] = []
     for correction in row.corrections:
         for name, constant in correction.constants.items():
             if not constant.taken:
                 continue
+            # How a router spreads tokens belongs to the measured model's weights, not to the device.
+            models = measured_models(correction, name) if name in ROUTING else ["*"]
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
             for device, family, basis in (
                 (correction.device, "*", "corrected"),
                 ("*", correction.family, "borrowed"),
             ):
-                priors.append(ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis))
+                priors.extend(
+                    ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis, llm)
+                    for llm in models
+                )
     return tuple(priors)

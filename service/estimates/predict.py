@@ -48,7 +48,11 @@ def predict(case: Case) -> EstimatedOut:
     asked = case.asked
     traffic = traffic_from_wire(asked.traffic)
     constants = resolve_constants(
-        case.snapshot.priors, device=case.device.id, family=case.device.family, engine=asked.engine.name
+        case.snapshot.priors,
+        device=case.device.id,
+        family=case.device.family,
+        engine=asked.engine.name,
+        llm=case.shape.id,
     )
     deployed = deploy(
         case.shape,

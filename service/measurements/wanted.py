@@ -122,7 +122,9 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
     if row is None or device is None:
         return None
     traffic = traffic_from_wire(workload.traffic)
-    constants = resolve_constants(snapshot.priors, device=device.id, family=device.family, engine=line.engine)
+    constants = resolve_constants(
+        snapshot.priors, device=device.id, family=device.family, engine=line.engine, llm=workload.llm
+    )
     layout = layout_from_wire(LayoutIn.model_validate(line.layout.model_dump() | {"data_parallel": 1}))
     try:
         configuration = deploy(

@@ -79,12 +79,16 @@ def _stack(rows: Sequence[Mapping[str, float]], keys: Sequence[tuple[int, str]])
 
 
 def fit_constants(
-    measurements: Sequence[Measurement], prior: Constants, names: Sequence[str], rounds: int = ROUNDS
+    measurements: Sequence[Measurement],
+    prior: Constants,
+    names: Sequence[str],
+    rounds: int = ROUNDS,
+    start: Mapping[str, float] | None = None,
 ) -> Fit:
-    """Fit ``names`` on the measurements, starting from and shrunk towards the prior."""
+    """Fit ``names`` on the measurements, shrunk towards the prior; the search begins there, or at ``start``."""
     names = tuple(n for n in names if n in prior.priors and prior.priors[n].value > 0)
     spreads = np.array([spread_log(prior, n) for n in names])
-    position = np.zeros(len(names))
+    position = np.array([math.log((start or {}).get(n, prior.priors[n].value) / prior.priors[n].value) for n in names])
     current = moved(prior, names, position)
     rows = _rows(measurements, current)
     keys = [(i, metric) for i, row in enumerate(rows) for metric in row]

@@ -114,6 +114,8 @@ class ConstantPrior:
     high: float
     basis: str
     """measured | corrected | borrowed | analytical."""
+    llm: str = "*"
+    """A property of one model's weights, such as how evenly its router spreads tokens."""
 
 
 @dataclass(frozen=True)
@@ -153,18 +155,24 @@ class Constants:
         return Constants(self.subject, changed)
 
 
-def resolve_constants(rows: Iterable[ConstantPrior], *, device: str, family: str, engine: str) -> Constants:
+def resolve_constants(
+    rows: Iterable[ConstantPrior], *, device: str, family: str, engine: str, llm: str | None = None
+) -> Constants:
     """Pick, for every constant, the most specific row: a device before its family before everything, engine likewise.
+
+    Rows about one model apply to it alone, and before all others.
 
     >>> rows = [ConstantPrior("link_efficiency", f, "*", "*", v, 0.1, 1.0, "analytical") for f, v in (("*", 0.5), ("hopper", 0.8))]
     >>> resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm").si("link_efficiency")
     0.8
     """
-    best: dict[str, tuple[tuple[int, int], ConstantPrior]] = {}
+    best: dict[str, tuple[tuple[int, int, int], ConstantPrior]] = {}
     for row in rows:
         if row.device not in ("*", device) or row.family not in ("*", family) or row.engine not in ("*", engine):
             continue
-        rank = (2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
+        if row.llm not in ("*", llm):
+            continue
+        rank = (int(row.llm != "*"), 2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
         if row.name not in best or rank > best[row.name][0]:
             best[row.name] = (rank, row)
     return Constants(f"{device} under {engine}", {name: row for name, (_, row) in best.items()})
