@@ -11,7 +11,7 @@ from service.problems import FieldError, InvalidFieldsError
 
 Row = TypeVar("Row")
 Limit = Annotated[int, Query(ge=1, le=500, description="Entries of one page.")]
-Next = Annotated[str | None, Query(max_length=600, description="The `next` of the page before.")]
+Next = Annotated[str | None, Query(alias="next", max_length=600, description="The `next` of the page before.")]
 
 
 def cursor_after(last_id: str) -> str:

@@ -111,7 +111,7 @@ def _constant(row: Any) -> dict[str, Any]:
 
 def _upsert(session: Session, table: type[SQLModel], wanted: Mapping[str, dict[str, Any]]) -> int:
     """Insert what is new, change what differs; returns how many rows that were."""
-    stored = {row.id: row for row in session.exec(select(table)).all()}  # type: ignore[attr-defined]
+    stored = {row.id: row for row in session.exec(select(table)).all()}  # type: ignore[attr-defined]  # all have one
     new = [values for key, values in wanted.items() if key not in stored]
     changed = 0
     for key, values in wanted.items():

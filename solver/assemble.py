@@ -105,9 +105,9 @@ def assemble(
         workload_of.append(np.full(int(repeats.sum()), w, dtype=np.int64))
     workloads, rows, nodes = (np.concatenate(part) for part in (workload_of, row_of, node_of))
 
-    def column(name: str, kind: type) -> NDArray[np.generic]:
+    def column(name: str) -> NDArray[np.int64]:
         parts = [np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)]
-        return np.concatenate(parts).astype(kind)
+        return np.concatenate(parts).astype(np.int64)
 
     capacity = np.concatenate([one.requests_per_s[row_of[w]] for w, one in enumerate(screened)])
     power = np.concatenate([one.power_w_per_replica[row_of[w]] for w, one in enumerate(screened)])
@@ -115,8 +115,8 @@ def assemble(
         node_type_ids=node_ids,
         workload=workloads,
         node_type=nodes,
-        devices_per_replica=column("devices_per_replica", np.int64),  # type: ignore[arg-type]
-        nodes_per_replica=column("nodes_per_replica", np.int64),  # type: ignore[arg-type]
+        devices_per_replica=column("devices_per_replica"),
+        nodes_per_replica=column("nodes_per_replica"),
         capacity_requests_per_s=capacity[:, None],
         power_w_per_replica=power,
         key=np.arange(len(rows), dtype=np.int64),

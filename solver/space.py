@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.configuration import Configuration
+from solver.configuration import Configuration, front_end
 from solver.engine.profiles import engine_for, engine_profile
 from solver.engine.steady import FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
@@ -355,12 +355,7 @@ def _tabulate(
         grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs))
         start = stop
     for i, row in enumerate(chosen):
-        c = every[row.platform].constants.si
-        front = FrontEnd(
-            c("request_overhead_ms"), c("request_ingest_us"), c("prompt_token_us"), c("token_front_end_us"),
-            c("schedule_lag_fraction"),
-        )  # fmt: skip
-        fronts.setdefault(front, []).append(i)
+        fronts.setdefault(front_end(every[row.platform].constants), []).append(i)
     return SearchSpace(
         shape=shape,
         settings=settings,

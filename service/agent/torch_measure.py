@@ -29,7 +29,7 @@ ALL_REDUCE_WITHIN_S = 180
 def torch_is_here() -> bool:
     """Whether PyTorch with at least one CUDA or ROCm device can be used."""
     try:
-        import torch  # type: ignore[import-not-found]
+        import torch
     except ImportError:
         return False
     return bool(torch.cuda.is_available())
@@ -126,7 +126,7 @@ def measure_all_reduce(world_size: int) -> list[dict[str, float]]:
 
 def _rank(result: Path) -> None:
     import torch
-    import torch.distributed as distributed  # type: ignore[import-not-found]
+    import torch.distributed as distributed
 
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)

@@ -21,7 +21,6 @@ from service.agent.stream import Endpoint
 from service.agent.upload import upload_spool
 
 HEARTBEATS_PER_LEASE = 3
-CONFLICT = 409
 
 
 class LeaseLostError(Exception):

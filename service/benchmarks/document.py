@@ -46,10 +46,6 @@ def _load_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_PlainLoader)
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 class Document:
     """The payload in every form it can take. ``value`` is the parsed JSON or YAML, None for other text."""
 

@@ -1,8 +1,9 @@
 """What an engine's command line says about layout and precision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import Any
 
 from solver.workload import EngineSettings
 
@@ -55,7 +56,7 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
     64
     """
     values = _flags(arguments)
-    stated: dict[str, int | float] = {}
+    stated: dict[str, Any] = {}  # the fields are of int and of float
     for flags, field, kind in (
         (("--max-num-batched-tokens", "--chunked-prefill-size"), "max_batched_tokens", int),
         (("--max-num-seqs", "--max-running-requests"), "max_sequences", int),
@@ -68,7 +69,7 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
             except (KeyError, ValueError):
                 continue
     positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
-    return EngineSettings(name, version, **positive)  # type: ignore[arg-type]
+    return replace(EngineSettings(name, version), **positive)
 
 
 def _flags(arguments: Sequence[str]) -> dict[str, str]:

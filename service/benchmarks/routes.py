@@ -72,7 +72,7 @@ def get_benchmarks(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     status: BenchmarkStatus | None = None,
     device: Filter = None,
     llm: Filter = None,
@@ -80,7 +80,7 @@ def get_benchmarks(
     tool: Filter = None,
 ) -> Page[BenchmarkSummary]:
     rows = list_benchmarks(
-        session, after=last_id("next", next), limit=limit + 1,
+        session, after=last_id("next", after), limit=limit + 1,
         status=status, device=device, llm=llm, engine=engine, tool=tool,
     )  # fmt: skip
     page, cursor = cut_page(rows, limit)

@@ -22,14 +22,14 @@ def get_devices(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     vendor: Filter = None,
     category: Filter = None,
     status: Filter = None,
     family: Filter = None,
 ) -> Page[DeviceOut]:
     rows = list_devices(
-        session, after=last_id("next", next), limit=limit + 1,
+        session, after=last_id("next", after), limit=limit + 1,
         vendor=vendor, category=category, status=status, family=family,
     )  # fmt: skip
     page, cursor = cut_page(rows, limit)

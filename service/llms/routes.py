@@ -23,11 +23,11 @@ def get_llms(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     family: Filter = None,
     origin: Filter = None,
 ) -> Page[LlmOut]:
-    rows = list_llms(session, after=last_id("next", next), limit=limit + 1, family=family, origin=origin)
+    rows = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_llm(r) for r in page], next=cursor)
 

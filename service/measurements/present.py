@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Sequence
+from typing import cast
 
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 from service.wire.measurements import (
@@ -19,7 +20,7 @@ from service.wire.measurements import (
 
 def present_measurement(row: MeasurementTable, leases: Sequence[LeaseTable], now: dt.datetime) -> MeasurementOut:
     ran_out = row.status == "leased" and row.lease_expires_at is not None and row.lease_expires_at <= now
-    status: MeasurementStatus = "queued" if ran_out else row.status  # type: ignore[assignment]
+    status: MeasurementStatus = "queued" if ran_out else cast(MeasurementStatus, row.status)
     return MeasurementOut(
         id=row.id,
         status=status,

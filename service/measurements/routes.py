@@ -65,13 +65,13 @@ def get_measurements(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     status: MeasurementStatus | None = None,
     device: Filter = None,
 ) -> Page[MeasurementOut]:
     now = _clock(request)()
     rows = list_measurements(
-        session, after=last_id("next", next), limit=limit + 1, status=status, device=device, now=now
+        session, after=last_id("next", after), limit=limit + 1, status=status, device=device, now=now
     )
     page, cursor = cut_page(rows, limit)
     leases = leases_of(session, [row.id for row in page])
@@ -144,9 +144,9 @@ def get_agents(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
 ) -> Page[AgentOut]:
-    page, cursor = cut_page(list_agents(session, after=last_id("next", next), limit=limit + 1), limit)
+    page, cursor = cut_page(list_agents(session, after=last_id("next", after), limit=limit + 1), limit)
     return Page(items=[present_agent(row) for row in page], next=cursor)
 
 
@@ -181,11 +181,13 @@ def get_device_measurements(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     device: Filter = None,
     status: FigureStatus | None = None,
 ) -> Page[DeviceMeasurementOut]:
-    rows = list_device_measurements(session, after=last_id("next", next), limit=limit + 1, device=device, status=status)
+    rows = list_device_measurements(
+        session, after=last_id("next", after), limit=limit + 1, device=device, status=status
+    )
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_device_measurement(row) for row in page], next=cursor)
 

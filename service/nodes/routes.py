@@ -22,11 +22,11 @@ def get_nodes(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     device: Filter = None,
     kind: Filter = None,
 ) -> Page[NodeOut]:
-    rows = list_nodes(session, after=last_id("next", next), limit=limit + 1, device=device, kind=kind)
+    rows = list_nodes(session, after=last_id("next", after), limit=limit + 1, device=device, kind=kind)
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_node(r) for r in page], next=cursor)
 

@@ -57,14 +57,6 @@ def offer_ids(session: Session) -> list[str]:
     return list(session.exec(select(col(OfferTable.id)).order_by(OfferTable.id)).all())
 
 
-def known_providers(session: Session) -> list[str]:
-    return list(session.exec(select(OfferTable.provider).distinct().order_by(OfferTable.provider)).all())
-
-
-def known_regions(session: Session) -> list[str]:
-    return list(session.exec(select(OfferTable.region).distinct().order_by(OfferTable.region)).all())
-
-
 def prices_at(
     session: Session,
     instant: dt.datetime,

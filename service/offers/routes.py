@@ -34,7 +34,7 @@ def get_offers(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     provider: Filter = None,
     region: Filter = None,
     commitment: Commitment | None = None,
@@ -45,7 +45,7 @@ def get_offers(
     believed_at: BelievedAt = None,
 ) -> Page[OfferOut]:
     rows = list_offers(
-        session, after=last_id("next", next), limit=limit + 1, provider=provider, region=region,
+        session, after=last_id("next", after), limit=limit + 1, provider=provider, region=region,
         commitment=commitment, node=node, device=device, origin=origin,
     )  # fmt: skip
     page, cursor = cut_page([offer for offer, _ in rows], limit)

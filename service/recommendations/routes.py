@@ -30,10 +30,10 @@ def get_recommendations(
     _caller: Reader,
     session: ReadSession,
     limit: Limit = 100,
-    next: Next = None,  # noqa: A002
+    after: Next = None,
     outcome: Outcome = None,
 ) -> Page[RecommendationSummaryOut]:
-    rows = list_recommendations(session, before=last_id("next", next), limit=limit + 1, outcome=outcome)
+    rows = list_recommendations(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_summary(r) for r in page], next=cursor)
 

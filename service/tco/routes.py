@@ -16,7 +16,9 @@ from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 
 router = APIRouter(prefix="/v1/tco/comparisons", tags=["total cost of ownership"])
-Format = Annotated[Literal["json", "csv", "xlsx"], Query(description="`csv` and `xlsx` are sent as a file.")]
+Format = Annotated[
+    Literal["json", "csv", "xlsx"], Query(alias="format", description="`csv` and `xlsx` are sent as a file.")
+]
 FILES: dict[int | str, dict[str, Any]] = {200: {"content": {CSV_MEDIA_TYPE: {}, XLSX_MEDIA_TYPE: {}}}}
 
 
@@ -34,17 +36,17 @@ def get_comparison(
     _caller: Reader,
     session: ReadSession,
     comparison_id: str,
-    format: Format = "json",  # noqa: A002
+    file_format: Format = "json",
 ) -> ComparisonOut | Response:
     row = comparison_by_id(session, comparison_id)
     if row is None:
         raise NotFoundError(f"no comparison {comparison_id[:80]!r}")
     comparison = present_comparison(row)
-    if format == "json":
+    if file_format == "json":
         return comparison
     body, media_type = (
-        (as_csv(comparison), CSV_MEDIA_TYPE) if format == "csv" else (as_xlsx(comparison), XLSX_MEDIA_TYPE)
+        (as_csv(comparison), CSV_MEDIA_TYPE) if file_format == "csv" else (as_xlsx(comparison), XLSX_MEDIA_TYPE)
     )
     return Response(
-        body, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{row.id}.{format}"'}
+        body, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{row.id}.{file_format}"'}
     )

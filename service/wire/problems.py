@@ -5,13 +5,6 @@ from pydantic import ConfigDict
 from service.wire.quantities import Answer
 
 
-class FieldErrorOut(Answer):
-    """Either ``pointer`` (into the body) or ``parameter`` (of the query) says where."""
-
-    model_config = ConfigDict(extra="allow")
-    detail: str
-
-
 class ProblemOut(Answer):
     model_config = ConfigDict(extra="allow")
     type: str

@@ -43,14 +43,14 @@ class Solved:
     seconds: float
 
 
-class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
+class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]  # PuLP has no types
     """PuLP's HiGHS with the model passed as one sparse matrix and an optional first solution."""
 
     def __init__(self, start: Mapping[pulp.LpVariable, float] | None = None, **options: Any) -> None:
         super().__init__(msg=False, threads=THREADS, **options)
         self.start = start
 
-    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802
+    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802 - PuLP's name
         """As PuLP does, but an option HiGHS does not know is an error: PuLP drops it without a word."""
         import highspy
 
@@ -62,7 +62,7 @@ class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
             if lp.solverModel.setOptionValue(name, value) != highspy.HighsStatus.kOk:
                 raise SolverFailedError(f"HiGHS refuses option {name}={value}")
 
-    def buildSolverModel(self, lp: pulp.LpProblem) -> None:  # noqa: N802
+    def buildSolverModel(self, lp: pulp.LpProblem) -> None:  # noqa: N802 - PuLP's name
         import highspy
 
         sign = -1.0 if lp.sense == pulp.LpMaximize else 1.0
@@ -100,7 +100,7 @@ class FastHiGHS(pulp.HiGHS):  # type: ignore[misc]
             values = np.array([value for v, value in self.start.items() if v in known], dtype=np.float64)
             lp.solverModel.setSolution(len(columns), columns, values)
 
-    def findSolutionValues(self, lp: pulp.LpProblem) -> tuple[int, int]:  # noqa: N802
+    def findSolutionValues(self, lp: pulp.LpProblem) -> tuple[int, int]:  # noqa: N802 - PuLP's name
         """Values only where HiGHS calls its primal solution feasible; PuLP's table of statuses is not consulted."""
         import highspy
 

@@ -4,7 +4,7 @@ It knows nothing of pools, pruning, models or solvers, so that a mistake in any 
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
 from solver.fleet.problem import FleetProblem
@@ -132,12 +132,12 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
 
 
 def _check_demand(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]:
-    served: Counter[tuple[int, int]] = Counter()
+    served: defaultdict[tuple[int, int], float] = defaultdict(float)
     errors = []
     for route in plan.routes:
         if not math.isfinite(route.requests_per_s) or route.requests_per_s < 0:
             errors.append(f"deployment {route.key} is routed {route.requests_per_s} requests/s")
-        served[route.workload, route.traffic_class] += route.requests_per_s  # type: ignore[assignment]
+        served[route.workload, route.traffic_class] += route.requests_per_s
     for w, demand in enumerate(problem.demands):
         for k, rate in enumerate(demand.requests_per_s):
             if not math.isclose(served.pop((w, k), 0.0), rate * multiple, rel_tol=TOLERANCE, abs_tol=1e-12):
@@ -152,7 +152,7 @@ def _check_load(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> li
     """Each deployment's share of time, Σ_k rate / capacity, is within the utilisation limit of its replicas."""
     table = problem.deployments
     replicas = plan.replicas()
-    busy: Counter[tuple[int, str]] = Counter()
+    busy: defaultdict[tuple[int, str], float] = defaultdict(float)
     errors = []
     for route in plan.routes:
         row = row_of[route.key]
@@ -162,7 +162,7 @@ def _check_load(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> li
         if capacity <= 0:
             errors.append(f"deployment {route.key} cannot serve class {route.traffic_class}")
             continue
-        busy[route.key, route.offer_id] += route.requests_per_s / capacity  # type: ignore[assignment]
+        busy[route.key, route.offer_id] += route.requests_per_s / capacity
     for (key, offer_id), work in busy.items():
         limit = problem.demands[int(table.workload[row_of[key]])].utilisation_limit_fraction
         if work > limit * replicas.get((key, offer_id), 0) * (1 + TOLERANCE):

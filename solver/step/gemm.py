@@ -54,20 +54,3 @@ def tile_rows(rows: Quantity, tile: Quantity) -> Quantity:
     (256.0, 5.0)
     """
     return np.where(rows > tile, np.ceil(rows / tile) * tile, rows)
-
-
-def gemm_s(
-    rows: Quantity,
-    columns: Quantity,
-    inner: Quantity,
-    *,
-    weight_bytes: Quantity,
-    activation_bytes: Quantity,
-    flop_per_s: Quantity,
-    bytes_per_s: Quantity,
-) -> Quantity:
-    """Seconds of one product at the given effective rates (datasheet rate × efficiency)."""
-    return soft_maximum_s(
-        gemm_flops(rows, columns, inner) / flop_per_s,
-        gemm_bytes(rows, columns, inner, weight_bytes, activation_bytes) / bytes_per_s,
-    )

@@ -146,10 +146,13 @@ class _Evaluated:
     tokens: Array
 
 
+AS_STATED = Sampling()
+
+
 def compare(
     alternatives: Sequence[Alternative],
     scenario: Scenario,
-    sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+    sampling: Sampling = AS_STATED,
 ) -> Comparison:
     """Costs of all alternatives at the same demand.
 

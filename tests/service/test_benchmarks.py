@@ -256,6 +256,15 @@ class TestImport:
         answer = client.post("/v1/benchmarks/import", json=body).json()
         assert answer["reasons"][0].startswith("latency_identity: TTFT 21.75 ms + TPOT 5.001 ms")
 
+    @pytest.mark.parametrize(
+        ("key", "status"), [("std_ttft_ms", 201), ("made_up", 201), ("mean_ttft_ms", 422), ("output_throughput", 422)]
+    )
+    def test_python_tools_write_nan(self, client: TestClient, key: str, status: int) -> None:
+        """In a figure that is used it is refused; elsewhere the run is taken in, whatever the database makes of NaN."""
+        body = an_import("vllm_bench_serve.json")
+        body["payload"] = json.dumps(json.loads(body["payload"]) | {key: float("nan")})
+        assert client.post("/v1/benchmarks/import", json=body).status_code == status
+
     def test_what_the_tool_calls_invalid_is_quarantined(self, client: TestClient) -> None:
         answer = client.post("/v1/benchmarks/import", json=an_import("mlperf_offline_invalid.txt")).json()
         assert "file: MLPerf calls the result INVALID" in answer["reasons"]
