@@ -30,7 +30,7 @@ class ReadingError(Exception):
         self.message = message
 
 
-class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml may be absent
     """YAML without aliases and without dates: time stamps stay text."""
 
 
