@@ -13,6 +13,7 @@ from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable,
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
+from service.jobs.tables import JobEventTable, JobTable
 from service.llms.tables import LlmTable
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 from service.nodes.tables import NodeTable
@@ -36,6 +37,8 @@ TABLES: tuple[type[SQLModel], ...] = (
     EditionTable,
     EnergyTable,
     IdempotencyKeyTable,
+    JobEventTable,
+    JobTable,
     LeaseTable,
     LlmTable,
     MeasurementTable,

@@ -17,6 +17,8 @@ from service.corrections.refresh import RefreshWorker
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
+from service.jobs import routes as jobs
+from service.jobs.worker import JobWorker
 from service.llms import routes as llms
 from service.measurements import routes as measurements
 from service.metrics import Metrics
@@ -49,8 +51,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(settings: Settings | None = None, clock: Clock = system_clock) -> FastAPI:
-    """A service with its own database connections, solver threads, caches and metrics."""
+def create_app(settings: Settings | None = None, clock: Clock = system_clock, *, run_jobs: bool = True) -> FastAPI:
+    """A service with its own database connections, solver threads, caches and metrics.
+
+    run_jobs: off for an application that ends after one request.
+    """
     chosen = settings or read_settings()
     metrics = Metrics()
 
@@ -64,9 +69,15 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         )
         app.state.corrections = RefreshWorker(app.state.database, clock)
         app.state.corrections.start()
+        slots = chosen.jobs_in_service
+        if slots is None:
+            slots = 1 if app.state.database.is_sqlite else 0
+        app.state.job_worker = JobWorker(app.state.database, chosen, clock, slots if run_jobs else 0)
+        app.state.job_worker.start()
         try:
             yield
         finally:
+            app.state.job_worker.close()
             app.state.corrections.close()
             app.state.solver_pool.close()
             app.state.database.close()
@@ -93,6 +104,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock) ->
         offers.router,
         estimates.router,
         recommendations.router,
+        jobs.router,
         corrections.router,
         benchmarks.router,
         measurements.router,

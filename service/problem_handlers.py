@@ -12,7 +12,14 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.problems import PROBLEM_TYPES, FieldError, InvalidFieldsError, ProblemError, problem_response
+from service.problems import (
+    PROBLEM_TYPES,
+    FieldError,
+    InvalidFieldsError,
+    ProblemError,
+    UnavailableError,
+    problem_response,
+)
 from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedError
 
 log = logging.getLogger("clusterwright")
@@ -28,9 +35,8 @@ FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid_request)
-    app.add_exception_handler(InvalidInputError, _outside_domain)
-    app.add_exception_handler(NoPlanInTimeError, _no_plan_in_time)
-    app.add_exception_handler(SolverFailedError, _solver_failed)
+    for raised in (InvalidInputError, NoPlanInTimeError, SolverFailedError):
+        app.add_exception_handler(raised, _solver)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database_busy)
@@ -54,26 +60,27 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     return await _problem(request, InvalidFieldsError(listed))
 
 
-async def _outside_domain(request: Request, invalid: Exception) -> JSONResponse:
-    return await _problem(request, InvalidFieldsError([FieldError(str(invalid), pointer="")]))
+def as_problem(error: Exception) -> ProblemError:
+    """What the solver raises, and any other error, as the problem it is answered with."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, InvalidInputError):
+        return InvalidFieldsError([FieldError(str(error), pointer="")])
+    if isinstance(error, NoPlanInTimeError):
+        advice = "raise time_limit_s, allow a gap_fraction, or narrow the limits to fewer devices or providers"
+        return UnavailableError(f"{error}; {advice}", retry_after_s=1)
+    if isinstance(error, SolverFailedError):
+        log.error("every solver failed: %s", error)
+        return UnavailableError(
+            "no solver could handle this programme, and no plan was stored; allow a gap_fraction, or narrow the limits"
+            " to fewer devices or providers",
+            retry_after_s=1,
+        )
+    return ProblemError(PROBLEM_TYPES["internal"].explanation)
 
 
-async def _no_plan_in_time(_request: Request, error: Exception) -> JSONResponse:
-    return problem_response(
-        "unavailable",
-        f"{error}; raise time_limit_s, allow a gap_fraction, or narrow the limits to fewer devices or providers",
-        headers={"Retry-After": "1"},
-    )
-
-
-async def _solver_failed(_request: Request, error: Exception) -> JSONResponse:
-    log.error("every solver failed: %s", error)
-    return problem_response(
-        "unavailable",
-        "no solver could handle this programme, and no plan was stored; allow a gap_fraction, or narrow the limits to"
-        " fewer devices or providers",
-        headers={"Retry-After": "1"},
-    )
+async def _solver(request: Request, error: Exception) -> JSONResponse:
+    return await _problem(request, as_problem(error))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

@@ -55,6 +55,8 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
                     "The rate limit of this token or address is reached; `Retry-After` says when to come back."),
         ProblemType("unavailable", 503, "Not available now",
                     "The service is starting, stopping, busy, or its database is not ready. Nothing was stored."),
+        ProblemType("worker-lost", 503, "The work was lost too often",
+                    "Every worker that took the job up died before it was done; look into the workers' logs. Ask again."),
         ProblemType("storage-full", 507, "The disk is full", "The database cannot grow. Nothing was stored."),
         ProblemType("internal", 500, "The service failed",
                     "A defect of the service. `request_id` finds it in the log. Nothing was stored."),
@@ -130,6 +132,15 @@ class UnavailableError(ProblemError):
 
     def __init__(self, detail: str, *, retry_after_s: int = 5) -> None:
         super().__init__(detail, headers={"Retry-After": str(max(1, retry_after_s))})
+
+
+def problem_document(problem: ProblemError) -> dict[str, Any]:
+    """The document a problem is answered with."""
+    kind = PROBLEM_TYPES[problem.slug]
+    return {
+        "type": f"/problems/{kind.slug}", "title": kind.title, "status": kind.status, "detail": problem.detail,
+        **problem.extra,
+    }  # fmt: skip
 
 
 def problem_response(

@@ -42,6 +42,24 @@ class Settings(BaseSettings):
     """Plans and estimates computed at the same time."""
     solver_queue: int = Field(default=32, ge=0, le=10_000)
     """Requests that may wait for a solver worker; the next one is answered 503 with Retry-After."""
+    synchronous_time_limit_s: float = Field(default=10.0, ge=0, le=300)
+    """A request that states a longer time limit is answered 202 and becomes a job."""
+    synchronous_workloads: int = Field(default=10, ge=0, le=50)
+    """A request of more workloads becomes a job."""
+    jobs_in_service: int | None = Field(default=None, ge=0, le=64)
+    """Jobs the service computes itself at the same time; unset: one on SQLite, none on PostgreSQL, where workers do."""
+    job_lease_s: float = Field(default=15.0, ge=1, le=3600)
+    """A worker that is not heard of for so long has lost its job to another."""
+    job_most_attempts: int = Field(default=3, ge=1, le=100)
+    """A job whose workers died so often has failed."""
+    job_expiry_s: float = Field(default=86_400.0, gt=0, le=31_536_000)
+    """A job that no worker takes for so long expires."""
+    job_retention_days: float = Field(default=30.0, gt=0, le=3650)
+    """Finished jobs are forgotten after so long; their results stay."""
+    job_queue: int = Field(default=1_000, ge=1, le=1_000_000)
+    """Unfinished jobs of all callers; the next one is answered 429."""
+    job_queue_per_caller: int = Field(default=100, ge=1, le=1_000_000)
+    """Unfinished jobs of one token, or of one address without a token; the next one is answered 429."""
     shutdown_grace_s: float = Field(default=8.0, ge=0, le=600)
     """After SIGTERM, how long running requests may take before they are answered 503."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,6 +1,6 @@
 """What a recommendation is computed from and what it answers. Frozen; SI units; no provenance."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -69,6 +69,28 @@ class PlanEntry:
     """This entry's share of its nodes' price, by devices used."""
     power_w: float
     estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProgress:
+    """How far a search is. stage: screening, solving, confirming or explaining.
+
+    usd_per_hour: of the cheapest plan of the newest solve, whose capacities may not be confirmed yet; bound: what no
+    plan can cost less than; gap_fraction: between them. None where there is none yet.
+    """
+
+    stage: str
+    usd_per_hour: float | None = None
+    bound: float | None = None
+    gap_fraction: float | None = None
+
+
+Observer = Callable[[SearchProgress], None]
+"""Is told of progress while a plan is searched. It must be quick and must not raise."""
+
+
+def unobserved(_progress: SearchProgress) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +174,13 @@ __all__ = [
     "Conflict",
     "Correction",
     "Objective",
+    "Observer",
     "PlanEntry",
     "PlanLimits",
     "PlanningInput",
     "Recommendation",
     "Relaxation",
+    "SearchProgress",
     "SolveReport",
+    "unobserved",
 ]

@@ -20,7 +20,16 @@ from solver.errors import NoPlanInTimeError, SolverError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
-from solver.planning import Alternative, PlanEntry, PlanningInput, Recommendation, SolveReport
+from solver.planning import (
+    Alternative,
+    Observer,
+    PlanEntry,
+    PlanningInput,
+    Recommendation,
+    SearchProgress,
+    SolveReport,
+    unobserved,
+)
 from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
 from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
@@ -44,13 +53,14 @@ class VerificationError(SolverError):
     """The independent checker refused a plan: a defect, never an answer."""
 
 
-def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
+def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
     """The proven-cheapest plan for all workloads together, or the reasons why there is none.
 
-    memo keeps search spaces between calls with the same catalog_key.
+    memo keeps search spaces between calls with the same catalog_key. observe is told how far the search is.
     Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
     there is no answer, and VerificationError on a defect.
     """
+    observe(SearchProgress("screening"))
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     screened = [
         screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
@@ -60,8 +70,9 @@ def recommend(planning: PlanningInput, memo: SpaceMemo) -> Recommendation:
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations()
-    assembly, result, rounds = solve_confirmed(assembly, planning, confirmations)
+    assembly, result, rounds = solve_confirmed(assembly, planning, confirmations, observe)
     rejected = [reason for one in screened for reason in rejections(one)]
+    observe(progress("explaining", result))
     if result.plan is None:
         return infeasible(planning, assembly, result, rejected, confirmations, rounds)
     problems = verify(assembly.problem, result)
@@ -115,7 +126,7 @@ def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSetting
 
 
 def solve_confirmed(
-    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations
+    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations, observe: Observer = unobserved
 ) -> tuple[Assembly, FleetResult, int]:
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
@@ -124,6 +135,7 @@ def solve_confirmed(
     beyond it. Once the time is used up the next plan that holds is taken, whatever its gap. Raises NoPlanInTimeError.
     """
     final, rounds = False, 0
+    observe(SearchProgress("solving"))
     while True:
         rounds += 1
         current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
@@ -137,7 +149,9 @@ def solve_confirmed(
         if exceeds_default(result.plan, current, planning.default_max_nodes):
             assembly = with_default_limits(planning, assembly)
             continue
+        observe(progress("confirming", result))
         failed = _failures(current, result, confirmations)
+        observe(progress("solving", result))
         in_time = confirmations.solver_seconds < planning.time_limit_s
         if not failed and (proving or result.outcome == "optimal" or not in_time):
             return current, result, rounds
@@ -147,6 +161,11 @@ def solve_confirmed(
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
         confirmations.capacity.update(failed)
+
+
+def progress(stage: str, result: FleetResult) -> SearchProgress:
+    """What the newest solve says about the plan that is searched."""
+    return SearchProgress(stage, result.usd_per_hour, result.bound, result.gap_fraction)
 
 
 def solve_options(planning: PlanningInput, confirmations: Confirmations, *, proving: bool) -> SolveOptions:

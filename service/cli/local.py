@@ -101,6 +101,8 @@ def run_server(host: str, port: int, settings: Settings) -> int:
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if hasattr(app.state, "solver_pool"):
                 app.state.solver_pool.stop()
+            if hasattr(app.state, "job_worker"):
+                app.state.job_worker.stop()
             super().handle_exit(sig, frame)
 
     config = uvicorn.Config(

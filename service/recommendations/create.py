@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from fastapi.concurrency import run_in_threadpool
 from sqlmodel import Session
@@ -22,7 +23,7 @@ from service.recommendations.snapshot import llm_from_row
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
-from service.wire.recommendations import RecommendationIn, RecommendationOut, ResultOut
+from service.wire.recommendations import InputsOut, RecommendationIn, RecommendationOut, ResultOut
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,15 @@ class Workshop:
     clock: Clock
     spaces: SpaceCache
     plan: Callable[[PlanningInputs], ResultOut] = plan
+
+
+class Caches(Protocol):
+    """What is kept between requests: of a service's workshop, or of a worker's workbench."""
+
+    @property
+    def snapshots(self) -> SnapshotCache: ...
+    @property
+    def spaces(self) -> SpaceCache: ...
 
 
 async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> RecommendationOut:
@@ -56,11 +66,9 @@ def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
         return read_inputs(session, asked, price_as_of, workshop)
 
 
-def read_inputs(
-    session: Session, asked: RecommendationIn, price_as_of: dt.datetime, workshop: Workshop
-) -> PlanningInputs:
+def read_inputs(session: Session, asked: RecommendationIn, price_as_of: dt.datetime, caches: Caches) -> PlanningInputs:
     """Catalog, prices and shapes at one instant; the request's names are checked against them."""
-    snapshot = workshop.snapshots.at(session, price_as_of)
+    snapshot = caches.snapshots.at(session, price_as_of)
     rows = llms_by_ids(session, {w.llm for w in asked.workloads})
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
@@ -72,25 +80,42 @@ def read_inputs(
         check_traffic(asked),
         price_as_of,
         correction_set=snapshot.corrections.number if snapshot.corrections else None,
-        spaces=workshop.spaces,
+        spaces=caches.spaces,
     )
 
 
 def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop) -> RecommendationOut:
-    row = RecommendationTable(
-        id=f"rec_{ULID()}",
-        created_at=workshop.clock(),
-        outcome=result.outcome,
-        objective=inputs.request.objective,
-        usd_per_hour=result.totals.usd_per_hour if result.totals else None,
-        price_as_of=inputs.price_as_of,
-        catalog_digest=inputs.snapshot.digest,
-        correction_set=inputs.correction_set,
-        version=VERSION,
-        request=inputs.request.model_dump(mode="json"),
-        result=result.model_dump(mode="json"),
-    )
+    row = recommendation_row(inputs.request, result, provenance(inputs), workshop.clock())
     with workshop.database.writing() as session:
         session.add(row)
         session.flush()
         return present_recommendation(row)
+
+
+def provenance(inputs: PlanningInputs) -> InputsOut:
+    """What a plan was computed from."""
+    return InputsOut(
+        price_as_of=inputs.price_as_of,
+        catalog_digest=inputs.snapshot.digest,
+        correction_set=inputs.correction_set,
+        version=VERSION,
+    )
+
+
+def recommendation_row(
+    asked: RecommendationIn, result: ResultOut, inputs: InputsOut, now: dt.datetime
+) -> RecommendationTable:
+    """The row that a result is stored as."""
+    return RecommendationTable(
+        id=f"rec_{ULID()}",
+        created_at=now,
+        outcome=result.outcome,
+        objective=asked.objective,
+        usd_per_hour=result.totals.usd_per_hour if result.totals else None,
+        price_as_of=inputs.price_as_of,
+        catalog_digest=inputs.catalog_digest,
+        correction_set=inputs.correction_set,
+        version=inputs.version,
+        request=asked.model_dump(mode="json"),
+        result=result.model_dump(mode="json"),
+    )

@@ -30,7 +30,7 @@ from solver.errors import InvalidInputError
 from solver.estimate import Estimate
 from solver.hardware import Offer
 from solver.llm_shape import LlmShape
-from solver.planning import PlanEntry, PlanLimits, PlanningInput, Recommendation
+from solver.planning import Observer, PlanEntry, PlanLimits, PlanningInput, Recommendation, unobserved
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
@@ -51,7 +51,7 @@ class PlanningInputs:
     spaces: SpaceCache
 
 
-def plan(inputs: PlanningInputs) -> ResultOut:
+def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     """Runs in a solver thread; no database connection is held.
 
     Raises InvalidFieldsError where the solver refuses a workload.
@@ -62,7 +62,7 @@ def plan(inputs: PlanningInputs) -> ResultOut:
     began = time.perf_counter()
     planning = planning_input(inputs)
     try:
-        found = recommend(planning, inputs.spaces)
+        found = recommend(planning, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
     return present_result(planning, found, time.perf_counter() - began)

@@ -3,12 +3,17 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, status
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from service.access import Reader
 from service.database import ReadSession
+from service.jobs.accepted import ACCEPTED, accepted
 from service.paging import Limit, Next, cut_page, last_id
+from service.prefer import Prefer
 from service.problems import NotFoundError
 from service.recommendations.create import Workshop, create_recommendation
+from service.recommendations.job import answered_later, queue_recommendation
 from service.recommendations.present import present_recommendation, present_summary
 from service.recommendations.queries import list_recommendations, recommendation_by_id
 from service.wire.pages import Page
@@ -18,10 +23,17 @@ router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"])
 Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()]
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, summary="Workloads in, proven-cheapest cluster out")
-async def post_recommendation(request: Request, _caller: Reader, asked: RecommendationIn) -> RecommendationOut:
+@router.post(
+    "", status_code=status.HTTP_201_CREATED, summary="Workloads in, proven-cheapest cluster out",
+    response_model=RecommendationOut, responses=ACCEPTED,
+)  # fmt: skip
+async def post_recommendation(
+    request: Request, caller: Reader, prefer: Prefer, asked: RecommendationIn
+) -> RecommendationOut | JSONResponse:
     state = request.app.state
     workshop = Workshop(state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces)
+    if answered_later(asked, prefer, state.settings):
+        return accepted(await run_in_threadpool(queue_recommendation, asked, caller, workshop, state.settings), prefer)
     return await create_recommendation(asked, workshop)
 
 

@@ -1,0 +1,8 @@
+"""Every kind of job, by name: what a worker knows how to compute."""
+
+from typing import Any
+
+from service.jobs.kind import JobKind
+from service.recommendations.job import RECOMMENDATION_JOB
+
+KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in (RECOMMENDATION_JOB,)}

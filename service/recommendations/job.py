@@ -1,0 +1,73 @@
+"""Recommendations as jobs: the same plan, computed by a worker."""
+
+import datetime as dt
+from typing import Any
+
+from sqlmodel import Session
+
+from service.access import Caller
+from service.jobs.create import enqueue
+from service.jobs.kind import Attempt, JobKind, Progress
+from service.jobs.tables import JobTable
+from service.prefer import Preference
+from service.recommendations.create import Workshop, provenance, read_inputs, recommendation_row
+from service.recommendations.plan import plan, planning_input
+from service.settings import Settings
+from service.wire.recommendations import InputsOut, RecommendationIn, ResultOut
+from solver.planning import SearchProgress
+
+
+def answered_later(asked: RecommendationIn, preference: Preference, settings: Settings) -> bool:
+    """Whether a request becomes a job: the client prefers it, or states a size or a time that may take long.
+
+    A client that would rather wait says so (``Prefer: wait=60``); that counts where it covers the time limit.
+    """
+    if preference.respond_async:
+        return True
+    if preference.wait_s is not None and preference.wait_s >= asked.time_limit_s:
+        return False
+    return (
+        asked.time_limit_s > settings.synchronous_time_limit_s or len(asked.workloads) > settings.synchronous_workloads
+    )
+
+
+def queue_recommendation(asked: RecommendationIn, caller: Caller, workshop: Workshop, settings: Settings) -> JobTable:
+    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job."""
+    now = workshop.clock()
+    with workshop.database.reading() as session:
+        planning_input(read_inputs(session, asked, asked.price_as_of or now, workshop))
+    with workshop.database.writing() as session:
+        row = enqueue(session, RECOMMENDATION_JOB, asked.model_dump(mode="json"), caller, settings, now)
+        session.expunge(row)
+        return row
+
+
+def _compute(asked: RecommendationIn, attempt: Attempt) -> dict[str, Any]:
+    with attempt.bench.database.reading() as session:
+        inputs = read_inputs(session, asked, asked.price_as_of or attempt.asked_at, attempt.bench)
+    result = plan(inputs, lambda found: attempt.report(_progress(found, asked)))
+    return {"result": result.model_dump(mode="json"), "inputs": provenance(inputs).model_dump(mode="json")}
+
+
+def _progress(found: SearchProgress, asked: RecommendationIn) -> Progress:
+    """The bound of another objective than cost is not in dollars."""
+    bound = found.bound if asked.objective == "cost" else None
+    return Progress(found.stage, found.usd_per_hour, bound, found.gap_fraction)
+
+
+def _store(session: Session, asked: RecommendationIn, answer: dict[str, Any], now: dt.datetime) -> str:
+    row = recommendation_row(
+        asked, ResultOut.model_validate(answer["result"]), InputsOut.model_validate(answer["inputs"]), now
+    )
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+RECOMMENDATION_JOB = JobKind(
+    name="recommendation",
+    request=RecommendationIn,
+    compute=_compute,
+    store=_store,
+    result_address="/v1/recommendations/{id}",
+)
