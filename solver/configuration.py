@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from solver.engine.profiles import EngineProfile, engine_profile
 from solver.engine.simulate import Schedule
+from solver.engine.speculative import Speculation, speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
 from solver.errors import UnsupportedError
 from solver.hardware import Device
@@ -22,7 +23,7 @@ class Configuration:
     """Everything that decides how one deployment performs, except its traffic.
 
     link_domain_devices: devices of a node that share the scale-up link. network_bytes_per_s: per device, between nodes;
-    0 inside one node. kv_cache_tokens: per replica, from the memory plan.
+    0 inside one node. kv_cache_tokens: per replica, from the memory plan. speculation: None where nothing is drafted.
     """
 
     shape: LlmShape
@@ -34,6 +35,7 @@ class Configuration:
     link_domain_devices: int
     network_bytes_per_s: float
     kv_cache_tokens: float
+    speculation: Speculation | None = None
 
     @property
     def profile(self) -> EngineProfile:
@@ -56,6 +58,12 @@ class Configuration:
         )
 
     def tables(self) -> StepTables:
+        if self.speculation is not None:
+            return speculative_tables(self, self.speculation.decoding, self.speculation.draft)
+        return self.plain_tables()
+
+    def plain_tables(self) -> StepTables:
+        """Step tables without drafting."""
         return step_tables(
             self.shape,
             self.rates(),
@@ -68,7 +76,7 @@ class Configuration:
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""
         c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
-        return Schedule(
+        schedule = Schedule(
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=max(1, self.engine.max_sequences // stages),
             kv_cache_tokens=self.kv_cache_tokens / stages,
@@ -87,9 +95,20 @@ class Configuration:
             clock_headroom_fraction=c("clock_headroom_fraction"),
             clock_settling_s=c("clock_settling_s"),
         )
+        return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)
 
     def with_constants(self, constants: Constants) -> "Configuration":
-        return replace(self, constants=constants)
+        """The same under other constants, a draft model's device and engine included; what belongs to its weights stays."""
+        speculation = self.speculation
+        if speculation is not None and speculation.draft is not None:
+            draft = speculation.draft
+            priors = {
+                name: constants.priors.get(name, own) if own.llm == "*" else own
+                for name, own in draft.constants.priors.items()
+            }
+            moved = Constants(draft.constants.subject, priors)
+            speculation = replace(speculation, draft=replace(draft, constants=moved))
+        return replace(self, constants=constants, speculation=speculation)
 
 
 def front_end(constants: Constants) -> FrontEnd:

@@ -13,6 +13,7 @@ from solver.step.bound import Bound, roofline_bound
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.explain import Term, dominant, step_terms
 from solver.step.rates import compute_dtype
+from solver.step.tables import StepTables
 from solver.workload import Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
@@ -85,28 +86,22 @@ def estimate(
         fast = _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = _spreads(result, slow, fast)
+        spreads = moved_spreads(result, slow, fast)
+        if configuration.speculation is not None:
+            spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
     else:
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
     power = mean_power_w(configuration, result)
     busy_sequences = max(1.0, result.mean_in_flight)
-    steps = step_terms(configuration.shape, configuration.rates(), configuration.layout, busy_sequences, traffic)
+    steps = decode_terms(configuration, tables, busy_sequences, traffic)
     bound = roofline_bound(configuration, traffic, load)
 
     def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> Interval:
-        low, high = spreads.get(metric, (1.0, 1.0))
-        factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
-        expected = min(max(value * factor, floor), ceiling)
-        return Interval(
-            expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
-        )
+        return metric_interval(metric, value, spreads, factors, floor, ceiling)
 
     def times(metric: str, values: Statistics, floor: float = 0.0) -> dict[str, Interval]:
-        return {
-            name: interval(f"{metric}.{name}" if f"{metric}.{name}" in spreads else metric, value, floor)
-            for name, value in values.items()
-        }
+        return percentile_intervals(metric, values, spreads, factors, floor)
 
     output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
     per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
@@ -130,27 +125,86 @@ def estimate(
             watts.low / output_rate.high,
             watts.high / max(output_rate.low, 1e-12),
         ),
-        prefill_bottleneck=dominant(_prefill_terms(configuration, traffic)),
+        prefill_bottleneck=dominant(prefill_terms(configuration, traffic)),
         decode_bottleneck=dominant(steps),
         step=steps,
         bound=bound,
     )
 
 
+def metric_interval(
+    metric: str,
+    value: float,
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    floor: float = 0.0,
+    ceiling: float = float("inf"),
+) -> Interval:
+    """A predicted value times its factor, with its spread, within the roofline's floor and ceiling."""
+    low, high = spreads.get(metric, (1.0, 1.0))
+    factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
+    expected = min(max(value * factor, floor), ceiling)
+    return Interval(expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected))
+
+
+def percentile_intervals(
+    metric: str,
+    values: Statistics,
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    floor: float = 0.0,
+) -> dict[str, Interval]:
+    """The same for the mean and every percentile, each with its own spread where it has one."""
+    return {
+        name: metric_interval(
+            f"{metric}.{name}" if f"{metric}.{name}" in spreads else metric, value, spreads, factors, floor
+        )
+        for name, value in values.items()
+    }
+
+
+def widened(spreads: Mapping[str, tuple[float, float]], exponent: float) -> dict[str, tuple[float, float]]:
+    """Spreads to a power above 1: for what was never measured.
+
+    >>> widened({"power": (0.5, 2.0)}, 2.0)
+    {'power': (0.25, 4.0)}
+    """
+    return {metric: (low**exponent, high**exponent) for metric, (low, high) in spreads.items()}
+
+
+def decode_terms(
+    configuration: Configuration, tables: StepTables, sequences: float, traffic: Traffic
+) -> tuple[Term, ...]:
+    """Terms of a decode step with ``sequences`` in flight, drafting among them where tokens are drafted."""
+    shape, rates, layout = configuration.shape, configuration.rates(), configuration.layout
+    if configuration.speculation is None:
+        return step_terms(shape, rates, layout, sequences, traffic)
+    seat = min(round(sequences), len(tables.draft_s) - 1)
+    queries = configuration.speculation.decoding.draft_tokens + 1.0
+    return step_terms(
+        shape, rates, layout, sequences, traffic, queries=queries, drafting_s=tables.draft_s[max(seat, 1)]
+    )
+
+
 def mean_power_w(configuration: Configuration, result: Replay) -> float:
     """Mean power of all devices of the deployment over a replay."""
+    return devices_power_w(configuration, result.memory_utilisation, result.compute_utilisation)
+
+
+def devices_power_w(configuration: Configuration, memory_utilisation: float, compute_utilisation: float) -> float:
+    """Mean power of all devices of the deployment at these shares of the datasheet rates."""
     narrow = compute_dtype(configuration.device, configuration.precision.weights) in NARROW_DTYPES
     per_device = board_power_w(
         configuration.device.power_limit_w,
         configuration.constants,
-        memory_utilisation=result.memory_utilisation,
-        compute_utilisation=result.compute_utilisation,
+        memory_utilisation=memory_utilisation,
+        compute_utilisation=compute_utilisation,
         narrow=narrow,
     )
     return float(np.asarray(per_device)) * configuration.layout.devices
 
 
-def _prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
+def prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
     tokens = min(traffic.prompt.mean, float(configuration.engine.max_batched_tokens))
     return step_terms(
         configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=max(tokens, 1.0)
@@ -180,21 +234,26 @@ def _shifted(
     try:
         return replay(moved, moved.tables(), traffic, load, seed=seed, requests=requests)
     except SaturatedError as limit:
-        stretch = max(2.0, load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12))
-        worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
-        later: Statistics = {name: value * 4.0 * stretch for name, value in fallback.time_to_first_token_s.items()}
-        rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
-        return replace(
-            fallback,
-            time_per_output_token_s=worse,
-            time_to_first_token_s=later,
-            end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
-            inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
-            output_tokens_per_s=fallback.output_tokens_per_s * rate,
-        )
+        return stretched(fallback, load, limit)
 
 
-def _spreads(centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple[float, float]]:
+def stretched(fallback: Replay, load: Load, limit: SaturatedError) -> Replay:
+    """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
+    stretch = max(2.0, load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12))
+    worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
+    later: Statistics = {name: value * 4.0 * stretch for name, value in fallback.time_to_first_token_s.items()}
+    rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
+    return replace(
+        fallback,
+        time_per_output_token_s=worse,
+        time_to_first_token_s=later,
+        end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
+        inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
+        output_tokens_per_s=fallback.output_tokens_per_s * rate,
+    )
+
+
+def moved_spreads(centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple[float, float]]:
     """Factors (low, high) by metric and percentile from the two moved replays."""
 
     def pair(one: float, other: float, middle: float) -> tuple[float, float]:

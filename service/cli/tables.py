@@ -54,8 +54,7 @@ def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console:
         is_estimated = result["outcome"] == "estimated"
         table.add_row(
             case["llm"],
-            case["device"],
-            layout_text(result["layout"]),
+            *where_it_runs(case, result),
             f"{result['precision']['weights']} / {result['precision']['kv_cache']}",
             result["outcome"] if is_estimated else f"{result['outcome']}: {result['detail']}",
             _interval(result["ttft_ms"]["mean"]) if is_estimated else NONE,
@@ -64,6 +63,18 @@ def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console:
             result["basis"] if is_estimated else NONE,
         )
     console.print(table)
+
+
+def where_it_runs(case: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[str, str]:
+    """Device and layout; of both pools, where prefill and decode have their own."""
+    pools = result["disaggregated"]
+    if pools is None:
+        return case["device"], layout_text(result["layout"])
+    both = (pools["prefill"], pools["decode"])
+    return (
+        " → ".join(f"{pool['replicas']} × {pool['device']}" for pool in both),
+        " → ".join(layout_text(pool["layout"]) for pool in both),
+    )
 
 
 def layout_text(layout: Mapping[str, int]) -> str:

@@ -1,10 +1,14 @@
 """Predict many fixed deployments. One bad case does not spoil the rest."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
+
 from fastapi.concurrency import run_in_threadpool
 
 from service.clock import Clock
 from service.database import Database
 from service.estimates.predict import Case, Outcome, predict
+from service.estimates.predict_disaggregated import DisaggregatedCase, predict_disaggregated
 from service.estimates.present import outcome_of, unsupported
 from service.llms.queries import llm_ids, llms_by_ids
 from service.metrics import Metrics
@@ -13,10 +17,19 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCa
 from service.recommendations.snapshot import llm_from_row
 from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
+from service.wire.roles import DraftModelIn
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
 
-UNKNOWN = frozenset({"unknown_llm", "unknown_device"})
+AnyCase = Case | DisaggregatedCase
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A case that cannot be predicted as it is named. field: the name the catalog does not know; None: another reason."""
+
+    answer: UnsupportedOut
+    field: str | None = None
 
 
 async def create_estimates(
@@ -30,10 +43,13 @@ async def create_estimates(
 ) -> EstimatesOut:
     """In the order asked. Raises InvalidFieldsError when not one case names an llm and a device that exist."""
     resolved = await run_in_threadpool(_resolve_all, asked, database, snapshots, clock)
-    if all(isinstance(case, UnsupportedOut) and case.reason in UNKNOWN for case in resolved):
-        raise InvalidFieldsError(
-            _field_error(n, case) for n, case in enumerate(resolved) if isinstance(case, UnsupportedOut)
-        )
+    unknown = [
+        FieldError(case.answer.detail, pointer=f"/estimates/{n}/{case.field}")
+        for n, case in enumerate(resolved)
+        if isinstance(case, Unresolved) and case.field is not None
+    ]
+    if len(unknown) == len(resolved):
+        raise InvalidFieldsError(unknown)
     outcomes = await pool.run("estimates", lambda: [_outcome(case) for case in resolved])
     for outcome in outcomes:
         metrics.count_outcome("estimate", outcome.outcome)
@@ -42,41 +58,72 @@ async def create_estimates(
 
 def _resolve_all(
     asked: EstimatesIn, database: Database, snapshots: SnapshotCache, clock: Clock
-) -> list[Case | UnsupportedOut]:
-    """Names → shapes and devices, in one read transaction."""
+) -> list[AnyCase | Unresolved]:
+    """Names → shapes, devices and nodes, in one read transaction."""
     with database.reading() as session:
         now = clock()
         snapshot = snapshots.at(session, now)
-        rows = llms_by_ids(session, {e.llm for e in asked.estimates})
+        named = {name for e in asked.estimates for name, _ in _llms(e)}
+        rows = llms_by_ids(session, named)
         shapes = {row.id: llm_from_row(row.row) for row in rows}
-        known_llms = llm_ids(session) if len(shapes) < len({e.llm for e in asked.estimates}) else []
+        known_llms = llm_ids(session) if len(shapes) < len(named) else []
     return [_resolve(e, shapes, snapshot, known_llms) for e in asked.estimates]
+
+
+def _llms(asked: EstimateIn) -> list[tuple[str, str]]:
+    """Every model a case names, with the field that names it."""
+    drafting = asked.engine.speculative
+    draft = [(drafting.draft_llm, "engine/speculative/draft_llm")] if isinstance(drafting, DraftModelIn) else []
+    return [(asked.llm, "llm"), *draft]
+
+
+def _devices(asked: EstimateIn) -> list[tuple[str, str]]:
+    """Every device a case names, with the field that names it."""
+    if asked.disaggregated is None:
+        return [(asked.device or "", "device")]
+    pools = (("prefill", asked.disaggregated.prefill), ("decode", asked.disaggregated.decode))
+    return [(pool.device, f"disaggregated/{role}/device") for role, pool in pools]
+
+
+def _nodes(asked: EstimateIn) -> list[tuple[str, str, str]]:
+    """Every node a case names, with its pool's device and the field that names it."""
+    if asked.disaggregated is None:
+        return []
+    pools = (("prefill", asked.disaggregated.prefill), ("decode", asked.disaggregated.decode))
+    return [(pool.node, pool.device, f"disaggregated/{role}/node") for role, pool in pools if pool.node is not None]
 
 
 def _resolve(
     asked: EstimateIn, shapes: dict[str, LlmShape], snapshot: CatalogSnapshot, known_llms: list[str]
-) -> Case | UnsupportedOut:
-    if asked.llm not in shapes:
-        close = close_matches(asked.llm, known_llms)
-        return unsupported(asked, "unknown_llm", unknown_name("llm", asked.llm, known_llms), close)
-    if asked.device not in snapshot.device_ids:
-        close = close_matches(asked.device, snapshot.device_ids)
-        return unsupported(asked, "unknown_device", unknown_name("device", asked.device, snapshot.device_ids), close)
-    if asked.device in snapshot.refused:
-        figure = snapshot.refused[asked.device]
-        return unsupported(asked, "figure_missing", f"{asked.device}: no sourced value for {figure}")
-    return Case(asked, shapes[asked.llm], snapshot.devices[asked.device], snapshot)
+) -> AnyCase | Unresolved:
+    def unknown(kind: str, name: str, known: Collection[str], field: str) -> Unresolved:
+        close = close_matches(name, known)
+        return Unresolved(unsupported(asked, f"unknown_{kind}", unknown_name(kind, name, known), close), field)
+
+    for name, field in _llms(asked):
+        if name not in shapes:
+            return unknown("llm", name, known_llms, field)
+    for name, field in _devices(asked):
+        if name not in snapshot.device_ids:
+            return unknown("device", name, snapshot.device_ids, field)
+        if name in snapshot.refused:
+            figure = snapshot.refused[name]
+            return Unresolved(unsupported(asked, "figure_missing", f"{name}: no sourced value for {figure}"))
+    for name, device, field in _nodes(asked):
+        if name not in snapshot.nodes:
+            return unknown("node", name, snapshot.nodes.keys(), field)
+        own = snapshot.nodes[name].device.id
+        if own != device:
+            return Unresolved(unsupported(asked, "node_of_another_device", f"{name} holds {own}, not {device}"))
+    if asked.disaggregated is None:
+        return Case(asked, shapes[asked.llm], snapshot.devices[asked.device or ""], snapshot, shapes)
+    return DisaggregatedCase(asked, asked.disaggregated, shapes[asked.llm], snapshot)
 
 
-def _outcome(case: Case | UnsupportedOut) -> Outcome:
-    if isinstance(case, UnsupportedOut):
-        return case
+def _outcome(case: AnyCase | Unresolved) -> Outcome:
+    if isinstance(case, Unresolved):
+        return case.answer
     try:
-        return predict(case)
+        return predict(case) if isinstance(case, Case) else predict_disaggregated(case)
     except SolverError as error:
         return outcome_of(case.asked, error)
-
-
-def _field_error(position: int, case: UnsupportedOut) -> FieldError:
-    field = case.reason.removeprefix("unknown_")
-    return FieldError(case.detail, pointer=f"/estimates/{position}/{field}")

@@ -1,5 +1,6 @@
 """One resolved case to the solver, and its prediction back to the wire."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.recommendations.catalog_snapshot import CatalogSnapshot
@@ -14,6 +15,7 @@ from service.recommendations.snapshot import (
 from service.wire.estimates import (
     BottleneckOut,
     BoundOut,
+    DisaggregatedOut,
     DoesNotFitOut,
     EstimatedOut,
     EstimateIn,
@@ -22,13 +24,18 @@ from service.wire.estimates import (
     StepTermOut,
     UnsupportedOut,
 )
+from service.wire.roles import DraftModelIn, SpeculativeOut
 from solver.corrections.sets import configuration_correction
 from solver.deploy import Deployed, deploy
+from solver.deploy_speculative import DraftModel, deploy_speculative
+from solver.engine.speculative import SpeculativeDecoding, expected_tokens_per_step
 from solver.estimate import Estimate, estimate
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
-from solver.step.constants import resolve_constants
+from solver.step.constants import Constants, resolve_constants
+from solver.step.explain import Term
 from solver.units import gib_from_bytes
+from solver.workload import Traffic
 
 Outcome = EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut
 
@@ -41,36 +48,81 @@ class Case:
     shape: LlmShape
     device: Device
     snapshot: CatalogSnapshot
+    shapes: Mapping[str, LlmShape]
+    """Of every model named, a draft's among them."""
 
 
 def predict(case: Case) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
     asked = case.asked
     traffic = traffic_from_wire(asked.traffic)
-    constants = resolve_constants(
-        case.snapshot.priors,
-        device=case.device.id,
-        family=case.device.family,
-        engine=asked.engine.name,
-        llm=case.shape.id,
-    )
     deployed = deploy(
         case.shape,
         case.device,
-        constants,
+        constants_for(case.snapshot, case.device, asked.engine.name, case.shape),
         layout_from_wire(asked.layout),
         precision_from_wire(asked.precision),
         engine_from_wire(asked.engine),
         traffic,
     )
+    deployed, speculative = with_drafting(case, deployed, traffic)
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
     found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
-    return present_estimate(asked, deployed, found)
+    return present_estimate(asked, deployed, found, speculative=speculative)
 
 
-def present_estimate(asked: EstimateIn, deployed: Deployed, found: Estimate) -> EstimatedOut:
-    """A prediction on the wire: milliseconds, GiB, and every default echoed."""
+def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:
+    """The constants of a device under an engine for a model."""
+    return resolve_constants(snapshot.priors, device=device.id, family=device.family, engine=engine, llm=shape.id)
+
+
+def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Deployed, SpeculativeOut | None]:
+    """The deployment as it drafts, if it does. Raises what ``deploy_speculative`` raises."""
+    asked = case.asked.engine.speculative
+    if asked is None:
+        return deployed, None
+    draft = None
+    share = None if isinstance(asked, DraftModelIn) else asked.draft_step_fraction
+    if isinstance(asked, DraftModelIn):
+        shape = case.shapes[asked.draft_llm]
+        weights = asked.draft_weights or deployed.configuration.precision.weights
+        constants = constants_for(case.snapshot, case.device, case.asked.engine.name, shape)
+        draft = DraftModel(shape, weights, constants)
+    decoding = SpeculativeDecoding(asked.draft_tokens, asked.acceptance_fraction, share)
+    mean_context = traffic.prompt.mean + traffic.output.mean
+    drafting, memory = deploy_speculative(deployed, decoding, draft, traffic.output, mean_context)
+    return drafting, SpeculativeOut(
+        tokens_per_step=expected_tokens_per_step(decoding.draft_tokens, decoding.acceptance_fraction),
+        draft_weights_gib=None if memory is None else round(gib_from_bytes(memory.weights_bytes), 3),
+        draft_kv_cache_gib=None if memory is None else round(gib_from_bytes(memory.kv_cache_bytes), 3),
+    )
+
+
+def present_memory(deployed: Deployed) -> MemoryOut:
     memory = deployed.memory
+    return MemoryOut(
+        weights_gib=round(gib_from_bytes(memory.weights_bytes), 3),
+        kv_cache_gib=round(gib_from_bytes(memory.kv_cache_bytes), 3),
+        activations_gib=round(gib_from_bytes(memory.activations_bytes), 3),
+        reserved_gib=round(gib_from_bytes(memory.reserved_bytes), 3),
+        kv_cache_tokens=memory.kv_cache_tokens,
+        max_concurrent_requests=deployed.max_concurrent_requests,
+    )
+
+
+def present_step(terms: tuple[Term, ...]) -> list[StepTermOut]:
+    return [StepTermOut(term=t.name, ms=round(t.seconds * 1e3, 5)) for t in terms]
+
+
+def present_estimate(
+    asked: EstimateIn,
+    deployed: Deployed,
+    found: Estimate,
+    *,
+    speculative: SpeculativeOut | None = None,
+    pools: DisaggregatedOut | None = None,
+) -> EstimatedOut:
+    """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
     power = present_power(found.power_w)
     return EstimatedOut(
         outcome="estimated",
@@ -84,20 +136,16 @@ def present_estimate(asked: EstimateIn, deployed: Deployed, found: Estimate) -> 
         requests_per_s=present_interval(found.requests_per_s),
         power_w=power,
         joules_per_output_token=present_interval(found.joules_per_output_token) if power else None,
-        memory=MemoryOut(
-            weights_gib=round(gib_from_bytes(memory.weights_bytes), 3),
-            kv_cache_gib=round(gib_from_bytes(memory.kv_cache_bytes), 3),
-            activations_gib=round(gib_from_bytes(memory.activations_bytes), 3),
-            reserved_gib=round(gib_from_bytes(memory.reserved_bytes), 3),
-            kv_cache_tokens=memory.kv_cache_tokens,
-            max_concurrent_requests=deployed.max_concurrent_requests,
-        ),
+        memory=present_memory(deployed),
         bottleneck=BottleneckOut(prefill=found.prefill_bottleneck, decode=found.decode_bottleneck),
-        step=[StepTermOut(term=t.name, ms=round(t.seconds * 1e3, 5)) for t in found.step],
+        step=present_step(found.step),
         bound=BoundOut(
             tpot_ms=found.bound.time_per_output_token_s * 1e3, output_tokens_per_s=found.bound.output_tokens_per_s
         ),
-        layout=asked.layout,
+        speculative=speculative,
+        pools=pools,
+        layout=asked.layout if asked.disaggregated is None else None,
         precision=asked.precision,
         engine=asked.engine,
+        disaggregated=asked.disaggregated,
     )

@@ -16,7 +16,12 @@ from solver.errors import (
 
 def assumed(asked: EstimateIn) -> dict[str, Any]:
     """The deployment as it was understood, defaults filled in."""
-    return {"layout": asked.layout, "precision": asked.precision, "engine": asked.engine}
+    return {
+        "layout": asked.layout if asked.disaggregated is None else None,
+        "precision": asked.precision,
+        "engine": asked.engine,
+        "disaggregated": asked.disaggregated,
+    }
 
 
 def unsupported(asked: EstimateIn, reason: str, detail: str, close_matches: list[str] | None = None) -> UnsupportedOut:

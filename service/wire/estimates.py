@@ -1,26 +1,40 @@
 """POST /v1/estimates: predict fixed deployments."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
+from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
+from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
 from service.wire.traffic import Load, TrafficShape
 
 MOST_ESTIMATES = 1_000
 
 
 class EstimateIn(Request):
-    """One deployment and what is asked of it."""
+    """One deployment and what is asked of it: on one ``device``, or ``disaggregated`` over two pools."""
 
     llm: Name
-    device: Name
+    device: Name | None = None
     layout: LayoutIn = LayoutIn()
     precision: PrecisionIn = PrecisionIn()
-    engine: EngineIn = EngineIn()
+    engine: DraftingEngineIn = DraftingEngineIn()
+    disaggregated: DisaggregatedIn | None = None
     traffic: TrafficShape
     load: Load
+
+    @model_validator(mode="after")
+    def _one_way_of_serving(self) -> Self:
+        if (self.device is None) == (self.disaggregated is None):
+            raise ValueError("state either device or disaggregated, whose pools name theirs")
+        if self.disaggregated is not None and "layout" in self.model_fields_set:
+            raise ValueError(
+                "layout belongs to the pools: disaggregated.prefill.layout and disaggregated.decode.layout"
+            )
+        if self.disaggregated is not None and self.engine.speculative is not None:
+            raise ValueError("drafting in disaggregated pools is not modelled: leave out engine.speculative")
+        return self
 
 
 class EstimatesIn(Request):
@@ -62,11 +76,29 @@ class BoundOut(Answer):
 
 
 class Assumed(Answer):
-    """The deployment as it was understood, every default filled in."""
+    """The deployment as it was understood, every default filled in. ``layout``: null where pools have their own."""
 
-    layout: LayoutIn
+    layout: LayoutIn | None
     precision: PrecisionIn
-    engine: EngineIn
+    engine: DraftingEngineIn
+    disaggregated: DisaggregatedIn | None = None
+
+
+class PoolOut(Answer):
+    """One pool. ``step``: terms of a prefill step, or of a decode step; ``bottleneck``: what most of it waits for."""
+
+    devices: int
+    busy_fraction: float
+    power_w: Interval | None
+    memory: MemoryOut
+    bottleneck: str
+    step: list[StepTermOut]
+
+
+class DisaggregatedOut(Answer):
+    prefill: PoolOut
+    decode: PoolOut
+    kv_transfer: KvTransferOut
 
 
 class EstimatedOut(Assumed):
@@ -83,9 +115,12 @@ class EstimatedOut(Assumed):
     """Null where nobody has published what the device draws."""
     joules_per_output_token: Interval | None
     memory: MemoryOut
+    """Of the decode pool, where there are two."""
     bottleneck: BottleneckOut
     step: list[StepTermOut]
     bound: BoundOut
+    speculative: SpeculativeOut | None = None
+    pools: DisaggregatedOut | None = None
 
 
 class DoesNotFitOut(Assumed):

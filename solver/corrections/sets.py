@@ -6,7 +6,7 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solver.configuration import Configuration
 from solver.estimate import Correction
@@ -135,10 +135,10 @@ def correction_for(
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
-    """The same for a configuration as the solver holds it."""
+    """The same for a configuration as the solver holds it; one that drafts was never measured."""
     if current is None:
         return None
-    return correction_for(
+    found = correction_for(
         current,
         device=configuration.device.id,
         family=configuration.device.family,
@@ -149,6 +149,24 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         precision=configuration.precision,
         layout=configuration.layout,
     )
+    return found if configuration.speculation is None else carried_over(current, configuration, found)
+
+
+def pool_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
+    """What the set says about a pool that only prefills or only decodes: nobody measured one."""
+    found = configuration_correction(current, configuration)
+    return found if current is None else carried_over(current, configuration, found)
+
+
+def carried_over(current: CorrectionSet, configuration: Configuration, found: Correction | None) -> Correction | None:
+    """A correction for a way of serving that nobody measured: borrowed, and as much wider as for a device and a model
+    that were not seen. The factors stay: they are of the same kernels on the same device."""
+    home = found_for(current, configuration.device.id, configuration.device.family, configuration.engine.name)
+    if found is None or home is None:
+        return found if found is None else replace(found, basis="borrowed", spreads={})
+    widening = home.borrowed_widening * home.unseen_widening
+    spreads = {metric: (low**widening, high**widening) for metric, (low, high) in found.spreads.items()}
+    return replace(found, basis="borrowed", spreads=spreads)
 
 
 def _by_metric(

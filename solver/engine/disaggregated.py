@@ -8,7 +8,7 @@ Requests are dealt to replicas in turn, in both pools.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from solver.engine.simulate import Schedule, Trace, simulate
 from solver.errors import InvalidInputError
@@ -40,7 +40,8 @@ class DisaggregatedTrace:
     """Per request, in seconds, in order of arrival; and the share of time each part was at work.
 
     transfer_s: from the first token to the cache's arrival, waiting for the link included. 0 for one-token replies,
-    which end in the prefill pool.
+    which end in the prefill pool. gaps: (seconds between tokens, how many such gaps), the hand-over's among them.
+    prefill_work, decode_work: (bytes, FLOPs) per rank, summed over the replicas of the pool.
     """
 
     time_to_first_token_s: list[float]
@@ -53,6 +54,9 @@ class DisaggregatedTrace:
     link_busy_fraction: float
     decode_busy_fraction: float
     preemptions: int
+    gaps: list[tuple[float, float]] = field(default_factory=list)
+    prefill_work: tuple[float, float] = (0.0, 0.0)
+    decode_work: tuple[float, float] = (0.0, 0.0)
 
     @property
     def output_tokens_per_s(self) -> float:
@@ -104,12 +108,15 @@ def simulate_disaggregated(
     first = [0.0] * count
     arrived = [0.0] * count
     link_busy = prefill_busy = 0.0
+    prefill_bytes = prefill_flops = decode_bytes = decode_flops = 0.0
+    gaps: list[tuple[float, float]] = []
     for replica in range(prefill.replicas):
         mine = order[replica :: prefill.replicas]
         if not mine:
             continue
         trace = _run(prefill, [prompts[i] for i in mine], [1] * len(mine), [arrivals_s[i] for i in mine])
         prefill_busy += trace.busy_s
+        prefill_bytes, prefill_flops = prefill_bytes + trace.bytes, prefill_flops + trace.flops
         ready = [arrivals_s[i] + t for i, t in zip(mine, trace.time_to_first_token_s, strict=True)]
         free = 0.0
         for at, i in sorted(zip(ready, mine, strict=True)):
@@ -136,8 +143,12 @@ def simulate_disaggregated(
         trace = _run(handed_over, [prompts[i] for i in mine], [outputs[i] for i in mine], joins)
         decode_busy += trace.busy_s
         preemptions += trace.preemptions
+        decode_bytes, decode_flops = decode_bytes + trace.bytes, decode_flops + trace.flops
+        gaps += trace.gaps
         for i, since, seconds in zip(mine, joins, trace.end_to_end_s, strict=True):
             last[i] = since + seconds
+            # The pool counts the second token's gap from the cache's arrival; the client waits for the transfer too.
+            gaps.append((arrived[i] - first[i] + seconds / (outputs[i] - 1), 1.0))
     duration = max(last) - min(arrivals_s)
     return DisaggregatedTrace(
         time_to_first_token_s=[first[i] - arrivals_s[i] for i in range(count)],
@@ -152,6 +163,9 @@ def simulate_disaggregated(
         link_busy_fraction=link_busy / (duration * prefill.replicas),
         decode_busy_fraction=decode_busy / (duration * decode.replicas),
         preemptions=preemptions,
+        gaps=gaps,
+        prefill_work=(prefill_bytes, prefill_flops),
+        decode_work=(decode_bytes, decode_flops),
     )
 
 

@@ -4,16 +4,19 @@
     one step           verification of n·(k+1) tokens + k draft steps of n sequences
 
 Leviathan, Kalman and Matias, Fast inference from transformers via speculative decoding, 2023 (arXiv:2211.17192),
-equation 1. The cache of a sequence is read once for its k+1 queries. What a prompt costs the draft model is left out:
-it is the draft's share of the served model's prefill.
+equation 1. The cache of a sequence is read once for its k+1 queries. A draft model reads every prompt too: its pass over
+a chunk is added to the served model's.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from solver.configuration import Configuration
 from solver.engine.simulate import Schedule
 from solver.errors import InvalidInputError
 from solver.step.tables import StepTables, step_tables
+
+if TYPE_CHECKING:
+    from solver.configuration import Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,14 @@ class SpeculativeDecoding:
             raise InvalidInputError(f"a draft step of {self.draft_step_fraction} steps is not a time")
 
 
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """How a deployment drafts. draft: the draft model on the same devices in the same layout; None: it has no shape."""
+
+    decoding: SpeculativeDecoding
+    draft: "Configuration | None" = None
+
+
 def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> float:
     """Mean tokens one verification yields: (1 − a^(k+1)) / (1 − a); a rejected token is replaced, so at least 1.
 
@@ -50,7 +61,7 @@ def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> f
 
 
 def draft_seconds(
-    target: StepTables, draft: Configuration | None, speculative: SpeculativeDecoding, sequences: int
+    target: StepTables, draft: "Configuration | None", speculative: SpeculativeDecoding, sequences: int
 ) -> list[float]:
     """Seconds of k draft steps for 0 … ``sequences`` sequences.
 
@@ -64,14 +75,14 @@ def draft_seconds(
         share = speculative.draft_step_fraction * k
         alone = zip(target.decode_s, target.head_s, strict=False)
         return [share * (step + head + n * target.sequence_s) for n, (step, head) in enumerate(alone)][: sequences + 1]
-    own = draft.tables()
+    own = draft.plain_tables()
     if len(own.decode_s) <= sequences:
         raise InvalidInputError(f"the draft model has {len(own.decode_s) - 1} seats for {sequences} sequences")
     return [0.0] + [k * (own.decode_s[n] + own.head_s[n] + n * own.sequence_s) for n in range(1, sequences + 1)]
 
 
 def speculative_tables(
-    target: Configuration, speculative: SpeculativeDecoding, draft: Configuration | None = None
+    target: "Configuration", speculative: SpeculativeDecoding, draft: "Configuration | None" = None
 ) -> StepTables:
     """Step tables of ``target`` when it verifies: ``decode_s[n]`` is drafting plus verification of n·(k+1) tokens.
 
@@ -88,20 +99,36 @@ def speculative_tables(
         max_sequences=seats * width,
         queries=width,
     )
-    drafting = draft_seconds(target.tables(), draft, speculative, seats)
-    context = wide.context
-    if draft is not None:
-        slopes = [
-            (limit, speculative.draft_tokens * seconds, speculative.draft_tokens * size)
-            for limit, seconds, size in draft.tables().context
-        ]
-        context = (*context, *slopes)
-    return replace(
+    drafting = draft_seconds(target.plain_tables(), draft, speculative, seats)
+    verifying = replace(
         wide,
         decode_s=[wide.decode_s[n * width] + drafting[n] for n in range(seats + 1)],
         decode_bytes=[wide.decode_bytes[n * width] for n in range(seats + 1)],
-        context=context,
         draft_s=drafting,
+    )
+    return verifying if draft is None else with_draft_model(verifying, draft.plain_tables(), speculative.draft_tokens)
+
+
+def with_draft_model(verifying: StepTables, draft: StepTables, draft_tokens: int) -> StepTables:
+    """What a draft model adds beside the time of its decode steps, which ``decode_s`` holds already.
+
+    Its own context is read k times a step; every prompt token passes through it once; its bytes and FLOPs count for
+    power (k tokens of every k+1 that are worked on, and every prompt token).
+    """
+    k, longest = draft_tokens, len(draft.mixed_s) - 1
+
+    def prompt_pass(values: list[float], tokens: int) -> float:
+        return values[tokens] if tokens <= longest else values[longest] * tokens / longest
+
+    return replace(
+        verifying,
+        mixed_s=[seconds + prompt_pass(draft.mixed_s, n) for n, seconds in enumerate(verifying.mixed_s)],
+        mixed_bytes=[size + prompt_pass(draft.mixed_bytes, n) for n, size in enumerate(verifying.mixed_bytes)],
+        decode_bytes=[size + k * draft.decode_bytes[n] for n, size in enumerate(verifying.decode_bytes)],
+        context=(*verifying.context, *((limit, k * s, k * size) for limit, s, size in draft.context)),
+        pairs=(*verifying.pairs, *draft.pairs),
+        flops_per_token=verifying.flops_per_token + draft.flops_per_token,
+        head_flops=verifying.head_flops + draft.head_flops,
     )
 
 

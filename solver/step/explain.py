@@ -29,8 +29,9 @@ RESOURCE = {
     "layer_overhead": "overhead",
     "step_overhead": "overhead",
     "sequence_overhead": "overhead",
+    "drafting": "drafting",
 }
-"""Which resource each term is bound by."""
+"""Which resource each term is bound by; drafting is one of its own: its cost may be stated, not derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,16 @@ def step_terms(
     traffic: Traffic,
     *,
     prefill_tokens: float = 0.0,
+    queries: float = 1.0,
+    drafting_s: float = 0.0,
 ) -> tuple[Term, ...]:
-    """Terms of a step with ``sequences`` decoding at mean context and ``prefill_tokens`` of one prompt, largest first."""
-    tokens = max(1.0, sequences + prefill_tokens)
+    """Terms of a step with ``sequences`` decoding at mean context and ``prefill_tokens`` of one prompt, largest first.
+
+    queries: tokens of each decoding sequence in the step (above 1 where drafts are verified). drafting_s: of the drafts.
+    """
+    tokens = max(1.0, sequences * queries + prefill_tokens)
     token = terms.token_terms(shape, rates, tokens)
-    rows = max(1.0, sequences)
+    rows = max(1.0, sequences * queries)
     head = terms.head_product(shape, rates, rows)
     head_s = _scalar(head.seconds)
     named: dict[str, float] = {name: _scalar(value) for name, value in token.streams.items()}
@@ -79,7 +85,8 @@ def step_terms(
     named["element_wise"] += _scalar(terms.sampling_s(shape, rates, rows))
     context = traffic.prompt.mean + traffic.output.mean / 2.0
     named["attention_kv_read"] = sum(
-        _scalar(seconds) * sequences * min(context, limit) for limit, seconds, _ in terms.decode_context_s(shape, rates)
+        _scalar(seconds) * sequences * min(context, limit)
+        for limit, seconds, _ in terms.decode_context_s(shape, rates, queries)
     ) + sequences * _scalar(terms.decode_sequence_s(shape, rates))
     named["attention_prefill"] = sum(
         _scalar(seconds) * attention_pairs(prefill_tokens, 0.0, limit)
@@ -88,6 +95,7 @@ def step_terms(
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))
     named["step_overhead"] = _scalar(rates.step_overhead_s) * layout.pipeline_parallel
     named["sequence_overhead"] = _scalar(rates.sequence_overhead_s) * sequences
+    named["drafting"] = drafting_s
     found = [Term(name, seconds) for name, seconds in named.items() if seconds > 0.0]
     return tuple(sorted(found, key=lambda term: -term.seconds))
 
