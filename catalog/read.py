@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from catalog.benchmark_rows import BenchmarkFile, BenchmarkFilesError, read_benchmark_files
 from catalog.correction_rows import CorrectionSetRow, read_correction_sets
-from catalog.relations import relation_errors
+from catalog.relations import benchmark_errors, relation_errors
 from catalog.rows import (
     ConstantRow,
     DeviceRow,
@@ -32,7 +33,7 @@ from catalog.rows import (
 DEFAULT_ROOT = Path(__file__).resolve().parent
 """The edition that ships with the package."""
 
-_FOLDERS = ("devices", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections")
+_FOLDERS = ("devices", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections", "benchmarks")
 _RowT = TypeVar("_RowT", bound=Row)
 
 
@@ -56,6 +57,8 @@ class Catalog:
     constants: tuple[ConstantRow, ...]
     llms: Mapping[str, LlmRow]
     corrections: tuple[CorrectionSetRow, ...]
+    benchmarks: tuple[BenchmarkFile, ...]
+    """The project's own measured runs."""
     digest: str
     """SHA-256 over the edition's files."""
 
@@ -78,10 +81,16 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
         corrections = read_correction_sets(root / "corrections")
     except ValueError as error:
         problems.append(f"corrections/{error}")
+    benchmarks: tuple[BenchmarkFile, ...] = ()
+    try:
+        benchmarks = read_benchmark_files(root / "benchmarks")
+    except BenchmarkFilesError as error:
+        problems.extend(f"benchmarks/{problem}" for problem in error.problems)
     problems.extend(relation_errors(devices, nodes, offers, prices, constants))
+    problems.extend(benchmark_errors(devices, llms, benchmarks))
     if problems:
         raise CatalogError(problems)
-    return Catalog(devices, nodes, offers, prices, energy, constants, llms, corrections, digest(root))
+    return Catalog(devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, digest(root))
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:

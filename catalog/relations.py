@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from catalog.rows import ConstantRow, DeviceRow, NodeRow, OfferRow, PriceRow
+from catalog.benchmark_rows import BenchmarkFile
+from catalog.rows import ConstantRow, DeviceRow, LlmRow, NodeRow, OfferRow, PriceRow
 
 
 def relation_errors(
@@ -23,6 +24,18 @@ def relation_errors(
             yield f"offer {offer.id}: unknown node {offer.node!r}"
     yield from _price_errors(offers, prices)
     yield from _constant_errors(devices, constants)
+
+
+def benchmark_errors(
+    devices: Mapping[str, DeviceRow], llms: Mapping[str, LlmRow], files: Sequence[BenchmarkFile]
+) -> Iterator[str]:
+    """Measured runs on devices or models the catalog does not hold."""
+    for file in files:
+        for run in file.runs:
+            context = run.benchmark.get("context", {})
+            for field, known in (("device", devices), ("llm", llms)):
+                if context.get(field) not in known:
+                    yield f"benchmark {run.id}: unknown {field} {context.get(field)!r}"
 
 
 def _device_errors(device: DeviceRow) -> Iterator[str]:

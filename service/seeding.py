@@ -16,6 +16,7 @@ from sqlmodel import Session, SQLModel, col, delete, insert, select
 from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
 from catalog.rows import Row
+from service.benchmarks.own_runs import store_own_runs
 from service.clock import Clock
 from service.constants.tables import ConstantTable
 from service.corrections.queries import add_correction_set, known_numbers
@@ -44,6 +45,7 @@ class SeedingReport:
     price_steps: int = 0
     withdrawn: int = 0
     kept_for_users: int = 0
+    benchmarks: int = 0
 
 
 def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
@@ -67,8 +69,9 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
     withdrawals = _withdrawals(session, set(catalog.offers), catalog.digest, now)
     if steps or withdrawals:
         session.execute(insert(PriceStepTable), steps + withdrawals)
+    runs = store_own_runs(session, catalog.benchmarks, now)
     return SeedingReport(
-        catalog.digest, False, devices, nodes, llm_count, offer_count, len(steps), len(withdrawals), kept
+        catalog.digest, False, devices, nodes, llm_count, offer_count, len(steps), len(withdrawals), kept, runs
     )
 
 

@@ -38,6 +38,13 @@ def upload_by_digest(session: Session, digest: str) -> BenchmarkUploadTable | No
     return session.exec(select(BenchmarkUploadTable).where(BenchmarkUploadTable.digest == digest)).one_or_none()
 
 
+def known_uploads(session: Session, ids: Sequence[str], digests: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Which of these uploads' ids, and which of these digests, are stored."""
+    by_id = select(BenchmarkUploadTable.id).where(col(BenchmarkUploadTable.id).in_(ids))
+    by_digest = select(BenchmarkUploadTable.digest).where(col(BenchmarkUploadTable.digest).in_(digests))
+    return set(session.exec(by_id).all()), set(session.exec(by_digest).all())
+
+
 def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKeyTable | None:
     return session.get(IdempotencyKeyTable, (caller, key))
 

@@ -67,7 +67,7 @@ def post_import(
     return present_import(taken, _events(request, taken))
 
 
-@router.get("", summary="List measured results, oldest first")
+@router.get("", summary="List measured results: uploads oldest first, then the edition's own")
 def get_benchmarks(
     _caller: Reader,
     session: ReadSession,

@@ -70,7 +70,8 @@ def seed_command(_arguments: argparse.Namespace, settings: Settings) -> int:
     else:
         errors.print(
             f"catalog edition {edition}: {report.devices} devices, {report.nodes} nodes, {report.llms} llms, "
-            f"{report.offers} offers, {report.price_steps} price steps, {report.withdrawn} offers withdrawn"
+            f"{report.offers} offers, {report.price_steps} price steps, {report.withdrawn} offers withdrawn, "
+            f"{report.benchmarks} measured runs"
         )
     return ExitCode.ok
 
