@@ -1,16 +1,17 @@
 """Screened candidates and offers → the fleet problem, and back from its plan to named entries."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.fleet import Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan
+from solver.fleet import Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan, Quota, Survive
 from solver.hardware import Offer
 from solver.planning import PlanEntry, PlanningInput
 from solver.search import Screened
+from solver.workload import ANYWHERE, Workload
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,26 +35,45 @@ def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
-        _slot(offer)
-        for offer in needed_offers(planning.offers)
-        if not (power_matters and math.isnan(offer.node.host_power_w))
+        _slot(offer) for offer in needed_offers(planning) if not (power_matters and math.isnan(offer.node.host_power_w))
     )
 
 
-def needed_offers(offers: Sequence[Offer]) -> list[Offer]:
-    """Offers without those dearer than an unlimited one on the same machine, equally interruptible."""
-    cheapest: dict[tuple[str, bool], tuple[float, str]] = {}
-    for offer in offers:
+def needed_offers(planning: PlanningInput) -> list[Offer]:
+    """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are."""
+    cheapest: dict[tuple[object, ...], tuple[float, str]] = {}
+    stand_ins = _stand_ins(planning)
+    for offer in planning.offers:
         if offer.max_nodes is None:
-            key = (offer.node.id, offer.commitment == "spot")
+            key = stand_ins(offer)
             rank = (offer.usd_per_hour, offer.id)
             cheapest[key] = min(rank, cheapest.get(key, rank))
     unbeaten = (math.inf, "")
     return [
-        offer
-        for offer in offers
-        if (offer.usd_per_hour, offer.id) <= cheapest.get((offer.node.id, offer.commitment == "spot"), unbeaten)
+        offer for offer in planning.offers if (offer.usd_per_hour, offer.id) <= cheapest.get(stand_ins(offer), unbeaten)
     ]
+
+
+def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]:
+    """Offers with equal keys can stand in for each other: one machine, equally interruptible, and alike in whatever
+    the request tells offers apart by: quotas, places of workloads, losses to be survived."""
+    limits, losses = planning.limits, planning.limits.survive
+    quotas = [quota.offer_ids for quota in limits.quotas]
+    places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
+    if not (quotas or places or losses.providers or losses.regions):
+        return lambda offer: (offer.node.id, offer.commitment == "spot")
+
+    def key(offer: Offer) -> tuple[object, ...]:
+        return (
+            offer.node.id,
+            offer.commitment == "spot",
+            tuple(offer.id in ids for ids in quotas),
+            tuple(place.admit(offer.provider, offer.region) for place in places),
+            offer.provider if losses.providers else None,
+            offer.region if losses.regions else None,
+        )
+
+    return key
 
 
 def _slot(offer: Offer) -> OfferSlot:
@@ -121,14 +141,28 @@ def assemble(
         power_w_per_replica=power,
         key=np.arange(len(rows), dtype=np.int64),
     )
-    demands = tuple(Demand((one.workload.requests_per_s,), one.workload.utilisation_limit_fraction) for one in screened)
-    limits = Limits(
-        budget_usd_per_hour=planning.limits.max_usd_per_hour,
-        power_w=planning.limits.max_power_w,
-        spare_nodes=planning.limits.spare_nodes,
-    )
-    problem = FleetProblem(slots, table, demands, limits, planning.objective)
+    demands = tuple(_demand(one.workload, slots) for one in screened)
+    problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
     return Assembly(problem, workloads, rows, tuple(screened))
+
+
+def _demand(workload: Workload, slots: Sequence[OfferSlot]) -> Demand:
+    places, allowed = workload.places, None
+    if places != ANYWHERE:
+        allowed = frozenset(slot.id for slot in slots if places.admit(slot.provider, slot.region))
+    return Demand((workload.requests_per_s,), workload.utilisation_limit_fraction, workload.min_replicas, allowed)
+
+
+def _limits(planning: PlanningInput) -> Limits:
+    asked = planning.limits
+    return Limits(
+        budget_usd_per_hour=asked.max_usd_per_hour,
+        power_w=asked.max_power_w,
+        spare_nodes=max(asked.spare_nodes, asked.survive.nodes),
+        max_spot_fraction=asked.max_spot_fraction,
+        quotas=tuple(Quota(quota.name, quota.offer_ids, quota.max_devices) for quota in asked.quotas),
+        survive=Survive(asked.survive.providers, asked.survive.regions, asked.survive.utilisation_limit_fraction),
+    )
 
 
 def with_capacity(
@@ -190,7 +224,11 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
     devices = {slot.device_id for slot in assembly.problem.offers}
     slots = offer_slots(replace(planning, offers=limited))
     offers = tuple(slot for slot in slots if slot.device_id in devices)
-    return replace(assembly, problem=replace(assembly.problem, offers=offers))
+    demands = tuple(
+        replace(demand, allowed_offer_ids=_demand(one.workload, offers).allowed_offer_ids)
+        for demand, one in zip(assembly.problem.demands, assembly.screened, strict=True)
+    )
+    return replace(assembly, problem=replace(assembly.problem, offers=offers, demands=demands))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,37 @@ Objective = Literal["cost", "throughput", "power"]
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceQuota:
+    """At most ``max_devices`` devices over these offers together."""
+
+    name: str
+    offer_ids: frozenset[str]
+    max_devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What must be survived: any so many nodes (restarted on idle spares), any so many providers, any so many regions.
+
+    utilisation_limit_fraction: share of a replica's capacity that may be used after the loss of providers or regions.
+    """
+
+    nodes: int = 0
+    providers: int = 0
+    regions: int = 0
+    utilisation_limit_fraction: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class PlanLimits:
     """Limits of the whole plan; None is no limit. Offer filters are applied to ``PlanningInput.offers`` already."""
 
     max_usd_per_hour: float | None = None
     max_power_w: float | None = None
     spare_nodes: int = 0
+    survive: Losses = field(default_factory=Losses)
+    max_spot_fraction: float | None = None
+    quotas: tuple[DeviceQuota, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +74,9 @@ class PlanningInput:
     alternatives: int = 3
     explain: bool = True
     corrections: CorrectionSet | None = None
+    withheld: tuple[tuple[Offer, frozenset[str]], ...] = ()
+    """Offers that choices of regions and providers leave out, each with the names of those choices: read only to say
+    which of them a plan would need lifted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +153,7 @@ class Binding:
 
     limit: str
     workload: str | None
-    relaxing_to: float
+    relaxing_to: float | str
     saves_usd_per_hour: float
 
 
@@ -149,6 +177,16 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """The worst loss of its kind for one workload, and how busy the replicas that remain are when they take it all."""
+
+    workload: str
+    kind: str
+    lost: tuple[str, ...]
+    utilisation_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """The answer. ``entries`` is empty when infeasible. nodes: bought per offer id, spares included."""
 
@@ -166,6 +204,7 @@ class Recommendation:
     largest_servable_multiple: float | None = None
     confidence_premium_usd_per_hour: float | None = None
     """What confidence above even odds adds to the price; None where it was not asked for."""
+    worst_losses: tuple[Loss, ...] = ()
 
 
 __all__ = [
@@ -173,6 +212,9 @@ __all__ = [
     "Binding",
     "Conflict",
     "Correction",
+    "DeviceQuota",
+    "Loss",
+    "Losses",
     "Objective",
     "Observer",
     "PlanEntry",

@@ -15,7 +15,7 @@ from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet import explain as fleet
 from solver.planning import Binding, Conflict, PlanningInput, Relaxation
 from solver.search import Screened, with_targets
-from solver.workload import Percentile, Targets
+from solver.workload import Percentile, Targets, Workload
 
 STEP_FRACTION = 0.2
 """How much looser a target or budget is made to see what it costs."""
@@ -95,9 +95,8 @@ def explain_plan(
                 found.append(Binding(limit, one.workload.name, looser * 1e3, saves))
     steps = fleet.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS)
     found += [
-        Binding(wire_limit(change.limit), None, wire_value(change.limit, change.relaxing_to), step.saves)
+        Binding(*named_change(assembly, step.change), new_value(step.change), step.saves)
         for step in fleet.binding(result, steps, options)
-        if (change := step.change).relaxing_to is not None
     ]
     return tuple(sorted(found, key=lambda b: (-b.saves_usd_per_hour, b.limit, b.workload or "")))
 
@@ -154,6 +153,28 @@ def wire_limit(limit: str) -> str:
     )
 
 
+def named_change(assembly: Assembly, change: fleet.Change) -> tuple[str, str | None]:
+    """(limit, workload) of a change as the API spells them."""
+    if change.workload is None:
+        return wire_limit(change.limit), None
+    workload = assembly.screened[change.workload].workload
+    return " and ".join(stated_places(workload)) if change.limit == "places" else change.limit, workload.name
+
+
+def stated_places(workload: Workload) -> tuple[str, ...]:
+    """The choices of places that a workload states."""
+    places = workload.places
+    chosen = {
+        "regions": places.only_regions is not None or places.never_regions,
+        "providers": places.only_providers is not None or places.never_providers,
+    }
+    return tuple(name for name, stated in chosen.items() if stated)
+
+
+def new_value(change: fleet.Change) -> float | str:
+    return "any" if change.relaxing_to is None else wire_value(change.limit, change.relaxing_to)
+
+
 def wire_value(limit: str, value: float) -> float:
     return value / 1e3 if limit == "limits.power_w" else value
 
@@ -170,9 +191,9 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
     relaxations = [*_target_relaxations(planning, assembly, confirmations, options)] if targets_matter else []
     relaxations += [
         Relaxation(
-            wire_limit(one.change.limit), None,
+            *named_change(assembly, one.change),
             None if one.change.relaxing_from is None else wire_value(one.change.limit, one.change.relaxing_from),
-            None if one.change.relaxing_to is None else wire_value(one.change.limit, one.change.relaxing_to),
+            new_value(one.change),
             one.result.usd_per_hour,
         )
         for one in fleet.relaxations(problem, options)
@@ -329,7 +350,8 @@ def _conflicts(
         f"workloads.{assembly.screened[w].workload.name}.{limit}": (w, name, percentile)
         for limit, w, name, percentile in targets
     }
-    names = [*labels, *fleet.limit_names(assembly.problem)]
+    choices = sorted({name for _, chosen in planning.withheld for name in chosen})
+    names = [*labels, *fleet.limit_names(assembly.problem), *choices]
 
     def without(lifted: frozenset[str]) -> FleetProblem:
         return _lifted(planning, assembly, labels, lifted)
@@ -338,12 +360,23 @@ def _conflicts(
     if found:
         return (
             Conflict(
-                tuple(wire_limit(n) for n in found), "these limits together leave no plan; any one lifted leaves one"
+                tuple(name for n in found for name in conflict_names(assembly, n)),
+                "these limits together leave no plan; any one lifted leaves one",
             ),
         )
     if multiple == 0.0 or not len(assembly.problem.deployments):
         return (Conflict(("limits", "workloads"), "no device among the allowed offers can run the model at all"),)
     return (Conflict(("traffic.requests_per_s",), "the demand is above what all allowed offers together can serve"),)
+
+
+def conflict_names(assembly: Assembly, name: str) -> tuple[str, ...]:
+    """A limit of the optimiser as the API spells it, with its number of a workload replaced by the workload's name."""
+    parts = name.split(".")
+    if parts[0] != "workloads" or parts[-1] not in ("min_replicas", "places"):
+        return (wire_limit(name),)
+    workload = assembly.screened[int(parts[1])].workload
+    fields = stated_places(workload) if parts[-1] == "places" else (parts[-1],)
+    return tuple(f"workloads.{workload.name}.{field}" for field in fields)
 
 
 def _lifted(
@@ -356,5 +389,10 @@ def _lifted(
     for label in lifted & labels.keys():
         w, name, percentile = labels[label]
         screened[w] = with_targets(screened[w], changed_target(screened[w].workload.targets, name, percentile, None))
-    changed = assemble(planning, screened, assembly.problem.offers) if lifted & labels.keys() else assembly
+    admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= lifted)
+    changed = assembly
+    if admitted:
+        changed = assemble(replace(planning, offers=(*planning.offers, *admitted)), screened)
+    elif lifted & labels.keys():
+        changed = assemble(planning, screened, assembly.problem.offers)
     return fleet.without_limits(changed.problem, lifted - labels.keys())

@@ -18,10 +18,12 @@ from solver.confirm import ALTERNATIVE_OPTIMISM, Confirmations, confirmed_capaci
 from solver.corrections.sets import configuration_correction
 from solver.errors import NoPlanInTimeError, SolverError
 from solver.estimate import estimate
-from solver.fleet import FleetResult, SolveOptions, solve_fleet, verify
+from solver.fleet import FleetResult, Plan, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
+from solver.fleet.survival import losses_of_plan
 from solver.planning import (
     Alternative,
+    Loss,
     Observer,
     PlanEntry,
     PlanningInput,
@@ -91,6 +93,15 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
         alternatives=alternatives(planning, assembly, result, confirmations),
         binding=binding,
         rejected=tuple(rejected),
+        worst_losses=worst_losses(assembly, result.plan),
+    )
+
+
+def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
+    """For each workload and kind of loss to be survived, the worst and what it leaves."""
+    return tuple(
+        Loss(assembly.screened[one.workload].workload.name, one.kind, one.lost, one.utilisation_fraction)
+        for one in losses_of_plan(assembly.problem, plan)
     )
 
 
@@ -178,7 +189,8 @@ def solve_options(planning: PlanningInput, confirmations: Confirmations, *, prov
 def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
     """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation.
 
-    A replica is asked for its planned rate over the utilisation limit, so that the headroom is real.
+    A replica is asked for its planned rate over the utilisation limit, so that the headroom is real; where it has to
+    take more after a loss, for all the capacity that the plan counts on.
     """
     assert result.plan is not None
     failed: dict[tuple[int, int], float] = {}
@@ -188,6 +200,8 @@ def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmati
             continue
         one = assembly.screened[place.workload]
         rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
+        if assembly.problem.limits.survive.losses:
+            rate = place.capacity_requests_per_s
         confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate, one.margin_of(place.row))
         if confirmed < rate * (1.0 - 1e-9):
             failed[key] = confirmed

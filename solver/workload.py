@@ -134,8 +134,33 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where a workload may run. None and empty: anywhere; ``never`` wins over ``only``."""
+
+    only_regions: frozenset[str] | None = None
+    never_regions: frozenset[str] = frozenset()
+    only_providers: frozenset[str] | None = None
+    never_providers: frozenset[str] = frozenset()
+
+    def admit(self, provider: str, region: str) -> bool:
+        """
+        >>> Places(only_regions=frozenset({"eu"}), never_providers=frozenset({"acme"})).admit("acme", "eu")
+        False
+        """
+        in_region = self.only_regions is None or region in self.only_regions
+        at_provider = self.only_providers is None or provider in self.only_providers
+        return in_region and at_provider and region not in self.never_regions and provider not in self.never_providers
+
+
+ANYWHERE = Places()
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """One stream of requests to one model, with its targets."""
+    """One stream of requests to one model, with its targets.
+
+    min_replicas: wanted even where fewer would carry the traffic.
+    """
 
     name: str
     llm_id: str
@@ -146,6 +171,8 @@ class Workload:
     weight_formats: tuple[str, ...]
     kv_cache_formats: tuple[str, ...]
     utilisation_limit_fraction: float = 1.0
+    min_replicas: int = 1
+    places: Places = ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)

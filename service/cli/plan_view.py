@@ -28,6 +28,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
         console.print(plan_table(answer["plan"]))
         _show_basis(answer, console)
         _show_prices(answer, console, fetch_offer)
+        _show_losses(answer, console)
     _show_proof(answer, console)
     _show_ways_out(answer, console)
     _show_alternatives(answer, console)
@@ -110,6 +111,15 @@ def _show_basis(answer: Answer, console: Console) -> None:
     for basis in known:
         devices = sorted({line["device"] for line in answer["plan"] if line["basis"] == basis})
         console.print(f"prediction for {', '.join(devices)}: [bold]{basis}[/bold] ({BASIS[basis]})")
+
+
+def _show_losses(answer: Answer, console: Console) -> None:
+    """What the worst losses leave: the plan was made to outlive them."""
+    for loss in answer["worst_losses"]:
+        console.print(
+            f"without the {escape(loss['kind'])} {escape(', '.join(loss['lost']))} the other replicas serve all of "
+            f"{escape(loss['workload'])}, {100 * loss['utilisation_fraction']:.0f} % busy"
+        )
 
 
 def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> None:

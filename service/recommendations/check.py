@@ -30,6 +30,22 @@ def check_names(
                 )
             )
     limits = asked.limits
+    known_names = {"regions": snapshot.regions, "providers": snapshot.providers, "devices": snapshot.device_ids}
+    for position, workload in enumerate(asked.workloads):
+        for field, choice in (("regions", workload.regions), ("providers", workload.providers)):
+            for way in ("only", "never"):
+                errors.extend(
+                    _unknown(
+                        field.removesuffix("s"), f"{field}/{way}", getattr(choice, way), known_names[field],
+                        within=f"/workloads/{position}",
+                    )
+                )  # fmt: skip
+    for position, quota in enumerate(limits.quotas):
+        for field, names in known_names.items():
+            found = _unknown(
+                field.removesuffix("s"), field, getattr(quota, field), names, within=f"/limits/quotas/{position}"
+            )
+            errors.extend(found)
     errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
     errors.extend(_unknown("provider", "providers", limits.providers, snapshot.providers))
     errors.extend(_unknown("region", "regions", limits.regions, snapshot.regions))
@@ -59,9 +75,11 @@ def check_traffic(asked: RecommendationIn) -> tuple[Traffic, ...]:
     return tuple(traffic)
 
 
-def _unknown(kind: str, field: str, names: tuple[str, ...] | None, known: frozenset[str]) -> list[FieldError]:
+def _unknown(
+    kind: str, field: str, names: tuple[str, ...] | None, known: frozenset[str], within: str = "/limits"
+) -> list[FieldError]:
     return [
-        FieldError(unknown_name(kind, name, known), pointer=f"/limits/{field}/{position}")
+        FieldError(unknown_name(kind, name, known), pointer=f"{within}/{field}/{position}")
         for position, name in enumerate(names or [])
         if name not in known
     ]

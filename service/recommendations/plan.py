@@ -3,11 +3,12 @@
 import datetime as dt
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.recommendations.spaces import SpaceCache
 from service.wire.deployment import LayoutIn, PrecisionIn
@@ -15,7 +16,6 @@ from service.wire.recommendations import (
     AlternativeOut,
     BindingOut,
     ConflictOut,
-    LimitsIn,
     PlanLineOut,
     PredictedOut,
     RecommendationIn,
@@ -26,11 +26,11 @@ from service.wire.recommendations import (
     TotalsOut,
     WorkloadIn,
 )
+from service.wire.resilience import LossOut
 from solver.errors import InvalidInputError
 from solver.estimate import Estimate
-from solver.hardware import Offer
 from solver.llm_shape import LlmShape
-from solver.planning import Observer, PlanEntry, PlanLimits, PlanningInput, Recommendation, unobserved
+from solver.planning import Observer, PlanEntry, PlanningInput, Recommendation, unobserved
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
@@ -70,7 +70,7 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
 
 def planning_input(inputs: PlanningInputs) -> PlanningInput:
     asked = inputs.request
-    limits = asked.limits
+    offers = allowed_offers(inputs.snapshot.offers, asked.limits)
     return PlanningInput(
         workloads=tuple(
             _workload(n, w, t, inputs.shapes[w.llm])
@@ -78,42 +78,18 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         ),
         shapes=inputs.shapes,
         nodes=tuple(inputs.snapshot.nodes.values()),
-        offers=allowed_offers(inputs.snapshot.offers, limits),
+        offers=offers,
         priors=inputs.snapshot.priors,
         catalog_key=f"{inputs.snapshot.digest}/{inputs.snapshot.revision}",
-        limits=PlanLimits(
-            max_usd_per_hour=None if limits.max_usd_per_hour is None else float(limits.max_usd_per_hour),
-            max_power_w=None if limits.max_power_kw is None else limits.max_power_kw * 1e3,
-            spare_nodes=limits.spare_nodes,
-        ),
-        default_max_nodes=limits.max_nodes_per_offer,
+        limits=plan_limits(asked.limits, offers),
+        withheld=withheld_offers(inputs.snapshot.offers, asked),
+        default_max_nodes=asked.limits.max_nodes_per_offer,
         objective=asked.objective,
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
         alternatives=asked.alternatives,
         corrections=inputs.snapshot.corrections,
     )
-
-
-def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
-    """Offers within the request's choices. ``max_nodes_per_offer`` holds for those that state no limit (None)."""
-    kept = []
-    for offer in offers:
-        if limits.devices is not None and offer.node.device.id not in limits.devices:
-            continue
-        if limits.providers is not None and offer.provider not in limits.providers:
-            continue
-        if limits.regions is not None and offer.region not in limits.regions:
-            continue
-        if limits.commitments is not None and offer.commitment not in limits.commitments:
-            continue
-        most = offer.max_nodes
-        if offer.id in limits.offers:
-            asked = limits.offers[offer.id].max_nodes
-            most = min(asked, limits.max_nodes_per_offer if most is None else most)
-        if most != 0:
-            kept.append(offer if most == offer.max_nodes else replace(offer, max_nodes=most))
-    return tuple(kept)
 
 
 def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShape) -> Workload:
@@ -145,6 +121,8 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
         weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
+        min_replicas=asked.min_replicas,
+        places=places(asked),
     )
 
 
@@ -188,7 +166,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
         ],
         binding=[
             BindingOut(
-                limit=b.limit,
+                limit=_limit_as_asked(planning, b.limit),
                 workload=b.workload,
                 relaxing_to=b.relaxing_to,
                 saves_usd_per_hour=usd(b.saves_usd_per_hour),
@@ -199,10 +177,13 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)
             for r in found.rejected
         ],
-        conflicts=[ConflictOut(limits=list(c.limits), detail=c.message) for c in found.conflicts],
+        conflicts=[
+            ConflictOut(limits=[_limit_as_asked(planning, name) for name in c.limits], detail=c.message)
+            for c in found.conflicts
+        ],
         relaxations=[
             RelaxationOut(
-                limit=r.limit,
+                limit=_limit_as_asked(planning, r.limit),
                 workload=r.workload,
                 relaxing_from=r.from_value,
                 relaxing_to=r.to_value,
@@ -210,11 +191,28 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             )
             for r in found.relaxations
         ],
+        worst_losses=[
+            LossOut(
+                workload=loss.workload,
+                kind=loss.kind,
+                lost=list(loss.lost),
+                utilisation_fraction=loss.utilisation_fraction,
+            )
+            for loss in found.worst_losses
+        ],
         largest_servable_fraction=found.largest_servable_multiple,
         confidence_premium_usd_per_hour=None
         if found.confidence_premium_usd_per_hour is None
         else usd(found.confidence_premium_usd_per_hour),
     )
+
+
+def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
+    """Idle spares have two names; the one that asked for more is meant."""
+    limits = planning.limits
+    if limit == "limits.spare_nodes" and limits.survive.nodes > limits.spare_nodes:
+        return "limits.survive.nodes"
+    return limit
 
 
 def _line(entry: PlanEntry) -> PlanLineOut:

@@ -26,6 +26,7 @@ from service.wire.quantities import (
     WeightFormat,
     at_most,
 )
+from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, SurviveIn
 from service.wire.traffic import Traffic
 
 MOST_WORKLOADS = 50
@@ -63,6 +64,9 @@ class WorkloadIn(Request):
     targets: TargetsIn = TargetsIn()
     precision: PrecisionChoiceIn = PrecisionChoiceIn()
     utilisation_limit_fraction: PositiveFraction = 0.85
+    min_replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
+    regions: PlacesIn = PlacesIn()
+    providers: PlacesIn = PlacesIn()
 
 
 class OfferLimitIn(Request):
@@ -82,6 +86,19 @@ class LimitsIn(Request):
     max_usd_per_hour: UsdIn | None = None
     max_power_kw: PositiveNumber | None = None
     spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
+    """Idle nodes kept in every pool of interchangeable nodes in use: the same as ``survive.nodes``."""
+    survive: SurviveIn = SurviveIn()
+    max_spot_fraction: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """Share of all devices that the provider may take back."""
+    quotas: Annotated[tuple[QuotaIn, ...], Field(max_length=MOST_QUOTAS)] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [quota.name for quota in self.quotas]
+        twice = sorted(n for n, count in Counter(names).items() if count > 1)
+        if twice:
+            raise ValueError(f"names of quotas must differ; more than one is called {twice[0]!r}")
+        return self
 
 
 class RecommendationIn(Request):
@@ -227,6 +244,8 @@ class ResultOut(Answer):
     rejected: list[RejectedOut]
     conflicts: list[ConflictOut]
     relaxations: list[RelaxationOut]
+    worst_losses: list[LossOut] = Field(default_factory=list)
+    """For every kind of loss that the plan survives: the worst one for each workload."""
     confidence_premium_usd_per_hour: Usd | None
     """What confidence above 50 % adds to the price; null where it was not asked for."""
     largest_servable_fraction: float | None

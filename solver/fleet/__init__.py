@@ -11,6 +11,7 @@ from solver.fleet.problem import (
     Objective,
     OfferSlot,
     Quota,
+    Survive,
 )
 from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
@@ -30,6 +31,7 @@ __all__ = [
     "Route",
     "SolveOptions",
     "SolverFailedError",
+    "Survive",
     "solve_fleet",
     "verify",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
-from solver.fleet.problem import FleetProblem, Limits, OfferSlot
+from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot
 from solver.fleet.reduce import reduce_problem
 from solver.fleet.solve import DEFAULTS, SolveOptions, solve_fleet
 
@@ -115,6 +115,13 @@ def limit_steps(
         wider = replace(quota, max_devices=quota.max_devices + node)
         quotas = (*limits.quotas[:position], wider, *limits.quotas[position + 1 :])
         change(f"quotas.{quota.name}", quota.max_devices, wider.max_devices, replace(limits, quotas=quotas))
+    for kind, count in limits.survive.losses:
+        steps.append(_survival_change(problem, kind, count, count - 1))
+    for w, demand in enumerate(problem.demands):
+        if demand.min_replicas > 1:
+            steps.append(_replicas_change(problem, w, demand.min_replicas - 1))
+        if demand.allowed_offer_ids is not None:
+            steps.append(_places_change(problem, w))
     nodes = result.plan.nodes_by_offer() if result.plan else {}
     exhausted = [offer for offer in problem.offers if nodes.get(offer.id, 0) == offer.max_nodes and offer.max_nodes]
     exhausted.sort(key=lambda offer: (offer.usd_per_hour / offer.devices, offer.id))
@@ -148,6 +155,9 @@ def limit_names(problem: FleetProblem) -> tuple[str, ...]:
         "limits.spare_nodes": limits.spare_nodes > 0,
         "limits.max_spot_fraction": limits.max_spot_fraction is not None,
         "limits.quotas": bool(limits.quotas),
+        **{f"limits.survive.{kind}s": True for kind, _ in limits.survive.losses},
+        **{f"workloads.{w}.min_replicas": demand.min_replicas > 1 for w, demand in enumerate(problem.demands)},
+        **{f"workloads.{w}.places": d.allowed_offer_ids is not None for w, d in enumerate(problem.demands)},
         "limits.offers.max_nodes": any(offer.max_nodes is not None for offer in problem.offers),
     }
     return tuple(name for name, is_set in present.items() if is_set)
@@ -167,9 +177,24 @@ def without_limits(problem: FleetProblem, names: Iterable[str]) -> FleetProblem:
         limits = replace(limits, max_spot_fraction=None)
     if "limits.quotas" in lifted:
         limits = replace(limits, quotas=())
+    survive = limits.survive
+    if "limits.survive.providers" in lifted:
+        survive = replace(survive, providers=0)
+    if "limits.survive.regions" in lifted:
+        survive = replace(survive, regions=0)
+    limits = replace(limits, survive=survive)
+    demands = tuple(_without_own_limits(demand, f"workloads.{w}.", lifted) for w, demand in enumerate(problem.demands))
     if "limits.offers.max_nodes" in lifted:
         offers = tuple(replace(offer, max_nodes=None) for offer in offers)
-    return replace(problem, offers=offers, limits=limits)
+    return replace(problem, offers=offers, demands=demands, limits=limits)
+
+
+def _without_own_limits(demand: Demand, prefix: str, lifted: frozenset[str]) -> Demand:
+    if f"{prefix}min_replicas" in lifted:
+        demand = replace(demand, min_replicas=min(1, demand.min_replicas))
+    if f"{prefix}places" in lifted:
+        demand = replace(demand, allowed_offer_ids=None)
+    return demand
 
 
 def has_plan(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> bool:
@@ -188,6 +213,7 @@ def is_unlimited(problem: FleetProblem) -> bool:
         and limits.power_w is None
         and limits.max_spot_fraction is None
         and not limits.quotas
+        and not limits.survive.losses
         and all(offer.max_nodes is None for offer in problem.offers)
     )
 
@@ -229,6 +255,15 @@ def relaxations(
         for k in range(spare - 1, -1, -1)
     ]
     found.append(_first_with_plan(fewer, options))
+    for kind, count in problem.limits.survive.losses:
+        steps = [_survival_change(problem, kind, count, k) for k in range(count - 1, -1, -1)]
+        found.append(_first_with_plan(steps, options))
+    for w, demand in enumerate(problem.demands):
+        if demand.min_replicas > 1:
+            steps = [_replicas_change(problem, w, k) for k in _halvings(demand.min_replicas)]
+            found.append(_first_with_plan(steps, options))
+        if demand.allowed_offer_ids is not None:
+            found.append(_first_with_plan([_places_change(problem, w)], options))
     limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
     found += [_fewest_more_nodes(problem, offer, options) for offer in limited]
     found += [_first_with_plan(steps, options) for steps in further]
@@ -289,6 +324,37 @@ def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, options: SolveOp
         else:
             low = middle
     return _first_with_plan([_offer_change(problem, offer, high)], options)
+
+
+def _survival_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> Change:
+    survive = problem.limits.survive
+    fewer = replace(survive, providers=new) if kind == "provider" else replace(survive, regions=new)
+    changed = replace(problem, limits=replace(problem.limits, survive=fewer))
+    return Change(f"limits.survive.{kind}s", old, new, changed)
+
+
+def _replicas_change(problem: FleetProblem, w: int, new: int) -> Change:
+    changed = _with_demand(problem, w, replace(problem.demands[w], min_replicas=new))
+    return Change("min_replicas", problem.demands[w].min_replicas, new, changed, w)
+
+
+def _places_change(problem: FleetProblem, w: int) -> Change:
+    """The workload admitted to every offer; no numbers describe it."""
+    changed = _with_demand(problem, w, replace(problem.demands[w], allowed_offer_ids=None))
+    return Change("places", None, None, changed, w)
+
+
+def _with_demand(problem: FleetProblem, w: int, demand: Demand) -> FleetProblem:
+    return replace(problem, demands=(*problem.demands[:w], demand, *problem.demands[w + 1 :]))
+
+
+def _halvings(count: int) -> list[int]:
+    """Fewer and fewer, down to one: 12 → 6, 3, 1."""
+    steps = []
+    while count > 1:
+        count //= 2
+        steps.append(count)
+    return steps
 
 
 def _offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> Change:

@@ -1,24 +1,29 @@
 """A plan without a mathematical programming solver: the starting point, the fallback and the pruning ceiling.
 
 Workload by workload: use devices left free on nodes already taken, take whole nodes of a deployment that serves
-cheaply, and finish the rest with whatever completes it at least cost. It always succeeds where every pool in reach is
-unlimited and neither budget, power, quota nor spot share binds. Elsewhere it may miss a plan that exists, and then
-only the solver's answer counts.
+cheaply, and finish the rest with whatever completes it at least cost. Where losses of providers or regions are to be
+survived, a workload is spread over R places that are lost apart, each of which serves 1/(R − k) of it.
+
+It always succeeds where every pool in reach is unlimited, enough places are in reach, and neither budget, power, quota
+nor spot share binds. Elsewhere it may miss a plan that exists, and then only the solver's answer counts.
 """
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool
 from solver.fleet.problem import FleetProblem, FloatArray
+from solver.fleet.survival import headroom_factor
 
 TRIED_PER_STEP = 6
 """Deployments compared in a step; more of them cost time and seldom save money."""
 BISECTIONS = 16
 """Halvings of the throughput interval; the solver closes what is left."""
+WIDEST_SPREAD = 6
+"""Places beyond those that may be lost over which a workload is spread at most: the seventh saves 1/42 of it."""
 ROUNDING = 1e-9
 """Work above a whole number of replicas by less than this is floating point, not work."""
 
@@ -47,6 +52,17 @@ class _Fleet:
     spares: Counter[int] = field(default_factory=Counter)
     devices_under_quota: Counter[int] = field(default_factory=Counter)
     replicas: Counter[PlacementKey] = field(default_factory=Counter)
+
+    def copy(self) -> "_Fleet":
+        """The same nodes, to be filled otherwise."""
+        return replace(
+            self,
+            nodes=self.nodes.copy(),
+            free={p: free.copy() for p, free in self.free.items()},
+            spares=self.spares.copy(),
+            devices_under_quota=self.devices_under_quota.copy(),
+            replicas=self.replicas.copy(),
+        )
 
     def room(self, pool: Pool, offer: int) -> float:
         """Nodes an offer can still give."""
@@ -169,14 +185,69 @@ def draft_plan(
     if problem.limits.budget_usd_per_hour is not None and problem.objective == "power":
         ways.append((False, list(workloads)))
     best: Draft | None = None
+    losses = max((count for _, count in problem.limits.survive.losses), default=0)
+    spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
+    places = _places(pools, pairs) if losses else []
     for by_power, order in ways:
-        fleet = _Fleet(problem, pools)
-        if not all(_serve(fleet, pairs, w, by_power, thorough, multiple) for w in order):
-            continue
-        draft = _finish(problem, fleet, multiple)
-        if draft is not None and (best is None or draft.objective < best.objective):
-            best = draft
+        for spread in spreads:
+            fleet: _Fleet | None = _Fleet(problem, pools)
+            for w in order:
+                if fleet is not None and losses:
+                    fleet = _serve_apart(fleet, pairs, places, w, by_power, thorough, multiple, spread, spread - losses)
+                elif fleet is not None and not _serve(fleet, pairs, w, by_power, thorough, multiple):
+                    fleet = None
+            draft = None if fleet is None else _finish(problem, fleet, multiple)
+            if draft is not None and (best is None or draft.objective < best.objective):
+                best = draft
     return best
+
+
+def _places(pools: list[Pool], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
+    """(domains, pairs) of all pools that are lost together."""
+    of_pool = [pool.domains for pool in pools]
+    names = sorted(set(of_pool))
+    number = np.array([names.index(domains) for domains in of_pool], dtype=np.int64)
+    return [(domains, pairs.take(number[pairs.pool] == n)) for n, domains in enumerate(names)]
+
+
+def _serve_apart(
+    fleet: _Fleet,
+    pairs: Pairs,
+    places: list[tuple[tuple[str, ...], Pairs]],
+    w: int,
+    by_power: bool,
+    thorough: bool,
+    multiple: float,
+    spread: int,
+    left: int,
+) -> _Fleet | None:
+    """Serve a workload in ``spread`` places no two of which are lost together, any ``left`` of which suffice."""
+    demand = fleet.problem.demands[w]
+    if not any(demand.requests_per_s):
+        return fleet if _serve(fleet, pairs, w, by_power, thorough, multiple) else None
+    factor = headroom_factor(fleet.problem, w)
+    part = multiple * max(1.0 / spread, factor / left)
+    ranked = []
+    for domains, members in places:
+        start, end = (int(edge) for edge in np.searchsorted(members.workload, [w, w + 1]))
+        if end > start:
+            costs = _costs(fleet, members, start, end, by_power, part)
+            share = (members.load[start:end].max(axis=0, initial=0.0) > 0).astype(np.float64)
+            whole = costs.completion(share)[0]
+            ranked.append((whole, float(costs.class_value.sum()), domains, members))
+    ranked.sort(key=lambda place: place[:3])
+    taken: list[tuple[str, ...]] = []
+    for _, cost, domains, members in ranked:
+        if math.isinf(cost) or any(name in other for other in taken for name in domains):
+            continue
+        least = math.ceil(demand.min_replicas / spread)
+        trial = fleet.copy()
+        if _serve(trial, members, w, by_power, thorough, part, least):
+            fleet = trial
+            taken.append(domains)
+        if len(taken) == spread:
+            return fleet
+    return None
 
 
 def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bound: float) -> Draft | None:
@@ -212,7 +283,15 @@ def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | No
     return Draft(nodes, replicas, objective, multiple)
 
 
-def _serve(fleet: _Fleet, pairs: Pairs, w: int, by_power: bool, thorough: bool, multiple: float) -> bool:
+def _serve(
+    fleet: _Fleet,
+    pairs: Pairs,
+    w: int,
+    by_power: bool,
+    thorough: bool,
+    multiple: float,
+    min_replicas: int | None = None,
+) -> bool:
     problem = fleet.problem
     start, end = (int(edge) for edge in np.searchsorted(pairs.workload, [w, w + 1]))
     demand = problem.demands[w]
@@ -234,13 +313,14 @@ def _serve(fleet: _Fleet, pairs: Pairs, w: int, by_power: bool, thorough: bool, 
         share = left
     else:
         return False
-    if placed < demand.min_replicas:
+    least = demand.min_replicas if min_replicas is None else min_replicas
+    if placed < least:
         if not placed:
             costs = _costs(fleet, pairs, start, end, by_power, multiple)
             _, last, _ = costs.completion(share)
             if last < 0:
                 return False
-        return fleet.place(pairs, last, demand.min_replicas - placed)
+        return fleet.place(pairs, last, least - placed)
     return True
 
 
@@ -254,7 +334,9 @@ def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, by_power: bool, mu
     unit = replica_price + node_price * pairs.node_fraction[rows]
     with np.errstate(invalid="ignore"):
         class_value = np.where(refused, np.inf, unit[:, None] * load).min(axis=0, initial=math.inf)
-    pool_room = np.array([fleet.pool_room(p) for p in range(len(fleet.pools))])
+    pool_room = np.zeros(len(fleet.pools))
+    for p in np.unique(pairs.pool[rows]).tolist():
+        pool_room[p] = fleet.pool_room(p)
     if problem.limits.max_spot_fraction is not None and problem.limits.max_spot_fraction < 1.0:
         pool_room[[pool.interruptible for pool in fleet.pools]] = 0.0
     room = pool_room[pairs.pool[rows]]

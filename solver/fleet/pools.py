@@ -1,8 +1,9 @@
 """Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
 
-Offers of one node type, equally interruptible, open to the same workloads and under the same quotas differ in price
-and number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must
-stay inside one offer, so their pairs name the offer too.
+Offers of one node type, equally interruptible, open to the same workloads, under the same quotas and, where a loss of
+providers or regions is to be survived, lost together, differ in price and number only: capacity is decided for the pool
+and split back, cheapest first. Replicas over several nodes must stay inside one offer, so their pairs name the offer
+too.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,10 @@ ANY_OFFER = -1
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited."""
+    """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
+
+    domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
+    """
 
     node_type_id: str
     devices: int
@@ -28,6 +32,7 @@ class Pool:
     offers: tuple[int, ...]
     usd_per_hour: float
     max_nodes: int | None
+    domains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +67,8 @@ class Pairs:
 def pool_offers(problem: FleetProblem) -> list[Pool]:
     """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
     wanted = set(problem.deployments.node_type_ids)
-    members: dict[tuple[str, bool, frozenset[int], frozenset[int]], list[int]] = {}
+    members: dict[tuple[str, bool, frozenset[int], frozenset[int], tuple[str, ...]], list[int]] = {}
+    losses = problem.limits.survive.losses
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
     for position, offer in enumerate(problem.offers):
@@ -72,9 +78,10 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
         if not workloads:
             continue
         quotas = frozenset(q for q, quota in enumerate(problem.limits.quotas) if offer.id in quota.offer_ids)
-        members.setdefault((offer.node_type_id, offer.interruptible, workloads, quotas), []).append(position)
+        domains = tuple(offer.domain(kind) for kind, _ in losses)
+        members.setdefault((offer.node_type_id, offer.interruptible, workloads, quotas, domains), []).append(position)
     pools = []
-    for (node_type_id, interruptible, workloads, quotas), positions in members.items():
+    for (node_type_id, interruptible, workloads, quotas, domains), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
@@ -97,9 +104,10 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
                 tuple(kept),
                 first.usd_per_hour,
                 total,
+                domains,
             )
         )
-    pools.sort(key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas)))
+    pools.sort(key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas), p.domains))
     return pools
 
 

@@ -15,6 +15,9 @@ import numpy.typing as npt
 from solver.errors import InvalidInputError
 
 Objective = Literal["cost", "throughput", "power"]
+DomainKind = Literal["provider", "region"]
+MOST_LOSSES = 500
+"""Sets of lost domains of which each needs a routing of its own; only workloads of several traffic classes do."""
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -47,6 +50,10 @@ class OfferSlot:
         _require_not_negative(self.host_power_w, f"offer {self.id}: host_power_w")
         if self.max_nodes is not None and self.max_nodes < 0:
             raise InvalidInputError(f"offer {self.id}: max_nodes is negative")
+
+    def domain(self, kind: DomainKind) -> str:
+        """What this offer fails together with."""
+        return self.provider if kind == "provider" else self.region
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,32 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Survive:
+    """Losses after which the replicas that remain still serve all demand: any so many providers, any so many regions.
+
+    One kind is lost at a time. Regions are told apart by name: providers that share a name share its fate.
+    utilisation_limit_fraction: share of a replica's capacity that may be used after such a loss; in normal operation
+    the workload's own limit holds.
+    """
+
+    providers: int = 0
+    regions: int = 0
+    utilisation_limit_fraction: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.providers < 0 or self.regions < 0:
+            raise InvalidInputError("what is to be survived cannot be negative")
+        if not 0.0 < self.utilisation_limit_fraction <= 1.0:
+            raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
+
+    @property
+    def losses(self) -> tuple[tuple[DomainKind, int], ...]:
+        """(kind of failure domain, how many may be lost) of what is asked for."""
+        asked: tuple[tuple[DomainKind, int], ...] = (("provider", self.providers), ("region", self.regions))
+        return tuple((kind, count) for kind, count in asked if count)
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of the whole fleet; None is no limit.
 
@@ -184,6 +217,7 @@ class Limits:
     spare_nodes: int = 0
     max_spot_fraction: float | None = None
     quotas: tuple[Quota, ...] = ()
+    survive: Survive = field(default_factory=Survive)
 
     def __post_init__(self) -> None:
         for name in ("budget_usd_per_hour", "power_w", "max_spot_fraction"):
@@ -239,6 +273,14 @@ class FleetProblem:
             raise InvalidInputError("throughput needs a budget, a power cap or a limit on every offer")
         if self.objective == "throughput" and not any(sum(demand.requests_per_s) > 0 for demand in self.demands):
             raise InvalidInputError("throughput needs a demand to multiply")
+        if any(sum(rate > 0 for rate in demand.requests_per_s) > 1 for demand in self.demands):
+            for kind, count in self.limits.survive.losses:
+                losses = math.comb(len({offer.domain(kind) for offer in self.offers}), count)
+                if losses > MOST_LOSSES:
+                    raise InvalidInputError(
+                        f"{losses} ways to lose {count} {kind}s are more than {MOST_LOSSES};"
+                        " allow fewer of them, or state workloads of one traffic class"
+                    )
 
 
 def _require_not_negative(value: float, name: str) -> None:

@@ -13,6 +13,7 @@ from solver.fleet.plan import NodeGroup, Plan, Route
 from solver.fleet.pools import Pool, loads
 from solver.fleet.problem import FleetProblem, FloatArray
 from solver.fleet.routing import balance_load
+from solver.fleet.survival import worst_losses
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
 """Sizes on each node by pool (its first offer), where the solver had to choose how nodes are cut up."""
@@ -112,9 +113,15 @@ def _without_surplus(
             others = [r for r in rows if r != row]
             enough = sum(count[r] for r in others) >= problem.demands[w].min_replicas
             if others and enough and balance_load(load[others], [count[r] for r in others])[0] <= 1.0:
-                rows = others
-                kept = {key: c for key, c in kept.items() if key[0] != row}
+                fewer = {key: c for key, c in kept.items() if key[0] != row}
+                if _survives(problem, load, {(r, anchor): c for (r, anchor, _), c in fewer.items()}):
+                    rows, kept = others, fewer
     return kept
+
+
+def _survives(problem: FleetProblem, load: FloatArray, replicas: Mapping[tuple[int, int], int]) -> bool:
+    limit = problem.limits.survive.utilisation_limit_fraction
+    return all(loss.utilisation_fraction <= limit for loss in worst_losses(problem, load, replicas))
 
 
 def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...]) -> tuple[Plan, float]:
@@ -134,6 +141,8 @@ def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...
         t, shares = balance_load(load[rows], [total[row] for row in rows])
         busy.append((t, rows, shares))
     busiest = max((t for t, _, _ in busy), default=0.0)
+    after_loss = _busiest_after_loss(problem, load, placed, row_of_key)
+    busiest = max(busiest, after_loss)
     multiple = 1.0
     if problem.objective == "throughput":
         multiple = 1.0 / busiest if 0 < busiest < math.inf else 0.0
@@ -151,6 +160,19 @@ def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...
                     if served > 0:
                         routes.append(Route(key, offer_id, w, k, served))
     return Plan(groups, tuple(routes)), multiple
+
+
+def _busiest_after_loss(
+    problem: FleetProblem, load: FloatArray, placed: Mapping[tuple[int, str], int], row_of_key: Mapping[int, int]
+) -> float:
+    """Load of the busiest replicas after the worst loss to be survived, as a share of what they may carry then."""
+    if not problem.limits.survive.losses:
+        return 0.0
+    position = {offer.id: o for o, offer in enumerate(problem.offers)}
+    replicas = {(row_of_key[key], position[offer]): count for (key, offer), count in placed.items()}
+    limit = problem.limits.survive.utilisation_limit_fraction
+    losses = worst_losses(problem, load, replicas)
+    return max((loss.utilisation_fraction / limit for loss in losses), default=0.0)
 
 
 def _rows_of_keys(problem: FleetProblem, keys: set[int]) -> list[int]:

@@ -15,6 +15,7 @@ from solver.fleet.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
 from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.survival import headroom_factor, least_capacity
 
 MOST_NODES = 1_000_000
 """Integers above this cannot be told from their neighbours at the solver's tolerance of 1e-6."""
@@ -49,7 +50,7 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
     pairs = pair_up(problem, pools)
     offers_in_pool = np.array([len(pool.offers) for pool in pools], dtype=np.int64)
     candidates = int(np.where(pairs.offer < 0, offers_in_pool[pairs.pool], 1).sum()) if len(pairs) else 0
-    reasons = _unservable(problem, pairs)
+    reasons = _unservable(problem, pairs) or _too_few_domains(problem, pools, pairs)
     if reasons:
         return ReducedProblem(
             problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
@@ -75,7 +76,9 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
             draft = better
     most = np.zeros(len(pools), dtype=np.int64)
     reduced = prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
-    if draft is None and _unservable(problem, reduced.pairs):
+    if draft is None and (
+        _unservable(problem, reduced.pairs) or _too_few_domains(problem, reduced.pools, reduced.pairs)
+    ):
         # Some workload's every candidate alone exceeds what the budget or the power limit leaves.
         return replace(reduced, reasons=("no plan within the budget and the power limit",))
     return reduced
@@ -137,6 +140,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
     π is dual feasible whatever other limits hold, so L bounds every plan from below. A replica of j saves at most
     v_j = max_k π_wk / load_jk of it, hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and
     one with a node of pool p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the pool added.
+    Where losses are to be survived, each workload's part of L is multiplied by its ``least_capacity``.
     """
     if resource == "cost":
         node_price, replica_price = pairs.usd_per_node_hour, np.zeros(len(pairs))
@@ -155,6 +159,10 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
     pool_price = np.full(len(pools), np.inf)
     np.minimum.at(pool_price, pairs.pool, node_price)
     lower = float(least.sum())
+    if problem.limits.survive.losses:
+        of_workload = least.sum(axis=1)
+        wanted = np.where(of_workload > 0, least_capacity(problem, pools, pairs), 1.0)
+        lower = float((of_workload * wanted).sum())
     spare = problem.limits.spare_nodes * pool_price[pairs.pool]
     node_slack = (pool_price - best)[pairs.pool]
     if problem.objective != "throughput":
@@ -241,6 +249,18 @@ def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
     return tuple(reasons)
 
 
+def _too_few_domains(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[str, ...]:
+    losses = problem.limits.survive.losses
+    if not losses:
+        return ()
+    lost = " or ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in losses)
+    return tuple(
+        f"workload {w}: nothing is left to serve it after the loss of {lost}"
+        for w, least in enumerate(least_capacity(problem, pools, pairs))
+        if math.isinf(least) and any(problem.demands[w].requests_per_s)
+    )
+
+
 def _beyond_limits(problem: FleetProblem, least_usd_per_hour: float, least_w: float) -> tuple[str, ...]:
     reasons = []
     budget, cap = problem.limits.budget_usd_per_hour, problem.limits.power_w
@@ -287,6 +307,9 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a pool."""
     least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
     finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
+    if problem.limits.survive.losses:
+        after_loss = np.array([headroom_factor(problem, w) for w in range(len(problem.demands))])
+        finite = finite * np.maximum(after_loss, 1.0)[pairs.workload]
     replicas = np.ceil(finite * multiple) + least[pairs.workload] + 1
     nodes = np.where(
         pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas

@@ -3,8 +3,12 @@
 It knows nothing of pools, pruning, models or solvers, so that a mistake in any of them shows here.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
+
+import numpy as np
+from scipy.optimize import linprog
 
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
 from solver.fleet.problem import FleetProblem
@@ -64,6 +68,7 @@ def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]
     errors += _check_demand(problem, plan, multiple)
     errors += _check_load(problem, plan, row_of)
     errors += _check_limits(problem, plan)
+    errors += _check_losses(problem, plan, row_of, multiple)
     return errors
 
 
@@ -108,7 +113,8 @@ def _check_offers(problem: FleetProblem, plan: Plan) -> list[str]:
 def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
     """Losing any k nodes of an interchangeable set leaves idle ones in it to restart on.
 
-    Interchangeable: one node type, interruptibility, admitted workloads and quotas; one offer for replicas over nodes.
+    Interchangeable: one node type, interruptibility, admitted workloads and quotas, lost together where a loss is to be
+    survived; one offer for replicas over nodes.
     """
     wanted = problem.limits.spare_nodes
     if not wanted:
@@ -118,7 +124,8 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
         offer = next(offer for offer in problem.offers if offer.id == offer_id)
         admitted = tuple(d.allowed_offer_ids is None or offer_id in d.allowed_offer_ids for d in problem.demands)
         quotas = tuple(offer_id in quota.offer_ids for quota in problem.limits.quotas)
-        return offer.node_type_id, offer.interruptible, admitted, quotas
+        lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.survive.losses)
+        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with
 
     idle: Counter[object] = Counter()
     needed: set[object] = set()
@@ -188,3 +195,61 @@ def _check_limits(problem: FleetProblem, plan: Plan) -> list[str]:
         if spot > limits.max_spot_fraction * sum(count for count, _ in devices) + TOLERANCE:
             errors.append(f"{spot} interruptible devices are above the share allowed")
     return errors
+
+
+def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], multiple: float) -> list[str]:
+    """Whatever providers (regions) are lost, the replicas elsewhere can take all the demand within their limit."""
+    offers = {offer.id: offer for offer in problem.offers}
+    errors = []
+    for kind, count in problem.limits.survive.losses:
+        for w, demand in enumerate(problem.demands):
+            by_domain: defaultdict[str, Counter[int]] = defaultdict(Counter)
+            for (key, offer_id), number in plan.replicas().items():
+                if problem.deployments.workload[row_of[key]] == w:
+                    by_domain[offers[offer_id].domain(kind)][row_of[key]] += number
+            classes = [k for k, rate in enumerate(demand.requests_per_s) if rate * multiple > 0]
+            if not classes:
+                continue
+            for lost in _lost_sets(problem, by_domain, classes, count):
+                left: Counter[int] = Counter()
+                for name, replicas in by_domain.items():
+                    if name not in lost:
+                        left.update(replicas)
+                if not _can_serve(problem, left, [(k, demand.requests_per_s[k] * multiple) for k in classes]):
+                    errors.append(f"workload {w} is not served after the loss of {kind} {', '.join(sorted(lost))}")
+    return errors
+
+
+def _lost_sets(
+    problem: FleetProblem, by_domain: dict[str, Counter[int]], classes: list[int], count: int
+) -> list[frozenset[str]]:
+    """Every loss of so many domains; of a single class only the one that takes most capacity, which is the worst."""
+    names = sorted(by_domain)
+    if len(classes) > 1:
+        return [frozenset(lost) for lost in itertools.combinations(names, min(count, len(names)))]
+    capacity = problem.deployments.capacity_requests_per_s[:, classes[0]]
+    held = {name: sum(capacity[row] * n for row, n in by_domain[name].items()) for name in names}
+    return [frozenset(sorted(names, key=lambda name: -held[name])[:count])]
+
+
+def _can_serve(problem: FleetProblem, replicas: Counter[int], rates: list[tuple[int, float]]) -> bool:
+    """Is there a routing of these rates (class, requests/s) over the replicas within the limit that holds after a loss?
+
+    max Σ r_jk   with   Σ_j r_jk ≤ rate_k,   Σ_k r_jk / μ_jk ≤ ρ_f x_j
+    """
+    capacity, limit = problem.deployments.capacity_requests_per_s, problem.limits.survive.utilisation_limit_fraction
+    rows = sorted(replicas)
+    if len(rates) == 1:
+        ((k, rate),) = rates
+        return bool(sum(limit * capacity[row, k] * replicas[row] for row in rows) >= rate * (1 - TOLERANCE))
+    pairs = [(row, k) for row in rows for k, _ in rates if capacity[row, k] > 0]
+    if not pairs:
+        return False
+    served = np.array([[float(k == own) for _, own in pairs] for k, _ in rates])
+    work = np.array([[1.0 / capacity[row, k] if row == own else 0.0 for own, k in pairs] for row in rows])
+    room = np.array([limit * replicas[row] for row in rows])
+    solved = linprog(
+        -np.ones(len(pairs)), np.vstack([served, work]), np.concatenate([[rate for _, rate in rates], room])
+    )
+    wanted = sum(rate for _, rate in rates)
+    return bool(solved.status == 0 and -solved.fun >= wanted * (1 - TOLERANCE))

@@ -27,6 +27,22 @@ class _Enumeration:
         self.span = table.nodes_per_replica.tolist()
         self.power = table.power_w_per_replica.tolist()
         self.busiest = lru_cache(maxsize=None)(self._busiest)
+        self.losses = self._losses()
+        # Which offer a replica is in matters only where offers are lost apart.
+        self.placed_at = [(row, o) for o in range(len(problem.offers) if self.losses else 1) for row in self.rows]
+
+    def _losses(self) -> list[frozenset[int]]:
+        """Positions of the offers that remain after each loss to be survived."""
+        offers, survive = self.problem.offers, self.problem.limits.survive
+        remaining = []
+        for attribute, count in (("provider", survive.providers), ("region", survive.regions)):
+            names = sorted({getattr(offer, attribute) for offer in offers})
+            losses = itertools.combinations(names, min(count, len(names))) if count else ()
+            remaining += [
+                frozenset(o for o, offer in enumerate(offers) if getattr(offer, attribute) not in lost)
+                for lost in losses
+            ]
+        return remaining
 
     def best(self) -> float | None:
         problem, limits = self.problem, self.problem.limits
@@ -73,16 +89,22 @@ class _Enumeration:
         choices = itertools.product(*(range(count + 1) for count in replicas)) if power_matters else [replicas]
         best: float | None = None
         for chosen in choices:
-            power_w = host_w + sum(x * p for x, p in zip(chosen, self.power, strict=True))
+            total = self._by_row(chosen, None)
+            power_w = host_w + sum(x * p for x, p in zip(total, self.power, strict=True))
             if limits.power_w is not None and power_w > limits.power_w + 1e-9:
                 continue
             if any(
-                sum(chosen[row] for row in self.rows if self.workload[row] == w and self._serves(row))
+                sum(total[row] for row in self.rows if self.workload[row] == w and self._serves(row))
                 < demand.min_replicas
                 for w, demand in enumerate(problem.demands)
             ):
                 continue
-            busiest = self.busiest(chosen)
+            after = limits.survive.utilisation_limit_fraction
+            busiest = max(
+                self.busiest(total, None),
+                *(self.busiest(self._by_row(chosen, left), after) for left in self.losses),
+                0.0,
+            )
             if problem.objective == "throughput":
                 if math.isinf(busiest):
                     continue
@@ -92,6 +114,13 @@ class _Enumeration:
                 value = usd if problem.objective == "cost" else power_w
                 best = value if best is None else min(best, value)
         return best
+
+    def _by_row(self, placed: tuple[int, ...], offers: frozenset[int] | None) -> tuple[int, ...]:
+        """Replicas of each row in these offers; in all of them for None."""
+        count = [0] * len(self.rows)
+        for (row, o), number in zip(self.placed_at, placed, strict=True):
+            count[row] += number if offers is None or o in offers else 0
+        return tuple(count)
 
     def _serves(self, row: int) -> bool:
         """A replica counts if it can take some of its workload's traffic (any does where there is none)."""
@@ -128,7 +157,8 @@ class _Enumeration:
                 if not ok or (spare and any(per_pool_idle[pool] < spare for pool in used)):
                     continue
                 for parts in itertools.product(*options):
-                    found.add(tuple(map(sum, zip(*parts, strict=True))))
+                    apart = tuple(itertools.chain.from_iterable(parts))
+                    found.add(apart if self.losses else tuple(map(sum, zip(*parts, strict=True))))
         return found
 
     def _pool(self, o: int) -> tuple[object, ...]:
@@ -138,6 +168,8 @@ class _Enumeration:
             offer.interruptible,
             tuple(self._allowed(w, o) for w in range(len(self.problem.demands))),
             tuple(offer.id in quota.offer_ids for quota in self.problem.limits.quotas),
+            offer.provider if self.problem.limits.survive.providers else None,
+            offer.region if self.problem.limits.survive.regions else None,
         )
 
     def _allowed(self, w: int, o: int) -> bool:
@@ -169,10 +201,14 @@ class _Enumeration:
             a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)
         )
 
-    def _busiest(self, replicas: tuple[int, ...]) -> float:
-        """Least possible utilisation of the busiest replicas, as a share of what they may carry."""
+    def _busiest(self, replicas: tuple[int, ...], limit: float | None) -> float:
+        """Least possible utilisation of the busiest replicas, as a share of what they may carry.
+
+        limit: share of a replica's capacity that may be used; None: the workload's own.
+        """
         worst = 0.0
         for w, demand in enumerate(self.problem.demands):
+            usable = demand.utilisation_limit_fraction if limit is None else limit
             rows = [row for row in self.rows if self.workload[row] == w and replicas[row]]
             classes = [k for k, rate in enumerate(demand.requests_per_s) if rate > 0]
             if not classes:
@@ -184,19 +220,14 @@ class _Enumeration:
             served = np.array([[1.0 if k == kk else 0.0 for _, kk in pairs] + [0.0] for k in classes])
             work = np.array(
                 [
-                    [
-                        demand.requests_per_s[k] / (capacity[r, k] * demand.utilisation_limit_fraction)
-                        if r == row
-                        else 0.0
-                        for r, k in pairs
-                    ]
+                    [demand.requests_per_s[k] / (capacity[r, k] * usable) if r == row else 0.0 for r, k in pairs]
                     + [-float(replicas[row])]
                     for row in rows
                 ]
             )
             if len(classes) == 1:
                 rate = sum(replicas[row] * capacity[row, classes[0]] for row in rows)
-                worst = max(worst, demand.requests_per_s[classes[0]] / (rate * demand.utilisation_limit_fraction))
+                worst = max(worst, demand.requests_per_s[classes[0]] / (rate * usable))
                 continue
             objective = [0.0] * len(pairs) + [1.0]
             solved = linprog(objective, work, np.zeros(len(rows)), served, np.ones(len(classes)))

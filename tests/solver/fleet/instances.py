@@ -1,8 +1,9 @@
 """Random fleet problems, reproducible by seed."""
 
 import random
+from dataclasses import replace
 
-from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, Limits, Objective, OfferSlot, Quota
+from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, Limits, Objective, OfferSlot, Quota, Survive
 
 
 def tiny_problem(seed: int) -> FleetProblem:
@@ -59,6 +60,42 @@ def tiny_problem(seed: int) -> FleetProblem:
         quotas=(Quota("q", frozenset(names[:2]), rng.choice((2, 4, 9))),) if rng.random() < 0.2 else (),
     )
     return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
+def tiny_resilient_problem(seed: int) -> FleetProblem:
+    """A tiny problem over a few regions and providers, some of which may be lost."""
+    rng = random.Random(20_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    power_matters = rng.random() < 0.15  # every sub-vector of replicas is enumerated then
+    offers = [
+        replace(
+            offer,
+            provider=rng.choice(("p0", "p1", "p2")),
+            region=rng.choice(("r0", "r1", "r2")),
+            max_nodes=1 if power_matters else rng.randint(1, 2),
+        )
+        for offer in problem.offers
+    ]
+    # A second place to run what the first offer runs makes most of them feasible.
+    offers.append(replace(offers[0], id="o9", provider="p3", region="r3", usd_per_hour=float(rng.randint(1, 9))))
+    providers, regions = rng.choice(((1, 0), (0, 1), (0, 1), (1, 1), (0, 2)))
+    demands = tuple(
+        replace(demand, requests_per_s=tuple(rate / 3 for rate in demand.requests_per_s), allowed_offer_ids=None)
+        if rng.random() < 0.9
+        else demand
+        for demand in problem.demands
+    )
+    limits = Limits(
+        budget_usd_per_hour=rng.choice((None, None, None, 20.0)),
+        power_w=1500.0 if power_matters and rng.random() < 0.5 else None,
+        spare_nodes=rng.choice((0, 0, 0, 0, 1)),
+        max_spot_fraction=rng.choice((None, None, None, 0.5)),
+        survive=Survive(providers, regions, rng.choice((1.0, 1.0, 0.9))),
+    )
+    objective: Objective = "power" if power_matters else rng.choice(("cost", "cost", "cost", "throughput"))
+    if not any(sum(demand.requests_per_s) for demand in demands):
+        objective = "cost"
+    return replace(problem, offers=tuple(offers), demands=demands, limits=limits, objective=objective)
 
 
 def middling_problem(seed: int) -> FleetProblem:

@@ -17,6 +17,7 @@ from solver.fleet import (
     OfferSlot,
     Quota,
     SolveOptions,
+    Survive,
     solve_fleet,
 )
 from solver.fleet.formulation import build_model
@@ -50,6 +51,8 @@ CASES: dict[str, tuple[FleetProblem, float]] = {
     "every_limit": (problem((2, 4), EVERY_LIMIT), 13.0),
     "spare": (problem((2, 4), Limits(spare_nodes=1)), 20.0),
     "throughput": (replace(problem((2, 4), Limits(budget_usd_per_hour=18.0)), objective="throughput"), 2.16),
+    "survive": (problem((2, 4), Limits(survive=Survive(providers=1))), 23.0),
+    "survive_classes": (problem((2, 4), Limits(survive=Survive(providers=1)), classes=2), 23.0),
     "power": (replace(problem((2, 4)), objective="power"), 4400.0),
 }
 

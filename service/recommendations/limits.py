@@ -1,0 +1,83 @@
+"""Limits and places of a request → the solver's: offers within the request's choices, quotas as sets of offers."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
+from service.wire.resilience import QuotaIn
+from solver.hardware import Offer
+from solver.planning import DeviceQuota, Losses, PlanLimits
+from solver.workload import ANYWHERE, Places
+
+
+def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
+    """Datasheet units → SI; quotas name the offers they hold for."""
+    survive = limits.survive
+    return PlanLimits(
+        max_usd_per_hour=None if limits.max_usd_per_hour is None else float(limits.max_usd_per_hour),
+        max_power_w=None if limits.max_power_kw is None else limits.max_power_kw * 1e3,
+        spare_nodes=limits.spare_nodes,
+        survive=Losses(survive.nodes, survive.providers, survive.regions, survive.utilisation_limit_fraction),
+        max_spot_fraction=limits.max_spot_fraction,
+        quotas=tuple(
+            DeviceQuota(quota.name, frozenset(o.id for o in offers if _falls_under(quota, o)), quota.max_devices)
+            for quota in limits.quotas
+        ),
+    )
+
+
+def _falls_under(quota: QuotaIn, offer: Offer) -> bool:
+    return (
+        (quota.providers is None or offer.provider in quota.providers)
+        and (quota.regions is None or offer.region in quota.regions)
+        and (quota.devices is None or offer.node.device.id in quota.devices)
+        and (quota.commitments is None or offer.commitment in quota.commitments)
+    )
+
+
+def places(workload: WorkloadIn) -> Places:
+    """Where a workload may run."""
+    regions, providers = workload.regions, workload.providers
+    found = Places(
+        None if regions.only is None else frozenset(regions.only),
+        frozenset(regions.never),
+        None if providers.only is None else frozenset(providers.only),
+        frozenset(providers.never),
+    )
+    return ANYWHERE if found == ANYWHERE else found
+
+
+def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
+    """Offers within the request's choices. ``max_nodes_per_offer`` holds for those that state no limit (None)."""
+    return tuple(offer for offer, chosen in _with_choices(offers, limits) if not chosen)
+
+
+def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple[tuple[Offer, frozenset[str]], ...]:
+    """Offers that only choices of regions and providers leave out, with the names of those choices.
+
+    Of interest where a workload's own places or a loss to be survived can contradict them.
+    """
+    survive = asked.limits.survive
+    if not (survive.regions or survive.providers or any(places(w) != ANYWHERE for w in asked.workloads)):
+        return ()
+    return tuple((offer, chosen) for offer, chosen in _with_choices(offers, asked.limits) if chosen)
+
+
+def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple[Offer, frozenset[str]]]:
+    """Offers that other choices admit, each with the names of the choices of places that leave it out."""
+    for offer in offers:
+        if limits.devices is not None and offer.node.device.id not in limits.devices:
+            continue
+        if limits.commitments is not None and offer.commitment not in limits.commitments:
+            continue
+        chosen: frozenset[str] = frozenset()
+        if limits.providers is not None and offer.provider not in limits.providers:
+            chosen |= {"limits.providers"}
+        if limits.regions is not None and offer.region not in limits.regions:
+            chosen |= {"limits.regions"}
+        most = offer.max_nodes
+        if offer.id in limits.offers:
+            wanted = limits.offers[offer.id].max_nodes
+            most = min(wanted, limits.max_nodes_per_offer if most is None else most)
+        if most != 0:
+            yield (offer if most == offer.max_nodes else replace(offer, max_nodes=most)), chosen

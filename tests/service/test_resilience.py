@@ -1,0 +1,118 @@
+"""Losses, places, quotas and spot shares over HTTP, on the whole catalog."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import RECOMMENDATION, changed
+
+SMALL = changed(
+    changed(changed(RECOMMENDATION, "workloads/0/llm", "llama-3.1-8b"), "workloads/0/precision", {"weights": ["fp8"]}),
+    "limits",
+    {"devices": ["l4", "l40s", "h100-sxm"]},
+) | {"alternatives": 0}
+
+
+def ask(client: TestClient, body: dict[str, Any], **limits: Any) -> dict[str, Any]:
+    answer = client.post("/v1/recommendations", json=body | {"limits": body["limits"] | limits})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    assert client.get(f"/v1/recommendations/{found['id']}").json() == found
+    return found
+
+
+def usd(answer: dict[str, Any]) -> float:
+    assert answer["totals"] is not None, answer
+    return float(answer["totals"]["usd_per_hour"])
+
+
+class TestLosses:
+    @pytest.mark.parametrize("kind", ["provider", "region"])
+    def test_any_one_may_be_lost(self, client: TestClient, kind: str) -> None:
+        plain = ask(client, SMALL)
+        safe = ask(client, SMALL, survive={f"{kind}s": 1})
+        assert len({line[kind] for line in safe["plan"]}) > 1
+        assert usd(safe) >= usd(plain)
+        (worst,) = safe["worst_losses"]
+        assert worst["kind"] == kind
+        assert 0.0 < worst["utilisation_fraction"] <= 1.0
+        assert plain["worst_losses"] == []
+        assert f"limits.survive.{kind}s" in {b["limit"] for b in safe["binding"]} or usd(safe) == usd(plain)
+
+    def test_nodes_are_replaced_by_idle_spares(self, client: TestClient) -> None:
+        plain, safe = ask(client, SMALL), ask(client, SMALL, survive={"nodes": 1})
+        assert usd(safe) > usd(plain)
+        assert safe["totals"]["nodes"] > 0
+        assert usd(safe) == usd(ask(client, SMALL, spare_nodes=1))
+        assert "limits.survive.nodes" in {b["limit"] for b in safe["binding"]}
+
+    def test_one_region_is_too_few_and_both_limits_are_named(self, client: TestClient) -> None:
+        refused = ask(client, SMALL, survive={"regions": 1}, regions=["us-east-1"])
+        assert refused["outcome"] == "infeasible"
+        assert refused["conflicts"][0]["limits"] == ["limits.survive.regions", "limits.regions"]
+        fewer = next(r for r in refused["relaxations"] if r["limit"] == "limits.survive.regions")
+        assert (fewer["relaxing_from"], fewer["relaxing_to"]) == (1, 0)
+        assert float(fewer["usd_per_hour"]) > 0
+
+
+class TestPlaces:
+    def test_pinned_and_kept_out(self, client: TestClient) -> None:
+        pinned = ask(client, changed(SMALL, "workloads/0/regions", {"only": ["us-east-1", "us-west-2"]}))
+        assert {line["region"] for line in pinned["plan"]} <= {"us-east-1", "us-west-2"}
+        used = sorted({line["provider"] for line in pinned["plan"]})
+        away = ask(client, changed(SMALL, "workloads/0/providers", {"never": used}))
+        assert not {line["provider"] for line in away["plan"]} & set(used)
+        regions = next(b for b in pinned["binding"] if b["limit"] == "regions")
+        assert (regions["workload"], regions["relaxing_to"]) == ("chat", "any")
+
+    def test_contradicting_places_name_both_limits(self, client: TestClient) -> None:
+        body = changed(SMALL, "workloads/0/regions", {"only": ["us-east-1"]})
+        refused = ask(client, body, regions=["us-west-2"])
+        assert refused["outcome"] == "infeasible"
+        assert set(refused["conflicts"][0]["limits"]) == {"workloads.chat.regions", "limits.regions"}
+
+    def test_min_replicas(self, client: TestClient) -> None:
+        found = ask(client, changed(SMALL, "workloads/0/min_replicas", 60))
+        assert sum(line["replicas"] for line in found["plan"]) >= 60
+
+    def test_unknown_names_are_refused_where_they_stand(self, client: TestClient) -> None:
+        body = changed(SMALL, "workloads/0/regions", {"never": ["us-esat-1"]})
+        body = changed(body, "limits/quotas", [{"name": "q", "max_devices": 1, "devices": ["h1000"]}])
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        pointers = {error["pointer"] for error in answer.json()["errors"]}
+        assert pointers == {"/workloads/0/regions/never/0", "/limits/quotas/0/devices/0"}
+
+
+class TestSharesAndQuotas:
+    def test_quota_holds_and_is_explained(self, client: TestClient) -> None:
+        plain = ask(client, SMALL)
+        used = plain["plan"][0]["device"]
+        quota = {"name": "account", "max_devices": 1, "devices": [used]}
+        limited = ask(client, SMALL, quotas=[quota])
+        nodes = {line["offer"]: line for line in limited["plan"] if line["device"] == used}
+        assert sum(line["nodes"] for line in nodes.values()) <= 1
+        assert usd(limited) >= usd(plain)
+
+    def test_spot_share(self, client: TestClient) -> None:
+        open_to_all = {"commitments": ["on_demand", "spot"]}
+        cheap = ask(client, SMALL, **open_to_all)
+        mixed = ask(client, SMALL, **open_to_all, max_spot_fraction=0.5)
+        steady = ask(client, SMALL, **open_to_all, max_spot_fraction=0.0)
+        assert usd(cheap) <= usd(mixed) + 1e-6 <= usd(steady) + 2e-6
+        assert all(line["commitment"] == "on_demand" for line in steady["plan"])
+
+    @pytest.mark.parametrize(
+        "limits",
+        [
+            {"survive": {"regions": -1}},
+            {"survive": {"zones": 1}},
+            {"max_spot_fraction": 1.5},
+            {"quotas": [{"name": "q", "max_devices": 3}]},
+            {"quotas": [{"name": "q", "max_devices": 3, "devices": ["l4"]}] * 2},
+        ],
+    )
+    def test_bad_limits_are_refused(self, client: TestClient, limits: dict[str, Any]) -> None:
+        answer = client.post("/v1/recommendations", json=SMALL | {"limits": SMALL["limits"] | limits})
+        assert answer.status_code == 422
