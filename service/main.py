@@ -7,9 +7,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from service import VERSION, health
-from service.access import RateLimit
+from service.access import RateLimit, RecentCallers
 from service.benchmarks import routes as benchmarks
 from service.benchmarks.predict import planner_loop
+from service.benchmarks.preparing import loop_of
+from service.benchmarks.storing import store_admitted
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
@@ -17,6 +19,7 @@ from service.corrections.refresh import RefreshWorker
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
+from service.group_commit import GroupCommit
 from service.jobs import routes as jobs
 from service.jobs.worker import JobWorker
 from service.llms import routes as llms
@@ -67,6 +70,10 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         app.state.solver_pool = SolverPool(
             workers=chosen.solver_workers, queue=chosen.solver_queue, grace_s=chosen.shutdown_grace_s, metrics=metrics
         )
+        app.state.uploads = GroupCommit(
+            app.state.database, lambda session, batch: store_admitted(session, batch, loop_of(app).changed), "uploads"
+        )
+        app.state.uploads.start()
         app.state.corrections = RefreshWorker(app.state.database, clock)
         app.state.corrections.start()
         slots = chosen.jobs_in_service
@@ -79,6 +86,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         finally:
             app.state.job_worker.close()
             app.state.corrections.close()
+            app.state.uploads.close()
             app.state.solver_pool.close()
             app.state.database.close()
 
@@ -93,11 +101,13 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
     app.state.clock = clock
     app.state.metrics = metrics
     app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
+    app.state.recent_callers = RecentCallers()
     app.state.snapshots = SnapshotCache()
     app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
     install_problem_handlers(app)
     for router in (
+        benchmarks.router,  # first: it gets by far the most requests, and routers are tried in this order
         devices.router,
         nodes.router,
         llms.router,
@@ -106,7 +116,6 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         recommendations.router,
         jobs.router,
         corrections.router,
-        benchmarks.router,
         measurements.router,
         tco.router,
         prices_import.router,

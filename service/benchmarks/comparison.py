@@ -51,6 +51,14 @@ Predictor = Callable[[Session, BenchmarkUpload], PredictedRun | None]
 """Answers None where nothing can be predicted: an unknown load, a figure missing from the catalog."""
 
 
+class NotKeptError(LookupError):
+    """The prediction is not at hand: the database must be asked."""
+
+
+KeptPredictor = Callable[[BenchmarkUpload], PredictedRun | None]
+"""The same from memory alone, at once. Raises NotKeptError."""
+
+
 def predicted_over_measured(predicted: PredictedRun | None, upload: BenchmarkUpload) -> dict[str, float] | None:
     """Ratios of predicted to measured means, for what both have; None without a prediction."""
     if predicted is None:
@@ -106,9 +114,11 @@ raises undoes the change. It runs while the database's write lock is held, so it
 class Loop:
     """How intake is joined to prediction; every part may be absent.
 
-    predict: at intake, by facts that may be a moment old. predict_now: for showing a stored result, by the newest.
+    predict: at intake, by facts that may be a moment old; predict_kept: the same without reading anything.
+    predict_now: for showing a stored result, by the newest.
     """
 
     predict: Predictor | None = None
+    predict_kept: KeptPredictor | None = None
     predict_now: Predictor | None = None
     changed: ChangedHook | None = None

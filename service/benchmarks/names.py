@@ -1,16 +1,16 @@
 """The catalog's names, kept between uploads: an upload must not read hundreds of rows."""
 
 import threading
-import time
 
 from fastapi import FastAPI
 
 from service.benchmarks.known import KnownNames
 from service.benchmarks.queries import edition_revision, known_names
 from service.database import Database
+from service.freshness import Freshness
 
-RECHECKED_AFTER_S = 1.0
-"""A kept copy may be this old; a name it does not know is looked up afresh before it is refused."""
+RECHECKED_AFTER_S, OLDEST_S = 1.0, 3.0
+"""When a kept copy is read again, and how old it may be; a name it lacks is looked up afresh before it is refused."""
 
 
 class CatalogNames:
@@ -20,14 +20,15 @@ class CatalogNames:
         self._lock = threading.Lock()
         self._kept: KnownNames | None = None
         self._revision = -1
-        self._checked_at = 0.0
+        self._freshness = Freshness(RECHECKED_AFTER_S, OLDEST_S)
+
+    def kept(self) -> KnownNames | None:
+        """Names that were right a moment ago, None when they must be read again."""
+        return self._kept if self._freshness.usable() else None
 
     def recent(self, database: Database) -> KnownNames:
         """Names that were right a moment ago."""
-        kept = self._kept
-        if kept is not None and time.monotonic() - self._checked_at < RECHECKED_AFTER_S:
-            return kept
-        return self.fresh(database)
+        return self.kept() or self.fresh(database)
 
     def fresh(self, database: Database) -> KnownNames:
         """Names as of now."""
@@ -35,7 +36,7 @@ class CatalogNames:
             revision = edition_revision(session)
             if self._kept is None or revision != self._revision:
                 self._kept, self._revision = known_names(session), revision
-            self._checked_at = time.monotonic()
+            self._freshness.renewed()
             return self._kept
 
 

@@ -6,18 +6,18 @@ storm of uploads from one campaign asks for few of them.
 
 import math
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
-from service.benchmarks.comparison import Loop, PredictedRun
+from service.benchmarks.comparison import Loop, NotKeptError, PredictedRun
 from service.benchmarks.engine_arguments import engine_settings
 from service.benchmarks.facts import FactsCache, PlannerFacts
 from service.benchmarks.plausibility import mean_tokens
 from service.corrections.cells import cell_text
 from service.corrections.queries import note_cells
+from service.freshness import Freshness
 from service.llms.queries import llm_by_id
 from service.recommendations.snapshot import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
@@ -34,7 +34,8 @@ from solver.step.constants import resolve_constants
 from solver.workload import Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
 
 MOST_KEPT = 2_000
-RECENT_S = 0.5
+RECHECKED_AFTER_S, OLDEST_S = 0.5, 2.0
+"""When the facts are read again, and how old they may be for an upload."""
 MOST_REPLAYED = 20_000
 """Requests; an Offline run of hundreds of thousands is compared with its roofline only."""
 MS_PER_S = 1e3
@@ -57,20 +58,33 @@ class Predictions:
         self._facts = FactsCache()
         self._kept: OrderedDict[tuple[object, ...], BasePrediction | None] = OrderedDict()
         self._lock = threading.Lock()
-        self._recent: tuple[float, PlannerFacts] | None = None
+        self._recent: PlannerFacts | None = None
+        self._freshness = Freshness(RECHECKED_AFTER_S, OLDEST_S)
 
     def __call__(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
         """By the newest facts. None where the device lacks a figure, or the lengths of the requests are unknown."""
-        facts = self._facts.now(session)
-        self._recent = (time.monotonic(), facts)
+        facts = self._recent = self._facts.now(session)
+        self._freshness.renewed()
         return self._by(session, facts, upload)
 
     def recent(self, session: Session, upload: BenchmarkUpload) -> PredictedRun | None:
         """The same by facts that may be a moment old: most uploads then need no query."""
-        read_at, facts = self._recent or (0.0, None)
-        if facts is None or time.monotonic() - read_at > RECENT_S:
+        facts = self._recent
+        if facts is None or not self._freshness.usable():
             return self(session, upload)
         return self._by(session, facts, upload)
+
+    def kept(self, upload: BenchmarkUpload) -> PredictedRun | None:
+        """The same without asking the database. Raises NotKeptError when it must be asked."""
+        facts = self._recent
+        if facts is None or not self._freshness.usable():
+            raise NotKeptError
+        key = _key(facts, upload)
+        with self._lock:
+            if key not in self._kept:
+                raise NotKeptError
+            base = self._kept[key]
+        return None if base is None else with_factors(base, facts)
 
     def _by(self, session: Session, facts: PlannerFacts, upload: BenchmarkUpload) -> PredictedRun | None:
         base = self._base(session, facts, upload)
@@ -96,6 +110,7 @@ def planner_loop() -> Loop:
     predictions = Predictions()
     return Loop(
         predict=predictions.recent,
+        predict_kept=predictions.kept,
         predict_now=predictions,
         changed=note_cells,
     )

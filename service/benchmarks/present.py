@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import get_args
 
 from service.benchmarks.comparison import PredictedRun, predicted_over_measured
-from service.benchmarks.intake import Taken
 from service.benchmarks.queries import current_status
+from service.benchmarks.storing import StoredRun, Taken
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
 from service.wire.benchmarks import (
     BenchmarkEvent,
@@ -24,19 +24,19 @@ Events = Sequence[BenchmarkEventTable]
 STATUSES: dict[str, BenchmarkStatus] = {s: s for s in get_args(BenchmarkStatus)}
 
 
-def present_receipt(run: BenchmarkTable, events: Events = ()) -> BenchmarkReceipt:
+def present_receipt(run: StoredRun) -> BenchmarkReceipt:
     return BenchmarkReceipt(
         id=run.id,
-        status=_status(run, events),
+        status=STATUSES[run.status],
         reasons=run.reasons,
         warnings=run.warnings,
         predicted_over_measured=run.predicted_over_measured,
     )
 
 
-def present_import(taken: Taken, events: dict[str, list[BenchmarkEventTable]]) -> ImportReceipt:
+def present_import(taken: Taken) -> ImportReceipt:
     """The first run on top; the status covers all runs of the file."""
-    receipts = [present_receipt(run, events.get(run.id, ())) for run in taken.runs]
+    receipts = [present_receipt(run) for run in taken.runs]
     several = len(receipts) > 1
     reasons = [f"run {n}: {reason}" if several else reason for n, r in enumerate(receipts) for reason in r.reasons]
     statuses = [receipt.status for receipt in receipts]
@@ -62,7 +62,11 @@ def present_stored(run: BenchmarkTable, digest: str, events: Events, predicted: 
     """``predicted``: what the planner says now."""
     upload = stored_upload(run)
     return StoredBenchmark(
-        **present_receipt(run, events).model_dump(),
+        id=run.id,
+        status=_status(run, events),
+        reasons=run.reasons,
+        warnings=run.warnings,
+        predicted_over_measured=run.predicted_over_measured,
         tool=run.tool,
         digest=digest,
         recorded_at=run.recorded_at,

@@ -1,9 +1,10 @@
 """SQL about measured results."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Executable, func, insert, literal
+from sqlalchemy import Executable, bindparam, func, insert, literal
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel, col, select
 
@@ -13,6 +14,8 @@ from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable
+
+Row = dict[str, Any]
 
 STATUS_AFTER = {"release": "accepted", "retract": "retracted"}
 
@@ -34,10 +37,6 @@ def known_names(session: Session) -> KnownNames:
     )
 
 
-def upload_by_digest(session: Session, digest: str) -> BenchmarkUploadTable | None:
-    return session.exec(select(BenchmarkUploadTable).where(BenchmarkUploadTable.digest == digest)).one_or_none()
-
-
 def known_uploads(session: Session, ids: Sequence[str], digests: Sequence[str]) -> tuple[set[str], set[str]]:
     """Which of these uploads' ids, and which of these digests, are stored."""
     by_id = select(BenchmarkUploadTable.id).where(col(BenchmarkUploadTable.id).in_(ids))
@@ -45,15 +44,12 @@ def known_uploads(session: Session, ids: Sequence[str], digests: Sequence[str]) 
     return set(session.exec(by_id).all()), set(session.exec(by_digest).all())
 
 
-def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKeyTable | None:
-    return session.get(IdempotencyKeyTable, (caller, key))
-
-
 @cache
-def _insert_unless_stored(table: type[SQLModel], dialect: str) -> Executable:
+def _insert_unless_stored(table: type[SQLModel], dialect: str, *returned: str) -> Executable:
     """Built once: making and hashing a statement costs as much as sending it."""
     module = postgresql if dialect == "postgresql" else sqlite
-    statement: Executable = module.insert(table).on_conflict_do_nothing().returning(literal(1))
+    columns = [getattr(table, name) for name in returned] or [literal(1)]
+    statement: Executable = module.insert(table).on_conflict_do_nothing().returning(*columns)
     return statement
 
 
@@ -72,14 +68,57 @@ def insert_unless_stored(session: Session, row: SQLModel) -> bool:
     return inserted.first() is not None
 
 
-def insert_rows(session: Session, rows: Sequence[SQLModel]) -> None:
+def insert_uploads(session: Session, rows: Sequence[Row]) -> set[str]:
+    """Insert uploads by ``BenchmarkUploadTable``'s columns; the digests of those that were not stored before.
+
+    Another transaction that is inserting the same digest is waited for.
+    """
+    if not rows:
+        return set()
+    connection = session.connection()
+    statement = _insert_unless_stored(BenchmarkUploadTable, connection.dialect.name, "digest")
+    return set(connection.execute(statement, list(rows)).scalars())
+
+
+def insert_keys(session: Session, rows: Sequence[Row]) -> int:
+    """Insert idempotency keys that are not stored yet; how many those were."""
+    connection = session.connection()
+    statement = _insert_unless_stored(IdempotencyKeyTable, connection.dialect.name, "key")
+    return len(connection.execute(statement, list(rows)).all())
+
+
+def insert_rows(session: Session, table: type[SQLModel], rows: Sequence[Row]) -> None:
     """Insert rows of one table; they are new by construction."""
-    session.connection().execute(_insert(type(rows[0])), [row.model_dump() for row in rows])
+    if rows:
+        session.connection().execute(_insert(table), list(rows))
 
 
-def runs_of_upload(session: Session, upload_id: str) -> list[BenchmarkTable]:
-    wanted = select(BenchmarkTable).where(BenchmarkTable.upload_id == upload_id).order_by(col(BenchmarkTable.position))
-    return list(session.exec(wanted).all())
+@cache
+def _keys() -> Executable:
+    columns = (IdempotencyKeyTable.caller, IdempotencyKeyTable.key, IdempotencyKeyTable.digest)
+    return select(*columns).where(
+        col(IdempotencyKeyTable.caller).in_(bindparam("callers", expanding=True)),
+        col(IdempotencyKeyTable.key).in_(bindparam("keys", expanding=True)),
+    )
+
+
+def stored_keys(session: Session, named: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Digests of the bodies that these callers' keys stand for, where a key is stored."""
+    callers, keys = ({each[position] for each in named} for position in (0, 1))
+    found = session.connection().execute(_keys(), {"callers": sorted(callers), "keys": sorted(keys)})
+    wanted = set(named)
+    return {(caller, key): digest for caller, key, digest in found if (caller, key) in wanted}
+
+
+def runs_by_digest(session: Session, digests: Collection[str]) -> list[tuple[str, BenchmarkTable]]:
+    """Runs of the uploads with these digests, in the order of each file."""
+    wanted = (
+        select(BenchmarkUploadTable.digest, BenchmarkTable)
+        .join(BenchmarkUploadTable, col(BenchmarkUploadTable.id) == col(BenchmarkTable.upload_id))
+        .where(col(BenchmarkUploadTable.digest).in_(digests))
+        .order_by(col(BenchmarkTable.upload_id), col(BenchmarkTable.position))
+    )
+    return [(digest, run) for digest, run in session.exec(wanted).all()]
 
 
 def benchmark_by_id(session: Session, benchmark_id: str) -> BenchmarkTable | None:

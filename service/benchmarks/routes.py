@@ -1,18 +1,15 @@
 """POST and GET /v1/benchmarks, /import, /{id}, /{id}/release, /{id}/retract."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response, status
 from sqlmodel import Session
+from starlette.concurrency import run_in_threadpool
 
-from service.access import Agent, Editor, Reader
-from service.benchmarks.comparison import Loop
+from service.access import Editor, Reader, RecentAgent
 from service.benchmarks.decide import decide
-from service.benchmarks.intake import Checked, Submission, Taken, canonical_run, check, imported_runs, store
-from service.benchmarks.known import KnownNames
-from service.benchmarks.names import names_of
-from service.benchmarks.normalise import Completed
+from service.benchmarks.intake import Submission, canonical_run, imported_runs
+from service.benchmarks.preparing import MOST_BYTES_AT_ONCE, loop_of, prepared, prepared_at_once
 from service.benchmarks.present import (
     present_import,
     present_receipt,
@@ -21,11 +18,12 @@ from service.benchmarks.present import (
     stored_upload,
 )
 from service.benchmarks.queries import benchmark_by_id, events_of, list_benchmarks, upload_by_id
-from service.benchmarks.tables import BenchmarkEventTable
+from service.benchmarks.storing import Pending, Taken
 from service.clock import Clock
-from service.database import ReadSession, WriteSession, database_of
+from service.database import ReadSession, WriteSession
+from service.group_commit import GroupCommit
 from service.paging import Limit, Next, cut_page, last_id
-from service.problems import InvalidFieldsError, NotFoundError
+from service.problems import NotFoundError
 from service.wire.benchmarks import (
     BenchmarkDecision,
     BenchmarkImport,
@@ -50,21 +48,42 @@ IdempotencyKey = Annotated[
 
 
 @router.post("", status_code=status.HTTP_201_CREATED, summary="Upload a measured result")
-def post_benchmark(
-    request: Request, caller: Agent, upload: BenchmarkUpload, response: Response, idempotency_key: IdempotencyKey = None
+async def post_benchmark(
+    request: Request,
+    caller: RecentAgent,
+    upload: BenchmarkUpload,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> BenchmarkReceipt:
-    submission = Submission(caller.name, idempotency_key, upload.model_dump(mode="json"), _clock(request)())
-    taken = _take(request, submission, lambda _known: canonical_run(upload), response)
-    return present_receipt(taken.runs[0], _events(request, taken).get(taken.runs[0].id, ()))
+    received_at = _clock(request)()
+
+    def submission() -> Submission:
+        return Submission(caller.name, idempotency_key, upload.model_dump(mode="json"), received_at)
+
+    def read() -> Pending:
+        return prepared(request.app, caller, submission(), lambda _known: canonical_run(upload))
+
+    pending = prepared_at_once(request.app, caller, submission(), upload) if _is_short(request) else None
+    if pending is None:
+        pending = await run_in_threadpool(read)
+    return present_receipt((await _stored_upload(request, pending, response)).runs[0])
 
 
 @router.post("/import", status_code=status.HTTP_201_CREATED, summary="Upload a benchmark tool's own output")
-def post_import(
-    request: Request, caller: Agent, asked: BenchmarkImport, response: Response, idempotency_key: IdempotencyKey = None
+async def post_import(
+    request: Request,
+    caller: RecentAgent,
+    asked: BenchmarkImport,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> ImportReceipt:
-    submission = Submission(caller.name, idempotency_key, asked.model_dump(mode="json"), _clock(request)())
-    taken = _take(request, submission, lambda known: imported_runs(asked, known), response)
-    return present_import(taken, _events(request, taken))
+    received_at = _clock(request)()
+
+    def read() -> Pending:
+        submission = Submission(caller.name, idempotency_key, asked.model_dump(mode="json"), received_at)
+        return prepared(request.app, caller, submission, lambda known: imported_runs(asked, known))
+
+    return present_import(await _stored_upload(request, await run_in_threadpool(read), response))
 
 
 @router.get("", summary="List measured results: uploads oldest first, then the edition's own")
@@ -116,51 +135,22 @@ def _clock(request: Request) -> Clock:
     return clock
 
 
-def _loop(request: Request) -> Loop:
-    """How results meet predictions; an application without a planner takes results in all the same."""
-    loop: Loop = getattr(request.app.state, "benchmark_loop", None) or Loop()
-    return loop
+def _is_short(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    return length.isdigit() and int(length) <= MOST_BYTES_AT_ONCE
 
 
-def _take(
-    request: Request, submission: Submission, runs: Callable[[KnownNames], list[Completed]], response: Response
-) -> Taken:
-    """Check, then store in a short write transaction that commits before the answer."""
-    database, loop, names = database_of(request), _loop(request), names_of(request.app)
-
-    def checked_with(known: KnownNames) -> list[Checked]:
-        completed = runs(known)
-        if loop.predict is None:
-            return check(None, completed, submission.received_at, known, loop)
-        with database.reading() as session:
-            return check(session, completed, submission.received_at, known, loop)
-
-    recent = names.recent(database)
-    try:
-        checked = checked_with(recent)
-    except InvalidFieldsError:
-        fresh = names.fresh(database)
-        if fresh is recent:
-            raise
-        checked = checked_with(fresh)
-    with database.writing() as session:
-        taken = store(session, checked, submission, loop)
-        session.expunge_all()
+async def _stored_upload(request: Request, pending: Pending, response: Response) -> Taken:
+    """Committed, together with the uploads that came meanwhile."""
+    uploads: GroupCommit[Pending, Taken] = request.app.state.uploads
+    taken = await uploads.add(pending)
     if not taken.is_new:
         response.status_code = status.HTTP_200_OK
     return taken
 
 
-def _events(request: Request, taken: Taken) -> dict[str, list[BenchmarkEventTable]]:
-    """Decisions about runs that were stored before; a new run has none."""
-    if taken.is_new:
-        return {}
-    with database_of(request).reading() as session:
-        return events_of(session, [run.id for run in taken.runs])
-
-
 def _after_decision(request: Request, session: Session, benchmark_id: str) -> None:
-    loop = _loop(request)
+    loop = loop_of(request.app)
     if loop.changed is not None:
         loop.changed(session, [benchmark_id])
 
@@ -170,6 +160,6 @@ def _stored(request: Request, session: Session, benchmark_id: str) -> StoredBenc
     if run is None:
         raise NotFoundError(f"no benchmark {benchmark_id[:80]!r}")
     upload = upload_by_id(session, run.upload_id)
-    predict = _loop(request).predict_now
+    predict = loop_of(request.app).predict_now
     predicted = predict(session, stored_upload(run)) if predict is not None else None
     return present_stored(run, upload.digest, events_of(session, [run.id]).get(run.id, ()), predicted)

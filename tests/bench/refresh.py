@@ -9,10 +9,13 @@ import argparse
 import copy
 import datetime as dt
 import time
+from functools import partial
 
-from service.benchmarks.intake import Submission, canonical_run, check, store
+from service.access import Caller, Role
+from service.benchmarks.intake import Submission, canonical_run, check
 from service.benchmarks.names import CatalogNames
 from service.benchmarks.predict import planner_loop
+from service.benchmarks.storing import prepare, store
 from service.clock import system_clock
 from service.corrections.refresh import refresh
 from service.database import Database
@@ -24,15 +27,20 @@ def fill(database: Database, results: int) -> None:
     """Store plausible results through intake itself, many to a transaction."""
     loop, names = planner_loop(), CatalogNames().fresh(database)
     started = dt.datetime.now(dt.UTC).isoformat()
+    caller = Caller("bench", Role.agent)
     for first in range(0, results, 500):
-        with database.reading() as reading, database.writing() as writing:
+        batch = []
+        with database.reading() as reading:
             for number in range(first, min(first + 500, results)):
                 body = copy.deepcopy(RUN)
                 body["context"]["notes"] = f"refresh {started} {number}"
                 upload = BenchmarkUpload.model_validate(body)
-                submission = Submission("bench", None, upload.model_dump(mode="json"), system_clock())
-                checked = check(reading, canonical_run(upload), submission.received_at, names, loop)
-                store(writing, checked, submission, loop)
+                submission = Submission(caller.name, None, upload.model_dump(mode="json"), system_clock())
+                assert loop.predict is not None
+                checked = check(canonical_run(upload), submission.received_at, names, partial(loop.predict, reading))
+                batch.append(prepare(caller, submission, checked))
+        with database.writing() as writing:
+            store(writing, batch, loop.changed)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ START = "from service.cli import main; raise SystemExit(main())"
 class ServerProcess:
     """``clusterwright serve`` on a free port of loopback, against the database at ``url``."""
 
-    def __init__(self, url: str, log: Path) -> None:
+    def __init__(self, url: str, log: Path, log_level: str = "warning") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -25,7 +25,7 @@ class ServerProcess:
             "CLUSTERWRIGHT_DATABASE_URL": url,
             "CLUSTERWRIGHT_RATE_LIMIT_REQUESTS_PER_S": "100000",
             "CLUSTERWRIGHT_RATE_LIMIT_BURST": "1000000",
-            "CLUSTERWRIGHT_LOG_LEVEL": "warning",
+            "CLUSTERWRIGHT_LOG_LEVEL": log_level,
         }
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None

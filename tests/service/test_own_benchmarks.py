@@ -1,11 +1,11 @@
 """The project's own measured runs are plausible by its own checks, and none is faster than the roofline."""
 
 import json
+from functools import partial
 
 import pytest
 
 from catalog.benchmark_rows import DEFAULT_ROOT
-from service.benchmarks.comparison import Loop
 from service.benchmarks.intake import canonical_run, check
 from service.benchmarks.names import CatalogNames
 from service.benchmarks.plausibility import quarantine_reasons
@@ -22,13 +22,13 @@ def test_every_run_is_accepted(seeded_template: object, file: object) -> None:
     database = Database(f"sqlite:///{seeded_template}")
     clock = FixedClock()
     clock.advance(days=1)  # some runs were measured later on the day of the tests' clock
-    loop = Loop(predict=Predictions())
+    predictions = Predictions()
     known = CatalogNames().fresh(database)
     refused = {}
     with database.reading() as session:
         for run in json.loads(file.read_text())["runs"]:  # type: ignore[attr-defined]
             upload = BenchmarkUpload.model_validate_json(json.dumps(run["benchmark"]))
-            (checked,) = check(session, canonical_run(upload), clock(), known, loop)
+            (checked,) = check(canonical_run(upload), clock(), known, partial(predictions, session))
             if reasons := quarantine_reasons(checked.checks):
                 refused[run["id"]] = reasons
     database.close()
