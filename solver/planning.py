@@ -14,6 +14,8 @@ from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload
 
 Objective = Literal["cost", "throughput", "power"]
+Shortage = Literal["refuse", "shed"]
+"""Where the limits cannot serve everyone: no plan, with reasons, or a plan for part of it, lower priorities shed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class PlanningInput:
     alternatives: int = 3
     explain: bool = True
     corrections: CorrectionSet | None = None
+    on_shortage: Shortage = "refuse"
     withheld: tuple[tuple[Offer, frozenset[str]], ...] = ()
     """Offers that choices of regions and providers leave out, each with the names of those choices: read only to say
     which of them a plan would need lifted."""
@@ -205,6 +208,8 @@ class Recommendation:
     confidence_premium_usd_per_hour: float | None = None
     """What confidence above even odds adds to the price; None where it was not asked for."""
     worst_losses: tuple[Loss, ...] = ()
+    shares: tuple[float, ...] = ()
+    """Of each workload's demand that the plan serves, where some of it was shed; empty where none was."""
 
 
 __all__ = [

@@ -35,6 +35,7 @@ from solver.planning import (
 from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
 from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
+from solver.shedding import shed
 from solver.space import SearchSpace, build_space
 from solver.workload import EngineSettings, Load, Workload
 
@@ -76,7 +77,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
     rejected = [reason for one in screened for reason in rejections(one)]
     observe(progress("explaining", result))
     if result.plan is None:
-        return infeasible(planning, assembly, result, rejected, confirmations, rounds)
+        refused = infeasible(planning, assembly, result, rejected, confirmations, rounds)
+        return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     problems = verify(assembly.problem, result)
     if problems:
         raise VerificationError("; ".join(problems[:5]))
@@ -94,6 +96,31 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
         binding=binding,
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
+    )
+
+
+def shortened(
+    planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, refused: Recommendation
+) -> Recommendation:
+    """A plan for what can be served, by priority, with the reasons why not everything can; as ``refused`` if nothing."""
+    confirmations = replace(confirmations, solver_seconds=0.0)
+    cut = shed(planning, assembly, lambda changed: solve_confirmed(changed, planning, confirmations))
+    if cut is None or cut.result.plan is None:
+        return refused
+    problems = verify(cut.assembly.problem, cut.result)
+    if problems:
+        raise VerificationError("; ".join(problems[:5]))
+    entries = plan_entries(planning, cut.assembly, cut.result.plan)
+    return replace(
+        refused,
+        solve=report(cut.result, confirmations, cut.rounds),
+        entries=tuple(with_estimate(planning, entry) for entry in entries),
+        nodes=cut.result.plan.nodes_by_offer(),
+        usd_per_hour=cut.result.usd_per_hour or 0.0,
+        power_w=cut.result.power_w or 0.0,
+        throughput_multiple=cut.result.throughput_multiple,
+        worst_losses=worst_losses(cut.assembly, cut.result.plan),
+        shares=cut.shares,
     )
 
 

@@ -159,7 +159,7 @@ ANYWHERE = Places()
 class Workload:
     """One stream of requests to one model, with its targets.
 
-    min_replicas: wanted even where fewer would carry the traffic.
+    min_replicas: wanted even where fewer would carry the traffic. priority: the higher, the later its traffic is shed.
     """
 
     name: str
@@ -173,6 +173,7 @@ class Workload:
     utilisation_limit_fraction: float = 1.0
     min_replicas: int = 1
     places: Places = ANYWHERE
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

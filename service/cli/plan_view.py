@@ -28,6 +28,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
         console.print(plan_table(answer["plan"]))
         _show_basis(answer, console)
         _show_prices(answer, console, fetch_offer)
+        _show_served(answer, console)
         _show_losses(answer, console)
     _show_proof(answer, console)
     _show_ways_out(answer, console)
@@ -111,6 +112,17 @@ def _show_basis(answer: Answer, console: Console) -> None:
     for basis in known:
         devices = sorted({line["device"] for line in answer["plan"] if line["basis"] == basis})
         console.print(f"prediction for {', '.join(devices)}: [bold]{basis}[/bold] ({BASIS[basis]})")
+
+
+def _show_served(answer: Answer, console: Console) -> None:
+    """Whose traffic was shed, most important workload first; nothing where everyone is served."""
+    if all(one["served_fraction"] == 1.0 for one in answer["served"]):
+        return
+    for one in sorted(answer["served"], key=lambda one: -one["priority"]):
+        console.print(
+            f"{escape(one['workload'])} (priority {one['priority']}) is served "
+            f"{100 * one['served_fraction']:.1f} % of its traffic"
+        )
 
 
 def _show_losses(answer: Answer, console: Console) -> None:

@@ -26,7 +26,7 @@ from service.wire.recommendations import (
     TotalsOut,
     WorkloadIn,
 )
-from service.wire.resilience import LossOut
+from service.wire.resilience import LossOut, ServedOut
 from solver.errors import InvalidInputError
 from solver.estimate import Estimate
 from solver.llm_shape import LlmShape
@@ -88,6 +88,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
         alternatives=asked.alternatives,
+        on_shortage=asked.on_shortage,
         corrections=inputs.snapshot.corrections,
     )
 
@@ -123,6 +124,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),
+        priority=asked.priority,
     )
 
 
@@ -191,6 +193,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             )
             for r in found.relaxations
         ],
+        served=_served(planning, found) if planning.on_shortage == "shed" else [],
         worst_losses=[
             LossOut(
                 workload=loss.workload,
@@ -205,6 +208,15 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
         if found.confidence_premium_usd_per_hour is None
         else usd(found.confidence_premium_usd_per_hour),
     )
+
+
+def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
+    whole = 1.0 if found.entries else 0.0
+    shares = found.shares or (whole,) * len(planning.workloads)
+    return [
+        ServedOut(workload=workload.name, priority=workload.priority, served_fraction=share)
+        for workload, share in zip(planning.workloads, shares, strict=True)
+    ]
 
 
 def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
@@ -276,5 +288,7 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         devices=sum(devices.get(offer, 0) * nodes for offer, nodes in found.nodes.items()),
         served_fraction=min(served / asked, found.throughput_multiple or 1.0)
         if planning.objective == "throughput"
+        else min(1.0, served / asked)
+        if found.shares
         else 1.0,
     )

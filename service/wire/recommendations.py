@@ -26,7 +26,7 @@ from service.wire.quantities import (
     WeightFormat,
     at_most,
 )
-from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, SurviveIn
+from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
 from service.wire.traffic import Traffic
 
 MOST_WORKLOADS = 50
@@ -67,6 +67,8 @@ class WorkloadIn(Request):
     min_replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
     regions: PlacesIn = PlacesIn()
     providers: PlacesIn = PlacesIn()
+    priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
+    """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
 
 
 class OfferLimitIn(Request):
@@ -113,6 +115,8 @@ class RecommendationIn(Request):
     time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 10.0
     gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     alternatives: Annotated[int, Field(ge=0, le=10)] = 3
+    on_shortage: Literal["refuse", "shed"] = "refuse"
+    """Where the limits cannot serve everyone: no plan, with reasons; or a plan for part of it, by priority."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -122,6 +126,8 @@ class RecommendationIn(Request):
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
         if self.objective == "throughput" and self.limits.max_usd_per_hour is None:
             raise ValueError("the objective throughput needs limits.max_usd_per_hour")
+        if self.objective == "throughput" and self.on_shortage == "shed":
+            raise ValueError("the objective throughput serves what it can already; leave on_shortage at refuse")
         return self
 
 
@@ -179,7 +185,7 @@ class TotalsOut(Answer):
     nodes: int
     devices: int
     served_fraction: float
-    """Share of the stated traffic that the plan serves: 1 unless the objective is throughput."""
+    """Share of the stated traffic that the plan serves: 1 unless the objective is throughput or some was shed."""
 
 
 class AlternativeOut(Answer):
@@ -244,6 +250,8 @@ class ResultOut(Answer):
     rejected: list[RejectedOut]
     conflicts: list[ConflictOut]
     relaxations: list[RelaxationOut]
+    served: list[ServedOut] = Field(default_factory=list)
+    """What each workload is served where ``on_shortage`` is ``shed``."""
     worst_losses: list[LossOut] = Field(default_factory=list)
     """For every kind of loss that the plan survives: the worst one for each workload."""
     confidence_premium_usd_per_hour: Usd | None

@@ -59,3 +59,11 @@ class LossOut(Answer):
     lost: list[str]
     utilisation_fraction: float
     """Of the capacity of the replicas that remain, when they take all the traffic."""
+
+
+class ServedOut(Answer):
+    """The share of its traffic that a workload is served."""
+
+    workload: str
+    priority: int
+    served_fraction: float

@@ -39,6 +39,10 @@ class Model:
     pool_rows: list[list[int]] = field(default_factory=list)
     replicas_bound: list[int] = field(default_factory=list)
 
+    def multiple_of(self, workload: int) -> pulp.LpVariable | None:
+        """θ where the workload is served that multiple of its demand, None where it is served once."""
+        return None if self.reduced.problem.demands[workload].is_fixed else self.multiple
+
     def at_most(self, terms: Terms, limit: float, name: str) -> None:
         expression = pulp.LpAffineExpression(terms)
         self.programme.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintLE, name, limit))
@@ -95,7 +99,7 @@ def _add_variables(model: Model) -> None:
     for i, k in np.argwhere(routed).tolist():
         model.shares[i, k] = add(f"y_{i}_{k}", 0, None)
     if reduced.problem.objective == "throughput":
-        model.multiple = add("theta", 0, None)
+        model.multiple = add("theta", 0, reduced.problem.most_multiple)
     if reduced.problem.limits.spare_nodes:
         for p, rows in enumerate(model.pool_rows):
             for offer in sorted({-1, *(int(pairs.offer[i]) for i in rows)}):
@@ -141,9 +145,10 @@ def add_demand(model: Model) -> None:
                 terms: Terms = {model.shares[i, k]: 1.0 for i in range(start, end) if (i, k) in model.shares}
             else:
                 terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in range(start, end) if load[i, k] < np.inf}
-            if model.multiple is not None:
-                terms[model.multiple] = -1.0
-            rhs = 0.0 if model.multiple is not None else 1.0
+            multiple = model.multiple_of(w)
+            if multiple is not None:
+                terms[multiple] = -1.0
+            rhs = 0.0 if multiple is not None else 1.0
             state = model.equal if len(wanted) > 1 else model.at_least
             state(terms, rhs, f"demand_{w}_{k}")
 
@@ -319,11 +324,12 @@ def add_rerouting(model: Model, w: int, kept: list[int], name: str) -> None:
         if work:
             work[model.replicas[i]] = -1.0
             model.at_most(work, 0.0, f"capacity_{name}_{i}")
+    multiple = model.multiple_of(w)
     for k in wanted:
         terms = served[k]
-        if model.multiple is not None:
-            terms[model.multiple] = -1.0
-        model.equal(terms, 0.0 if model.multiple is not None else 1.0, f"demand_{name}_{k}")
+        if multiple is not None:
+            terms[multiple] = -1.0
+        model.equal(terms, 0.0 if multiple is not None else 1.0, f"demand_{name}_{k}")
 
 
 def add_largest_losses(model: Model, w: int, members: list[list[int]], kind: DomainKind, count: int) -> None:
@@ -352,10 +358,11 @@ def add_largest_losses(model: Model, w: int, members: list[list[int]], kind: Dom
             remaining[above] = held[above] = -1.0
         model.at_most(held, 0.0, f"held_{name}_{d}")
     model.equal(everything, 0.0, f"capacity_{name}")
-    if model.multiple is not None:
-        remaining[model.multiple] = -factor
-    model.at_least(remaining, 0.0 if model.multiple is not None else factor, f"survive_{name}")
-    if model.multiple is None:
+    multiple = model.multiple_of(w)
+    if multiple is not None:
+        remaining[multiple] = -factor
+    model.at_least(remaining, 0.0 if multiple is not None else factor, f"survive_{name}")
+    if multiple is None:
         _add_spread_cuts(model, w, total, count, factor, name)
 
 

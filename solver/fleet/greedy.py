@@ -192,9 +192,10 @@ def draft_plan(
         for spread in spreads:
             fleet: _Fleet | None = _Fleet(problem, pools)
             for w in order:
+                served = 1.0 if problem.demands[w].is_fixed else multiple
                 if fleet is not None and losses:
-                    fleet = _serve_apart(fleet, pairs, places, w, by_power, thorough, multiple, spread, spread - losses)
-                elif fleet is not None and not _serve(fleet, pairs, w, by_power, thorough, multiple):
+                    fleet = _serve_apart(fleet, pairs, places, w, by_power, thorough, served, spread, spread - losses)
+                elif fleet is not None and not _serve(fleet, pairs, w, by_power, thorough, served):
                     fleet = None
             draft = None if fleet is None else _finish(problem, fleet, multiple)
             if draft is not None and (best is None or draft.objective < best.objective):
@@ -253,6 +254,8 @@ def _serve_apart(
 def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bound: float) -> Draft | None:
     """The largest multiple of all demand the heuristic can serve, by bisection below the proven bound."""
     high, low = (bound, 0.0) if math.isfinite(bound) else (1.0, 0.0)
+    if problem.most_multiple is not None and (everything := draft_plan(problem, pools, pairs, multiple=high)):
+        return everything
     best = draft_plan(problem, pools, pairs, multiple=0.0)
     if not math.isfinite(bound):
         while high < 1e9 and (found := draft_plan(problem, pools, pairs, multiple=high)):

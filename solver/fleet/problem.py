@@ -151,12 +151,14 @@ class Demand:
     """What one workload must be served.
 
     utilisation_limit_fraction: share of a replica's capacity that may be used. allowed_offer_ids: None is all.
+    is_fixed: served once, whatever multiple of the other workloads the objective throughput finds.
     """
 
     requests_per_s: tuple[float, ...]
     utilisation_limit_fraction: float = 1.0
     min_replicas: int = 1
     allowed_offer_ids: frozenset[str] | None = None
+    is_fixed: bool = False
 
     def __post_init__(self) -> None:
         for rate in self.requests_per_s:
@@ -234,7 +236,8 @@ class Limits:
 class FleetProblem:
     """Choose nodes, replicas and routing.
 
-    ``objective``: cost (USD per hour), power (W), or throughput (the largest multiple θ of all demand together).
+    ``objective``: cost (USD per hour), power (W), or throughput (the largest multiple θ of all demand together that is
+    not fixed, at most ``most_multiple``).
     """
 
     offers: tuple[OfferSlot, ...]
@@ -242,6 +245,7 @@ class FleetProblem:
     demands: tuple[Demand, ...]
     limits: Limits = field(default_factory=Limits)
     objective: Objective = "cost"
+    most_multiple: float | None = None
 
     def __post_init__(self) -> None:
         if len({offer.id for offer in self.offers}) != len(self.offers):
@@ -265,14 +269,19 @@ class FleetProblem:
             if table.capacity_requests_per_s.shape[1] < classes:
                 raise InvalidInputError("the deployment table has fewer classes than the demand")
         throughput_is_bounded = (
-            self.limits.budget_usd_per_hour is not None
+            self.most_multiple is not None
+            or self.limits.budget_usd_per_hour is not None
             or self.limits.power_w is not None
             or all(offer.max_nodes is not None for offer in self.offers)
         )
         if self.objective == "throughput" and not throughput_is_bounded:
             raise InvalidInputError("throughput needs a budget, a power cap or a limit on every offer")
-        if self.objective == "throughput" and not any(sum(demand.requests_per_s) > 0 for demand in self.demands):
+        if self.objective == "throughput" and not any(
+            sum(demand.requests_per_s) > 0 for demand in self.demands if not demand.is_fixed
+        ):
             raise InvalidInputError("throughput needs a demand to multiply")
+        if self.objective != "throughput" and any(demand.is_fixed for demand in self.demands):
+            raise InvalidInputError("fixed demands are for the objective throughput")
         if any(sum(rate > 0 for rate in demand.requests_per_s) > 1 for demand in self.demands):
             for kind, count in self.limits.survive.losses:
                 losses = math.comb(len({offer.domain(kind) for offer in self.offers}), count)
@@ -281,6 +290,10 @@ class FleetProblem:
                         f"{losses} ways to lose {count} {kind}s are more than {MOST_LOSSES};"
                         " allow fewer of them, or state workloads of one traffic class"
                     )
+
+    def multiples(self, multiple: float) -> tuple[float, ...]:
+        """What each workload is served of its demand when θ is ``multiple``."""
+        return tuple(1.0 if demand.is_fixed else multiple for demand in self.demands)
 
 
 def _require_not_negative(value: float, name: str) -> None:

@@ -128,35 +128,39 @@ def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...
     table = problem.deployments
     placed = Plan(groups, ()).replicas()
     row_of_key = {int(table.key[row]): row for row in _rows_of_keys(problem, {key for key, _ in placed})}
-    busy: list[tuple[float, list[int], FloatArray]] = []
+    after_loss = _busiest_after_loss(problem, load, placed, row_of_key)
+    routed: list[tuple[list[int], FloatArray]] = []
     total: Counter[int] = Counter()
     for (key, _), count in placed.items():
         total[row_of_key[key]] += count
+    multiple = math.inf if problem.most_multiple is None else problem.most_multiple
     for w, demand in enumerate(problem.demands):
         rows = sorted(row for row in total if int(table.workload[row]) == w)
         if not rows:
             if any(demand.requests_per_s):
                 raise PlanBrokenError(f"workload {w} has no replica")
             continue
-        t, shares = balance_load(load[rows], [total[row] for row in rows])
-        busy.append((t, rows, shares))
-    busiest = max((t for t, _, _ in busy), default=0.0)
-    after_loss = _busiest_after_loss(problem, load, placed, row_of_key)
-    busiest = max(busiest, after_loss)
-    multiple = 1.0
-    if problem.objective == "throughput":
-        multiple = 1.0 / busiest if 0 < busiest < math.inf else 0.0
-    elif busiest > 1.0 + LOAD_TOLERANCE:
-        raise PlanBrokenError(f"the busiest deployment carries {busiest:.9g} times what it may")
+        busiest, shares = balance_load(load[rows], [total[row] for row in rows])
+        busiest = max(busiest, after_loss.get(w, 0.0))
+        if problem.objective == "throughput" and not demand.is_fixed:
+            multiple = min(multiple, math.inf if busiest == 0 else 1.0 / busiest)
+        elif busiest > 1.0 + LOAD_TOLERANCE:
+            raise PlanBrokenError(f"the busiest deployment carries {busiest:.9g} times what it may")
+        routed.append((rows, shares))
+    if problem.objective != "throughput":
+        multiple = 1.0
+    elif math.isinf(multiple):
+        multiple = 0.0
+    served_of = problem.multiples(multiple)
     routes = []
-    for _, rows, shares in busy:
+    for rows, shares in routed:
         for position, row in enumerate(rows):
             w, key = int(table.workload[row]), int(table.key[row])
             for (placed_key, offer_id), count in placed.items():
                 if placed_key != key:
                     continue
                 for k, rate in enumerate(problem.demands[w].requests_per_s):
-                    served = rate * multiple * float(shares[position, k]) * count / total[row]
+                    served = rate * served_of[w] * float(shares[position, k]) * count / total[row]
                     if served > 0:
                         routes.append(Route(key, offer_id, w, k, served))
     return Plan(groups, tuple(routes)), multiple
@@ -164,15 +168,17 @@ def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...
 
 def _busiest_after_loss(
     problem: FleetProblem, load: FloatArray, placed: Mapping[tuple[int, str], int], row_of_key: Mapping[int, int]
-) -> float:
-    """Load of the busiest replicas after the worst loss to be survived, as a share of what they may carry then."""
+) -> dict[int, float]:
+    """By workload, load of the busiest replicas after the worst loss to be survived, of what they may carry then."""
+    busiest: dict[int, float] = {}
     if not problem.limits.survive.losses:
-        return 0.0
+        return busiest
     position = {offer.id: o for o, offer in enumerate(problem.offers)}
     replicas = {(row_of_key[key], position[offer]): count for (key, offer), count in placed.items()}
     limit = problem.limits.survive.utilisation_limit_fraction
-    losses = worst_losses(problem, load, replicas)
-    return max((loss.utilisation_fraction / limit for loss in losses), default=0.0)
+    for loss in worst_losses(problem, load, replicas):
+        busiest[loss.workload] = max(busiest.get(loss.workload, 0.0), loss.utilisation_fraction / limit)
+    return busiest
 
 
 def _rows_of_keys(problem: FleetProblem, keys: set[int]) -> list[int]:

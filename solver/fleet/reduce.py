@@ -37,9 +37,13 @@ class ReducedProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """A lower bound on a resource, and by how much using one replica / one node of a pair must exceed it."""
+    """A lower bound on a resource, and by how much using one replica / one node of a pair must exceed it.
+
+    fixed: the part of ``lower`` that demands take which θ does not multiply.
+    """
 
     lower: float
+    fixed: float
     replica_slack: FloatArray
     node_slack: FloatArray
 
@@ -123,7 +127,7 @@ def _worth_keeping(problem: FleetProblem, cost: Bounds, power: Bounds, draft: Dr
         ceiling = math.inf if limit is None else limit
         floor = bounds.lower
         if problem.objective == "throughput":
-            floor *= draft.objective if draft else 0.0
+            floor = bounds.fixed + (floor - bounds.fixed) * (draft.objective if draft else 0.0)
         elif problem.objective == resource and draft is not None:
             ceiling = min(ceiling, draft.objective)
         keep &= _affordable(bounds, ceiling, floor)
@@ -158,17 +162,17 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
     np.maximum.at(best, pairs.pool, (value - replica_price) / pairs.node_fraction)
     pool_price = np.full(len(pools), np.inf)
     np.minimum.at(pool_price, pairs.pool, node_price)
-    lower = float(least.sum())
+    of_workload = least.sum(axis=1)
     if problem.limits.survive.losses:
-        of_workload = least.sum(axis=1)
-        wanted = np.where(of_workload > 0, least_capacity(problem, pools, pairs), 1.0)
-        lower = float((of_workload * wanted).sum())
+        of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, pools, pairs), 1.0)
+    lower = float(of_workload.sum())
+    fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
     spare = problem.limits.spare_nodes * pool_price[pairs.pool]
     node_slack = (pool_price - best)[pairs.pool]
     if problem.objective != "throughput":
         # One node serves at most all of the demand.
         node_slack = np.maximum(node_slack, pool_price[pairs.pool] - lower)
-    return Bounds(lower, np.maximum(unit - value, 0.0) + spare, np.maximum(node_slack, 0.0) + spare)
+    return Bounds(lower, fixed, np.maximum(unit - value, 0.0) + spare, np.maximum(node_slack, 0.0) + spare)
 
 
 def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
@@ -272,10 +276,10 @@ def _beyond_limits(problem: FleetProblem, least_usd_per_hour: float, least_w: fl
 
 
 def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> float:
-    most = math.inf
+    most = math.inf if problem.most_multiple is None else problem.most_multiple
     for bounds, limit in ((cost, problem.limits.budget_usd_per_hour), (power, problem.limits.power_w)):
-        if limit is not None and bounds.lower > 0:
-            most = min(most, limit / bounds.lower)
+        if limit is not None and bounds.lower > bounds.fixed:
+            most = min(most, max(0.0, limit - bounds.fixed) / (bounds.lower - bounds.fixed))
     return most
 
 
@@ -310,7 +314,7 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     if problem.limits.survive.losses:
         after_loss = np.array([headroom_factor(problem, w) for w in range(len(problem.demands))])
         finite = finite * np.maximum(after_loss, 1.0)[pairs.workload]
-    replicas = np.ceil(finite * multiple) + least[pairs.workload] + 1
+    replicas = np.ceil(finite * np.array(problem.multiples(multiple))[pairs.workload]) + least[pairs.workload] + 1
     nodes = np.where(
         pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas
     )

@@ -145,10 +145,13 @@ def _check_demand(problem: FleetProblem, plan: Plan, multiple: float) -> list[st
         if not math.isfinite(route.requests_per_s) or route.requests_per_s < 0:
             errors.append(f"deployment {route.key} is routed {route.requests_per_s} requests/s")
         served[route.workload, route.traffic_class] += route.requests_per_s
+    if problem.most_multiple is not None and multiple > problem.most_multiple * (1 + TOLERANCE):
+        errors.append(f"{multiple} times the demand is served, at most {problem.most_multiple} was asked")
     for w, demand in enumerate(problem.demands):
+        times = 1.0 if demand.is_fixed else multiple
         for k, rate in enumerate(demand.requests_per_s):
-            if not math.isclose(served.pop((w, k), 0.0), rate * multiple, rel_tol=TOLERANCE, abs_tol=1e-12):
-                errors.append(f"workload {w} class {k}: routed traffic is not the demand of {rate * multiple}")
+            if not math.isclose(served.pop((w, k), 0.0), rate * times, rel_tol=TOLERANCE, abs_tol=1e-12):
+                errors.append(f"workload {w} class {k}: routed traffic is not the demand of {rate * times}")
     errors += [f"traffic routed for an unknown workload or class {place}" for place in served]
     if problem.objective != "throughput" and multiple != 1.0:
         errors.append(f"{multiple} times the demand is served, 1 was asked")
@@ -207,7 +210,8 @@ def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], mul
             for (key, offer_id), number in plan.replicas().items():
                 if problem.deployments.workload[row_of[key]] == w:
                     by_domain[offers[offer_id].domain(kind)][row_of[key]] += number
-            classes = [k for k, rate in enumerate(demand.requests_per_s) if rate * multiple > 0]
+            times = 1.0 if demand.is_fixed else multiple
+            classes = [k for k, rate in enumerate(demand.requests_per_s) if rate * times > 0]
             if not classes:
                 continue
             for lost in _lost_sets(problem, by_domain, classes, count):
@@ -215,7 +219,7 @@ def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], mul
                 for name, replicas in by_domain.items():
                     if name not in lost:
                         left.update(replicas)
-                if not _can_serve(problem, left, [(k, demand.requests_per_s[k] * multiple) for k in classes]):
+                if not _can_serve(problem, left, [(k, demand.requests_per_s[k] * times) for k in classes]):
                     errors.append(f"workload {w} is not served after the loss of {kind} {', '.join(sorted(lost))}")
     return errors
 

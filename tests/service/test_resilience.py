@@ -116,3 +116,37 @@ class TestSharesAndQuotas:
     def test_bad_limits_are_refused(self, client: TestClient, limits: dict[str, Any]) -> None:
         answer = client.post("/v1/recommendations", json=SMALL | {"limits": SMALL["limits"] | limits})
         assert answer.status_code == 422
+
+
+class TestShortage:
+    CHAT = changed(SMALL, "workloads/0/traffic/requests_per_s", 100.0)
+    BODY = CHAT | {"workloads": [CHAT["workloads"][0], CHAT["workloads"][0] | {"name": "batch", "priority": -1}]}
+
+    def test_the_lower_priority_is_shed_first(self, client: TestClient) -> None:
+        one = usd(ask(client, self.CHAT))
+        refused = ask(client, self.BODY, max_usd_per_hour=f"{1.5 * one:.4f}")
+        assert refused["outcome"] == "infeasible"
+        assert refused["served"] == []
+        shed = ask(client, self.BODY | {"on_shortage": "shed"}, max_usd_per_hour=f"{1.5 * one:.4f}")
+        assert shed["outcome"] in ("optimal", "feasible")
+        chat, batch = shed["served"]
+        assert (chat["workload"], chat["served_fraction"]) == ("chat", 1.0)
+        assert 0.1 < batch["served_fraction"] < 0.9
+        served = {
+            name: sum(p["serves_requests_per_s"] for p in shed["plan"] if p["workload"] == name)
+            for name in ("chat", "batch")
+        }
+        assert served["chat"] == pytest.approx(100.0, rel=1e-4)
+        assert served["batch"] == pytest.approx(100.0 * batch["served_fraction"], rel=1e-4)
+        assert shed["totals"]["served_fraction"] == pytest.approx(sum(served.values()) / 200.0, rel=1e-4)
+        assert usd(shed) <= 1.5 * one + 1e-4
+        assert "limits.max_usd_per_hour" in shed["conflicts"][0]["limits"]
+
+    def test_without_shortage_nothing_is_shed(self, client: TestClient) -> None:
+        found = ask(client, SMALL | {"on_shortage": "shed"})
+        assert found["served"] == [{"workload": "chat", "priority": 0, "served_fraction": 1.0}]
+        assert usd(found) == usd(ask(client, SMALL))
+
+    def test_throughput_cannot_shed(self, client: TestClient) -> None:
+        body = SMALL | {"objective": "throughput", "on_shortage": "shed", "limits": {"max_usd_per_hour": "10"}}
+        assert client.post("/v1/recommendations", json=body).status_code == 422

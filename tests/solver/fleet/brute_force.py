@@ -100,15 +100,20 @@ class _Enumeration:
             ):
                 continue
             after = limits.survive.utilisation_limit_fraction
-            busiest = max(
-                self.busiest(total, None),
-                *(self.busiest(self._by_row(chosen, left), after) for left in self.losses),
-                0.0,
+            busiest, busiest_fixed = (
+                max(
+                    self.busiest(total, None, is_fixed),
+                    *(self.busiest(self._by_row(chosen, left), after, is_fixed) for left in self.losses),
+                    0.0,
+                )
+                for is_fixed in (False, True)
             )
+            if busiest_fixed > 1.0 + 1e-9:
+                continue
             if problem.objective == "throughput":
                 if math.isinf(busiest):
                     continue
-                value = 1.0 / busiest
+                value = 1.0 / busiest if problem.most_multiple is None else min(1.0 / busiest, problem.most_multiple)
                 best = value if best is None else max(best, value)
             elif busiest <= 1.0 + 1e-9:
                 value = usd if problem.objective == "cost" else power_w
@@ -201,13 +206,16 @@ class _Enumeration:
             a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)
         )
 
-    def _busiest(self, replicas: tuple[int, ...], limit: float | None) -> float:
-        """Least possible utilisation of the busiest replicas, as a share of what they may carry.
+    def _busiest(self, replicas: tuple[int, ...], limit: float | None, is_fixed: bool) -> float:
+        """Least possible utilisation of the busiest replicas, of fixed demands or of the others, as a share of what
+        they may carry.
 
         limit: share of a replica's capacity that may be used; None: the workload's own.
         """
         worst = 0.0
         for w, demand in enumerate(self.problem.demands):
+            if demand.is_fixed != is_fixed:
+                continue
             usable = demand.utilisation_limit_fraction if limit is None else limit
             rows = [row for row in self.rows if self.workload[row] == w and replicas[row]]
             classes = [k for k, rate in enumerate(demand.requests_per_s) if rate > 0]
