@@ -25,7 +25,11 @@ def configure_logging(level: str) -> None:
             "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
             "root": {"level": level.upper(), "handlers": ["stderr"]},
-            "loggers": {"httpx": {"level": "WARNING"}, "alembic": {"level": "WARNING"}},
+            "loggers": {
+                "httpx": {"level": "WARNING"},
+                "alembic": {"level": "WARNING"},
+                "procrastinate": {"level": "WARNING"},
+            },
         }
     )
 

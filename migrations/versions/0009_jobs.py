@@ -1,4 +1,8 @@
-"""Jobs and their events."""
+"""Jobs and their events; on PostgreSQL also the tables of procrastinate, whose messages wake the workers.
+
+Procrastinate brings its schema as SQL. A later release with another schema brings migrations of its own, which then
+become a version here: a test compares the schema with the one this version was made for.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -44,8 +48,39 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["job_id"], ["job.id"], name=op.f("fk_job_event_job_id_job")),
         sa.PrimaryKeyConstraint("job_id", "number", name=op.f("pk_job_event")),
     )
+    if op.get_bind().dialect.name == "postgresql":
+        from procrastinate.schema import SchemaManager
+
+        _run(SchemaManager.get_schema())
+
+
+DROP_PROCRASTINATE = """
+DO $$
+DECLARE
+    named text;
+BEGIN
+    FOR named IN
+        SELECT p.oid::regprocedure::text FROM pg_proc p
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'procrastinate\\_%'
+    LOOP
+        EXECUTE 'DROP FUNCTION ' || named || ' CASCADE';
+    END LOOP;
+    DROP TABLE procrastinate_events, procrastinate_periodic_defers, procrastinate_jobs, procrastinate_workers;
+    DROP TYPE procrastinate_job_status, procrastinate_job_event_type, procrastinate_job_to_defer_v1;
+END
+$$
+"""
+
+
+def _run(script: str) -> None:
+    """Several statements with percent signs of their own: straight to the driver, in the migration's transaction."""
+    driver = op.get_bind().connection.driver_connection
+    assert driver is not None
+    driver.execute(script)
 
 
 def downgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        _run(DROP_PROCRASTINATE)
     op.drop_table("job_event")
     op.drop_table("job")

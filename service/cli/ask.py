@@ -10,6 +10,7 @@ from rich.console import Console
 
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.jobs import is_job, progress_line, result_of
 from service.cli.main import LISTS
 from service.cli.plan_view import show_recommendation
 from service.cli.tables import list_table, show_estimates
@@ -21,8 +22,14 @@ errors = Console(stderr=True)
 def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
     body = read_request(arguments.file)
     client = Client(settings, arguments.url)
-    with errors.status("searching for the cheapest plan"):
+    if arguments.later:
+        job = client.post("/v1/recommendations", body, prefer="respond-async")
+        print_json(job) if arguments.json else sys.stdout.write(f"{job['id']}\n")
+        return ExitCode.ok
+    with errors.status("searching for the cheapest plan") as status:
         answer = client.post("/v1/recommendations", body)
+        if is_job(answer):
+            answer = result_of(client, answer, lambda job: status.update(progress_line(job)))
     if arguments.json:
         print_json(answer)
     else:

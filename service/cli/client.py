@@ -24,8 +24,9 @@ class Client:
     def get(self, path: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         return self._send("GET", path, parameters=parameters)
 
-    def post(self, path: str, body: Any) -> dict[str, Any]:
-        return self._send("POST", path, body=body)
+    def post(self, path: str, body: Any = None, *, prefer: str | None = None) -> dict[str, Any]:
+        """Without a running service nobody would compute a job, so the answer is waited for unless ``prefer`` says."""
+        return self._send("POST", path, body=body, prefer=prefer or (None if self.url else f"wait={TIMEOUT_S:.0f}"))
 
     def pages(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         """Every entry of a list, page after page."""
@@ -39,12 +40,18 @@ class Client:
                 return items
 
     def _send(
-        self, method: str, path: str, *, parameters: dict[str, Any] | None = None, body: Any = None
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: dict[str, Any] | None = None,
+        body: Any = None,
+        prefer: str | None = None,
     ) -> dict[str, Any]:
         token = self._settings.token.get_secret_value() if self._settings.token else None
         arguments: dict[str, Any] = {
             "params": {k: v for k, v in (parameters or {}).items() if v is not None},
-            "headers": {"Authorization": f"Bearer {token}"} if token else {},
+            "headers": ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Prefer": prefer} if prefer else {}),
         }
         if body is not None:
             arguments["json"] = body
@@ -60,7 +67,7 @@ class Client:
     async def _in_process(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Response:
         from service.main import create_app
 
-        app = create_app(self._settings)
+        app = create_app(self._settings, run_jobs=False)
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 0))
         async with (
             app.router.lifespan_context(app),

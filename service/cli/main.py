@@ -49,6 +49,8 @@ def build_parser() -> argparse.ArgumentParser:
         server.add_argument("--host", default="127.0.0.1")
         server.add_argument("--port", type=_port, default=8000)
     up.add_argument("--example", default="examples/chat-70b.json", help="request to post (default: %(default)s)")
+    worker = _add(commands, "worker", "compute the jobs of a service on PostgreSQL; run as many as you like")
+    worker.add_argument("--jobs", type=_jobs, default=1, help="jobs at the same time (default: %(default)s)")
     _add(commands, "agent", "measure engines where they run and upload the results; see agent --help")
     _add(commands, "migrate", "bring the database's schema to this version")
     _add(commands, "seed", "bring the database's catalog to the edition in the files")
@@ -59,6 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
     ):
         asking = _add(commands, name, text)
         asking.add_argument("file", metavar="FILE", help="the request's JSON body; - reads standard input")
+        if name == "recommend":
+            asking.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
         _add_client_options(asking)
 
     for name, filters in LISTS.items():
@@ -66,6 +70,8 @@ def build_parser() -> argparse.ArgumentParser:
         for option in filters:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
         listing.add_argument("id", nargs="?", help="show one of them in full")
+        if name == "jobs":
+            listing.add_argument("--cancel", action="store_true", help="cancel the job ID")
         _add_client_options(listing)
 
     add_prices_command(_add(commands, "prices", "import price lists"))
@@ -92,6 +98,7 @@ LISTS: dict[str, tuple[str, ...]] = {
     "devices": ("vendor", "category", "status", "family"),
     "nodes": ("device", "kind"),
     "llms": ("family", "origin"),
+    "jobs": ("state", "kind"),
     "offers": ("provider", "region", "commitment", "node", "device", "price_as_of"),
 }
 
@@ -117,6 +124,13 @@ def _port(text: str) -> int:
     return port
 
 
+def _jobs(text: str) -> int:
+    jobs = int(text)
+    if not 1 <= jobs <= 64:
+        raise ValueError(text)
+    return jobs
+
+
 def _command(name: str) -> Command:
     """Imported when chosen, so that every command starts quickly."""
     if name in ("migrate", "seed", "serve", "token"):
@@ -128,6 +142,10 @@ def _command(name: str) -> Command:
             "serve": local.serve_command,
             "token": local.token_command,
         }[name]
+    if name == "worker":
+        from service.cli.worker import worker_command
+
+        return worker_command
     if name == "up":
         from service.cli.up import up_command
 
@@ -140,6 +158,10 @@ def _command(name: str) -> Command:
         from service.cli.prices import prices_command
 
         return prices_command
+    if name == "jobs":
+        from service.cli.jobs import jobs_command
+
+        return jobs_command
     from service.cli import ask
 
     if name in LISTS:

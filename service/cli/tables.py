@@ -22,6 +22,10 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("id", "id"), ("family", "family"), ("total_weights", "parameters"), ("active_weights", "active"),
         ("max_context_tokens", "context"), ("native_weights", "native"), ("origin", "origin"),
     ),
+    "jobs": (
+        ("id", "id"), ("kind", "kind"), ("state", "state"), ("stage", "stage"), ("usd_per_hour", "USD/h so far"),
+        ("created_at", "created"), ("result", "result"),
+    ),
     "offers": (
         ("id", "id"), ("device", "device"), ("devices", "devices"), ("usd_per_hour", "USD/h"),
         ("usd_per_device_hour", "USD/device-h"), ("valid_from", "since"), ("age_days", "age days"),
@@ -37,7 +41,7 @@ def list_table(noun: str, items: list[dict[str, Any]]) -> Table:
             heading, overflow="fold" if is_id else "ellipsis", no_wrap=not is_id, ratio=1 if is_id else None
         )
     for item in items:
-        flat = item | (item.get("price") or {})
+        flat = item | (item.get("price") or {}) | (item.get("progress") or {})
         if "valid_from" in flat:
             flat["valid_from"] = flat["valid_from"][:10]
         table.add_row(*(_cell(flat.get(field)) for field, _ in COLUMNS[noun]))

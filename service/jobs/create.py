@@ -7,6 +7,7 @@ from sqlmodel import Session
 from ulid import ULID
 
 from service.access import Caller
+from service.jobs.delivery import announce
 from service.jobs.events import append_state
 from service.jobs.kind import JobKind
 from service.jobs.queries import count_live
@@ -43,4 +44,5 @@ def enqueue(
     session.add(row)
     session.flush()
     append_state(session, row, now)
+    announce(session)
     return row

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from sqlmodel import Session
 from ulid import ULID
 
+from service.jobs.delivery import announce
 from service.jobs.events import append_progress, append_state
 from service.jobs.kind import JobKind
 from service.jobs.queries import TERMINAL, forget_jobs, job_by_id, job_for_update, next_queued, overdue_jobs
@@ -188,6 +189,7 @@ def _again(session: Session, row: JobTable, now: dt.datetime, detail: str) -> No
     row.state, row.lease_id, row.lease_expires_at, row.worker = "queued", None, None, None
     row.progress = None
     append_state(session, row, now, detail)
+    announce(session)
 
 
 def _end(session: Session, row: JobTable, state: str, now: dt.datetime, detail: str = "") -> None:

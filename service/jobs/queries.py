@@ -83,6 +83,10 @@ def count_live(session: Session, caller: str | None = None) -> int:
     return session.exec(wanted).one()
 
 
+def count_queued(session: Session) -> int:
+    return session.exec(select(func.count()).select_from(JobTable).where(JobTable.state == "queued")).one()
+
+
 def events_after(session: Session, job_id: str, number: int, limit: int) -> list[JobEventTable]:
     wanted = (
         select(JobEventTable)

@@ -153,20 +153,27 @@ class _Pulse:
         self._held = held
         self._lease_s = settings.job_lease_s
         self._clock = clock
-        self._extended = time.monotonic()
+        self._extended = self._asked = time.monotonic()
         self._progress: dict[str, Any] | None = None
 
     def beat(self, progress: dict[str, Any] | None) -> Verdict:
         """Raises Lost when the lease is another's, or may be because it could not be extended for its whole length."""
         self._progress = progress or self._progress
-        since = time.monotonic() - self._extended
+        now = time.monotonic()
+        since = now - self._extended
         try:
-            verdict = self._ask() if self._progress is None and since < self._lease_s / 3 else self._extend()
+            if since >= self._lease_s / 3 or (self._progress is not None and since >= POLL_S):
+                verdict = self._extend()
+            elif now - self._asked >= POLL_S:
+                verdict = self._ask()
+            else:
+                return "go_on"  # work that reports often is not written more often
         except SQLAlchemyError as error:
             log.warning("no heartbeat: %s", type(error).__name__)
             if since >= self._lease_s:
                 raise Lost from None
             return "go_on"
+        self._asked = now
         if verdict == "lost":
             raise Lost
         return verdict

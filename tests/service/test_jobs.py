@@ -1,5 +1,6 @@
 """Jobs over HTTP: long requests, their states, cancellation, limits."""
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from service.access import Caller, Role
 from service.jobs.create import enqueue
+from service.jobs.stream import Pace, event_stream
 from service.jobs.worker import JobWorker, Slot, sweep_once
 from service.main import create_app
 from service.recommendations.tables import RecommendationTable
@@ -30,7 +33,9 @@ WITHIN_S = 60.0
 @pytest.fixture
 def settings(seeded_url: str) -> Settings:
     """No job is run unless a test says so."""
-    return Settings(database_url=seeded_url, shutdown_grace_s=0.5, jobs_in_service=0, job_lease_s=5)
+    return Settings(
+        database_url=seeded_url, shutdown_grace_s=0.5, jobs_in_service=0, job_lease_s=5, job_most_attempts=2
+    )
 
 
 @pytest.fixture
@@ -110,7 +115,6 @@ class TestRecommendations:
         [
             (("time_limit_s", 60), "", 202),
             (("time_limit_s", 60), "handling=lenient; x", 202),
-            (("gap_fraction", 0.02), "", 201),
             (("gap_fraction", 0.02), "wait=5, respond-async", 202),
             (("time_limit_s", 60), "wait=60", 201),
             (("time_limit_s", 60), "wait=59", 202),
@@ -127,27 +131,19 @@ class TestRecommendations:
 
 
 class TestStates:
-    def test_succeeds_with_one_result(
+    def test_succeeds_or_fails_and_then_cannot_be_cancelled(
         self,
         client: TestClient,
         app: FastAPI,
         queue: Callable[..., str],
         working: None,  # noqa: ARG002
     ) -> None:
-        job_id = queue(tag="one", busy_s=0.6)
-        job = wait_for(client, job_id, "succeeded")
+        job = wait_for(client, queue(tag="one", busy_s=0.6), "succeeded")
         assert job["attempts"] == 1
         assert job["progress"]["stage"] == "working"
         assert job["progress"]["bound_usd_per_hour"] is None  # a solver's infinity is no figure
         assert client.get("/v1/recommendations").json()["items"][0]["id"] in job["result"]
         assert results(app, "one") == 1
-
-    def test_fails_with_the_problem_the_request_would_have_had(
-        self,
-        client: TestClient,
-        queue: Callable[..., str],
-        working: None,  # noqa: ARG002
-    ) -> None:
         refused = wait_for(client, queue(refused=True), "failed")
         assert refused["problem"]["status"] == 503
         assert refused["problem"]["detail"] == "no plan in the time given"
@@ -155,17 +151,14 @@ class TestStates:
         broken = wait_for(client, queue(broken=True), "failed")
         assert broken["problem"]["type"] == "/problems/internal"
         assert "ZeroDivision" not in str(broken)
-
-    def test_work_that_dies_is_tried_again_and_given_up(
-        self,
-        client: TestClient,
-        queue: Callable[..., str],
-        working: None,  # noqa: ARG002
-    ) -> None:
-        job = wait_for(client, queue(dies=True), "failed")
-        assert job["attempts"] == 3
-        assert job["problem"]["type"] == "/problems/worker-lost"
-        assert client.get(job["problem"]["type"]).status_code == 200
+        dead = wait_for(client, queue(dies=True), "failed")
+        assert dead["attempts"] == 2
+        assert dead["problem"]["type"] == "/problems/worker-lost"
+        assert client.get(dead["problem"]["type"]).status_code == 200
+        for ended in (job, refused, dead):
+            answer = client.post(f"/v1/jobs/{ended['id']}/cancel")
+            assert answer.status_code == 409
+            assert ended["state"] in answer.json()["detail"]
 
     def test_expires_when_nobody_takes_it(
         self, client: TestClient, app: FastAPI, queue: Callable[..., str], settings: Settings, clock: FixedClock
@@ -236,18 +229,6 @@ class TestCancel:
         after = queue(tag="after")
         assert wait_for(client, after, "succeeded")["attempts"] == 1  # the worker goes on
 
-    def test_a_finished_job_cannot(
-        self,
-        client: TestClient,
-        queue: Callable[..., str],
-        working: None,  # noqa: ARG002
-    ) -> None:
-        for request in ({}, {"refused": True}):
-            job = wait_for(client, queue(**request), "succeeded", "failed")
-            answer = client.post(f"/v1/jobs/{job['id']}/cancel")
-            assert answer.status_code == 409
-            assert job["state"] in answer.json()["detail"]
-
     def test_readers_cancel_their_own_only(
         self, client: TestClient, queue: Callable[..., str], with_role: Callable[[str], dict[str, str]]
     ) -> None:
@@ -260,6 +241,50 @@ class TestCancel:
         assert client.get(f"/v1/jobs/{other}", headers=reader).status_code == 200
         assert client.post(f"/v1/jobs/{other}/cancel", headers=editor).status_code == 200
         assert client.get(f"/v1/jobs/{other}").status_code == 401
+
+
+class TestEvents:
+    def test_resume_where_the_client_was(self, client: TestClient, queue: Callable[..., str]) -> None:
+        job_id = queue()
+        client.post(f"/v1/jobs/{job_id}/cancel")
+        address = f"/v1/jobs/{job_id}/events"
+        whole = client.get(address)
+        assert whole.headers["content-type"].startswith("text/event-stream")
+        assert [line for line in whole.text.splitlines() if line.startswith("id")] == ["id: 1", "id: 2"]
+        rest = client.get(address, headers={"Last-Event-ID": "1"}).text
+        assert "id: 1" not in rest
+        assert '"state": "cancelled"' in rest
+        assert client.get(address, headers={"Last-Event-ID": "2"}).status_code == 204
+
+    @pytest.mark.parametrize("given", ["3", "-1", "x", "1.0", "²", "9" * 30])
+    def test_an_id_of_no_event_is_refused(self, client: TestClient, queue: Callable[..., str], given: str) -> None:
+        headers = {"Last-Event-ID": given.encode()}
+        answer = client.get(f"/v1/jobs/{queue()}/events", headers=headers)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["parameter"] == "last-event-id"
+
+    def test_come_as_they_happen_with_heartbeats_between(
+        self, client: TestClient, app: FastAPI, queue: Callable[..., str]
+    ) -> None:
+        job_id = queue()
+        told: list[str] = []
+
+        async def listen() -> None:
+            pace = Pace(look_every_s=0.02, heartbeat_every_s=0.2)
+            async for said in event_stream(app.state.database, job_id, 0, lambda: False, pace):
+                told.append(said)
+                if said.startswith(":") and not any("cancelled" in one for one in told):
+                    await run_in_threadpool(client.post, f"/v1/jobs/{job_id}/cancel")
+
+        asyncio.run(listen())
+        assert told[0].startswith("retry")
+        assert [said.partition("\n")[0] for said in told[1:]] == ["id: 1", ": working", "id: 2"]
+
+    def test_end_when_the_service_does(self, app: FastAPI, client: TestClient, queue: Callable[..., str]) -> None:  # noqa: ARG002
+        async def listen() -> list[str]:
+            return [said async for said in event_stream(app.state.database, queue(), 0, lambda: True)]
+
+        assert len(asyncio.run(listen())) == 1
 
 
 class TestLimits:

@@ -1,0 +1,30 @@
+"""``clusterwright worker``."""
+
+import argparse
+import asyncio
+
+from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.local import errors, local_database
+from service.clock import system_clock
+from service.migrate import newest_revision, stored_revision
+from service.settings import Settings
+
+
+def worker_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Work until SIGTERM or Ctrl-C."""
+    with local_database(settings) as database:
+        if database.is_sqlite:
+            raise CommandError(
+                "on SQLite the service computes its jobs itself; workers need CLUSTERWRIGHT_DATABASE_URL=postgresql+psycopg://…",
+                ExitCode.bad_input,
+            )
+        stored = stored_revision(database)
+        if stored != newest_revision():
+            raise CommandError(f"the database is at schema {stored or 'none'}; run `clusterwright migrate`")
+    from service.jobs.postgres_worker import run_worker
+    from service.request_log import configure_logging
+
+    configure_logging(settings.log_level)
+    errors.print(f"working, {arguments.jobs} at a time")
+    asyncio.run(run_worker(settings, system_clock, arguments.jobs))
+    return ExitCode.ok
