@@ -16,11 +16,7 @@ START = "from service.cli import main; raise SystemExit(main())"
 class ServerProcess:
     """``clusterwright serve`` on a free port of loopback, against the database at ``url``."""
 
-<<<<<<< HEAD
-    def __init__(self, url: str, log: Path, log_level: str = "warning") -> None:
-=======
-    def __init__(self, url: str, log: Path, **settings: str) -> None:
->>>>>>> df52f5a (Workers on any machine: procrastinate's messages wake them, leases decide who holds a job)
+    def __init__(self, url: str, log: Path, log_level: str = "warning", **settings: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -29,12 +25,8 @@ class ServerProcess:
             "CLUSTERWRIGHT_DATABASE_URL": url,
             "CLUSTERWRIGHT_RATE_LIMIT_REQUESTS_PER_S": "100000",
             "CLUSTERWRIGHT_RATE_LIMIT_BURST": "1000000",
-<<<<<<< HEAD
             "CLUSTERWRIGHT_LOG_LEVEL": log_level,
-=======
-            "CLUSTERWRIGHT_LOG_LEVEL": "warning",
             **settings,
->>>>>>> df52f5a (Workers on any machine: procrastinate's messages wake them, leases decide who holds a job)
         }
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
