@@ -32,10 +32,12 @@ from service.problem_handlers import install_problem_handlers
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
+from service.recommendations.standings import StandingCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.tco import routes as tco
+from service.why import routes as why
 from service.wire.problems import ProblemOut
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -105,6 +107,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
     app.state.snapshots = SnapshotCache()
     app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
+    app.state.standings = StandingCache()
     install_problem_handlers(app)
     for router in (
         benchmarks.router,  # first: it gets by far the most requests, and routers are tried in this order
@@ -115,6 +118,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         estimates.router,
         recommendations.router,
         jobs.router,
+        why.router,
         corrections.router,
         measurements.router,
         tco.router,

@@ -35,7 +35,9 @@ def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """
     power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     return tuple(
-        _slot(offer) for offer in needed_offers(planning) if not (power_matters and math.isnan(offer.node.host_power_w))
+        slot_of(offer)
+        for offer in needed_offers(planning)
+        if not (power_matters and math.isnan(offer.node.host_power_w))
     )
 
 
@@ -76,7 +78,8 @@ def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]
     return key
 
 
-def _slot(offer: Offer) -> OfferSlot:
+def slot_of(offer: Offer) -> OfferSlot:
+    """An offer as the optimiser takes it."""
     return OfferSlot(
         id=offer.id,
         node_type_id=offer.node.id,

@@ -55,6 +55,9 @@ class Confirmations:
     capacity: dict[tuple[int, int], float] = field(default_factory=dict)
     """Corrected capacity, where screening's was too high."""
     optimism: float = OPTIMISM
+    open_minded: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    """Rows by workload that are asked about: believed as screened until one of their own kin is simulated, because what
+    others fell short by may be more than they do."""
     simulations: int = 0
     solver_seconds: float = 0.0
     """Spent by the solver so far, on plans and alternatives: the time limit holds for their sum."""
@@ -84,6 +87,8 @@ class Confirmations:
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
                 factors[kin == family] = ratio * self.optimism
+        if workload in self.open_minded:
+            factors[self.open_minded[workload] & ~np.isin(kin, list(best_of_kin))] = 1.0
         limited: Floats = np.minimum(factors, 1.0)
         return limited
 

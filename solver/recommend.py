@@ -1,7 +1,7 @@
 """Workloads in, plan out: screen, assemble, solve, confirm by simulation, verify, explain."""
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from solver.assemble import (
     Assembly,
@@ -56,6 +56,20 @@ class VerificationError(SolverError):
     """The independent checker refused a plan: a defect, never an answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A request as it was solved: what every question about its answer starts from.
+
+    assembly: with the capacities in force at the end.
+    """
+
+    planning: PlanningInput
+    assembly: Assembly
+    result: FleetResult
+    confirmations: Confirmations
+    rounds: int
+
+
 def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
     """The proven-cheapest plan for all workloads together, or the reasons why there is none.
 
@@ -63,25 +77,45 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
     Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
     there is no answer, and VerificationError on a defect.
     """
+    return explained(stand(planning, memo, observe), memo, observe)
+
+
+def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Standing:
+    """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     observe(SearchProgress("screening"))
-    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
-    screened = [
-        screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
-        for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
-    ]
-    assembly = assemble(planning, screened)
+    assembly = assemble(planning, [screened(planning, w, memo) for w in planning.workloads])
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations()
     assembly, result, rounds = solve_confirmed(assembly, planning, confirmations, observe)
-    rejected = [reason for one in screened for reason in rejections(one)]
-    observe(progress("explaining", result))
-    if result.plan is None:
-        refused = infeasible(planning, assembly, result, rejected, confirmations, rounds)
-        return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
+    if result.plan is not None:
+        check(assembly, result)
+    return Standing(planning, assembly, result, confirmations, rounds)
+
+
+def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
+    """One workload's candidates with the capacities that its targets leave them."""
+    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
+    space = space_of(planning, workload, memo)
+    return screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
+
+
+def check(assembly: Assembly, result: FleetResult) -> None:
+    """Raises VerificationError where the independent checker refuses the plan."""
     problems = verify(assembly.problem, result)
     if problems:
         raise VerificationError("; ".join(problems[:5]))
+
+
+def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
+    """The answer of a request that is solved: entries, alternatives, binding limits, or why there is no plan."""
+    observe(progress("explaining", standing.result))
+    planning, assembly, result = standing.planning, standing.assembly, standing.result
+    confirmations, rounds = standing.confirmations, standing.rounds
+    rejected = [reason for one in assembly.screened for reason in rejections(one)]
+    if result.plan is None:
+        refused = infeasible(planning, assembly, result, rejected, confirmations, rounds)
+        return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
     return Recommendation(
@@ -107,9 +141,7 @@ def shortened(
     cut = shed(planning, assembly, lambda changed: solve_confirmed(changed, planning, confirmations))
     if cut is None or cut.result.plan is None:
         return refused
-    problems = verify(cut.assembly.problem, cut.result)
-    if problems:
-        raise VerificationError("; ".join(problems[:5]))
+    check(cut.assembly, cut.result)
     entries = plan_entries(planning, cut.assembly, cut.result.plan)
     return replace(
         refused,
@@ -164,15 +196,21 @@ def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSetting
 
 
 def solve_confirmed(
-    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations, observe: Observer = unobserved
+    assembly: Assembly,
+    planning: PlanningInput,
+    confirmations: Confirmations,
+    observe: Observer = unobserved,
+    *,
+    draft_first: bool = True,
 ) -> tuple[Assembly, FleetResult, int]:
     """Solve, simulate what was chosen, correct capacities that do not hold, and solve again until all hold.
 
     Screening is optimistic by much the same factor for like candidates; what simulation found for some scales the
     others, less a margin that keeps them optimistic. Offers without a limit get the default one as soon as a plan goes
-    beyond it. Once the time is used up the next plan that holds is taken, whatever its gap. Raises NoPlanInTimeError.
+    beyond it. Once the time is used up the next plan that holds is taken, whatever its gap. draft_first: off where most
+    capacities are known already, so that the first plan is likely to hold. Raises NoPlanInTimeError.
     """
-    final, rounds = False, 0
+    final, rounds = not draft_first, 0
     observe(SearchProgress("solving"))
     while True:
         rounds += 1
@@ -333,4 +371,4 @@ def infeasible(
     )
 
 
-__all__ = ["Screened", "SpaceMemo", "VerificationError", "recommend"]
+__all__ = ["Screened", "SpaceMemo", "Standing", "VerificationError", "explained", "recommend", "stand"]

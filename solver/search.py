@@ -172,7 +172,7 @@ def rejections(screened: Screened) -> list[Rejection]:
         key = (dropped.device_id, dropped.reason)
         tally[key] += count
         nearest.setdefault(key, (0.0, dropped.detail))
-    limits = _limits(screened)
+    limits = target_seconds(screened.workload.targets)
     for row in np.flatnonzero(screened.requests_per_s <= 0.0).tolist():
         index = int(found.limit[row])
         device = space.platforms[space.rows[row].platform].device.id
@@ -204,8 +204,8 @@ def rejections(screened: Screened) -> list[Rejection]:
     return [Rejection(name, *key, tally[key], nearest[key][1]) for key in sorted(tally, key=rank)]
 
 
-def _limits(screened: Screened) -> dict[str, float]:
-    targets = screened.workload.targets
+def target_seconds(targets: Targets) -> dict[str, float]:
+    """Every target in seconds by its label, as ``Capacity.limits`` spells it."""
     return (
         {f"ttft_ms.{p}": v for p, v in targets.time_to_first_token_s.items()}
         | {f"tpot_ms.{p}": v for p, v in targets.time_per_output_token_s.items()}

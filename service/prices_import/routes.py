@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 
 from service.access import Editor
 from service.prices_import.create import import_prices
-from service.tco.workshop import workshop_of
+from service.recommendations.create import workshop_of
 from service.wire.prices_import import PricesImportIn, PricesImportOut
 
 router = APIRouter(prefix="/v1/offers", tags=["catalog"])

@@ -3,9 +3,10 @@
 import asyncio
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from sqlmodel import Session
 from ulid import ULID
@@ -21,6 +22,7 @@ from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
 from service.recommendations.spaces import SpaceCache
+from service.recommendations.standings import StandingCache
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
 from service.wire.recommendations import InputsOut, RecommendationIn, RecommendationOut, ResultOut
@@ -37,6 +39,16 @@ class Workshop:
     clock: Clock
     spaces: SpaceCache
     plan: Callable[[PlanningInputs], ResultOut] = plan
+    standings: StandingCache | None = None
+
+
+def workshop_of(request: Request) -> Workshop:
+    """The application's own."""
+    state = request.app.state
+    return Workshop(
+        state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces,
+        standings=state.standings,
+    )  # fmt: skip
 
 
 class Caches(Protocol):
@@ -63,7 +75,7 @@ async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> 
 def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
     price_as_of = asked.price_as_of or workshop.clock()
     with workshop.database.reading() as session:
-        return read_inputs(session, asked, price_as_of, workshop)
+        return replace(read_inputs(session, asked, price_as_of, workshop), standings=workshop.standings)
 
 
 def read_inputs(session: Session, asked: RecommendationIn, price_as_of: dt.datetime, caches: Caches) -> PlanningInputs:

@@ -5,12 +5,14 @@ import math
 import time
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.recommendations.spaces import SpaceCache
+from service.recommendations.standings import StandingCache
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.recommendations import (
     AlternativeOut,
@@ -34,6 +36,9 @@ from solver.planning import Observer, PlanEntry, PlanningInput, Recommendation, 
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
+if TYPE_CHECKING:
+    from solver.recommend import Standing
+
 MICRO = Decimal("0.000001")
 
 
@@ -49,6 +54,15 @@ class PlanningInputs:
     price_as_of: dt.datetime
     correction_set: int | None
     spaces: SpaceCache
+    standings: StandingCache | None = None
+    """Where the solved request is kept for questions about it."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything the plan depends on."""
+        snapshot = self.snapshot
+        asked = self.request.model_dump_json()
+        return asked, self.price_as_of, snapshot.digest, snapshot.revision, self.correction_set
 
 
 def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
@@ -57,15 +71,30 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     Raises InvalidFieldsError where the solver refuses a workload.
     """
     # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
-    from solver.recommend import recommend
+    from solver.recommend import explained
 
     began = time.perf_counter()
-    planning = planning_input(inputs)
+    standing = solved(inputs, observe)
     try:
-        found = recommend(planning, inputs.spaces, observe)
+        found = explained(standing, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-    return present_result(planning, found, time.perf_counter() - began)
+    return present_result(standing.planning, found, time.perf_counter() - began)
+
+
+def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing":
+    """The request, solved; kept, or taken from what is kept."""
+    from solver.recommend import stand
+
+    standing = inputs.standings.get(inputs.key) if inputs.standings else None
+    if standing is None:
+        try:
+            standing = stand(planning_input(inputs), inputs.spaces, observe)
+        except InvalidInputError as refused:
+            raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
+        if inputs.standings:
+            inputs.standings.put(inputs.key, standing)
+    return standing
 
 
 def planning_input(inputs: PlanningInputs) -> PlanningInput:
@@ -156,13 +185,13 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             confirmation_rounds=solve.confirmation_rounds,
             simulations=solve.simulated,
         ),
-        plan=[_line(entry) for entry in found.entries],
+        plan=[present_line(entry) for entry in found.entries],
         totals=_totals(planning, found) if found.entries else None,
         alternatives=[
             AlternativeOut(
                 why=other.why,
                 extra_usd_per_hour=None if other.extra_usd_per_hour is None else usd(other.extra_usd_per_hour),
-                plan=[_line(entry) for entry in other.entries],
+                plan=[present_line(entry) for entry in other.entries],
             )
             for other in found.alternatives
         ],
@@ -227,7 +256,8 @@ def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
     return limit
 
 
-def _line(entry: PlanEntry) -> PlanLineOut:
+def present_line(entry: PlanEntry) -> PlanLineOut:
+    """One line of a plan; without a prediction where none was made."""
     layout, precision = entry.configuration.layout, entry.configuration.precision
     return PlanLineOut(
         workload=entry.workload,

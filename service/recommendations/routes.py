@@ -12,7 +12,7 @@ from service.jobs.accepted import ACCEPTED, accepted
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
-from service.recommendations.create import Workshop, create_recommendation
+from service.recommendations.create import create_recommendation, workshop_of
 from service.recommendations.job import answered_later, queue_recommendation
 from service.recommendations.present import present_recommendation, present_summary
 from service.recommendations.queries import list_recommendations, recommendation_by_id
@@ -30,10 +30,10 @@ Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()
 async def post_recommendation(
     request: Request, caller: Reader, prefer: Prefer, asked: RecommendationIn
 ) -> RecommendationOut | JSONResponse:
-    state = request.app.state
-    workshop = Workshop(state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces)
-    if answered_later(asked, prefer, state.settings):
-        return accepted(await run_in_threadpool(queue_recommendation, asked, caller, workshop, state.settings), prefer)
+    settings = request.app.state.settings
+    workshop = workshop_of(request)
+    if answered_later(asked, prefer, settings):
+        return accepted(await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings), prefer)
     return await create_recommendation(asked, workshop)
 
 

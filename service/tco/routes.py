@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query, Request, Response, status
 from service.access import Reader
 from service.database import ReadSession
 from service.problems import NotFoundError
+from service.recommendations.create import workshop_of
 from service.tco.create import create_comparison
 from service.tco.export import CSV_MEDIA_TYPE, XLSX_MEDIA_TYPE, as_csv, as_xlsx
 from service.tco.present import present_comparison
 from service.tco.queries import comparison_by_id
-from service.tco.workshop import workshop_of
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 

@@ -11,6 +11,7 @@ from solver.fleet.problem import (
     Objective,
     OfferSlot,
     Quota,
+    Requirement,
     Survive,
 )
 from solver.fleet.solve import SolveOptions, solve_fleet
@@ -28,6 +29,7 @@ __all__ = [
     "OfferSlot",
     "Plan",
     "Quota",
+    "Requirement",
     "Route",
     "SolveOptions",
     "SolverFailedError",

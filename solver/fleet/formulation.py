@@ -16,6 +16,7 @@ import pulp
 from solver.fleet.packing import Arc, arcs, chain_rows, is_chain
 from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import ReducedProblem, workload_ranges
+from solver.fleet.required import meeting
 from solver.fleet.survival import headroom_factor, is_routed_by_class
 
 Terms = dict[pulp.LpVariable, float]
@@ -65,6 +66,7 @@ def build_model(reduced: ReducedProblem) -> Model:
     add_demand(model)
     add_capacity(model)
     add_minimum_replicas(model)
+    add_required(model)
     add_packing(model)
     add_whole_node_replicas(model)
     add_pool_availability(model)
@@ -172,6 +174,15 @@ def add_minimum_replicas(model: Model) -> None:
         if problem.demands[w].min_replicas and end > start:
             terms: Terms = dict.fromkeys(model.replicas[start:end], 1.0)
             model.at_least(terms, problem.demands[w].min_replicas, f"replicas_{w}")
+
+
+def add_required(model: Model) -> None:
+    """Σ_{i named} x_i ≥ 1, for each requirement."""
+    reduced = model.reduced
+    for r, requirement in enumerate(reduced.problem.required):
+        counted = meeting(reduced.problem, reduced.pools, reduced.pairs, requirement)
+        terms: Terms = {model.replicas[i]: 1.0 for i in np.flatnonzero(counted)}
+        model.at_least(terms or {model.replicas[0]: 0.0}, 1.0, f"required_{r}")
 
 
 def add_packing(model: Model) -> None:

@@ -8,6 +8,7 @@ It always succeeds where every pool in reach is unlimited, enough places are in 
 nor spot share binds. Elsewhere it may miss a plan that exists, and then only the solver's answer counts.
 """
 
+import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool
-from solver.fleet.problem import FleetProblem, FloatArray
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray
+from solver.fleet.required import lacking
 from solver.fleet.survival import headroom_factor
 
 TRIED_PER_STEP = 6
@@ -52,6 +54,8 @@ class _Fleet:
     spares: Counter[int] = field(default_factory=Counter)
     devices_under_quota: Counter[int] = field(default_factory=Counter)
     replicas: Counter[PlacementKey] = field(default_factory=Counter)
+    forced: list[int] = field(default_factory=list)
+    """Pairs of which one replica was placed because the plan must contain it."""
 
     def copy(self) -> "_Fleet":
         """The same nodes, to be filled otherwise."""
@@ -188,15 +192,19 @@ def draft_plan(
     losses = max((count for _, count in problem.limits.survive.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
     places = _places(pools, pairs) if losses else []
-    for by_power, order in ways:
+    first = (True, False) if problem.required and not losses else (False,)
+    for (by_power, order), required_first in itertools.product(ways, first):
         for spread in spreads:
-            fleet: _Fleet | None = _Fleet(problem, pools)
+            start = _Fleet(problem, pools)
+            fleet = None if required_first and not _add_required(start, pairs) else start
             for w in order:
                 served = 1.0 if problem.demands[w].is_fixed else multiple
                 if fleet is not None and losses:
                     fleet = _serve_apart(fleet, pairs, places, w, by_power, thorough, served, spread, spread - losses)
                 elif fleet is not None and not _serve(fleet, pairs, w, by_power, thorough, served):
                     fleet = None
+            if fleet is not None and not _add_required(fleet, pairs):
+                fleet = None
             draft = None if fleet is None else _finish(problem, fleet, multiple)
             if draft is not None and (best is None or draft.objective < best.objective):
                 best = draft
@@ -301,7 +309,11 @@ def _serve(
     share = (pairs.load[start:end].max(axis=0, initial=0.0) > 0).astype(np.float64)
     if multiple == 0.0:
         share[:] = 0.0
-    placed = 0
+    forced = [row for row in fleet.forced if start <= row < end]
+    placed = len(forced)
+    if forced:
+        last = forced[-1]
+    share = _left_by_forced(pairs, forced, share, multiple)
     for _ in range(1000):
         if not share.any():
             break
@@ -325,6 +337,41 @@ def _serve(
                 return False
         return fleet.place(pairs, last, least - placed)
     return True
+
+
+def _add_required(fleet: _Fleet, pairs: Pairs) -> bool:
+    """Place what the plan must contain and lacks."""
+    return all(
+        _add_cheapest(fleet, pairs, named) for named in lacking(fleet.problem, fleet.pools, pairs, fleet.replicas)
+    )
+
+
+def _left_by_forced(pairs: Pairs, forced: list[int], share: FloatArray, multiple: float) -> FloatArray:
+    """Shares of a workload's classes that the replicas placed beforehand, one of each pair, cannot serve."""
+    left = share.copy()
+    for row in forced:
+        room = 1.0
+        for k, work in enumerate((pairs.load[row] * multiple).tolist()):
+            if left[k] > 0.0 and 0.0 < work < math.inf:
+                served = min(float(left[k]), room / work)
+                left[k] -= served
+                room -= served * work
+    left[left < ROUNDING] = 0.0
+    return left
+
+
+def _add_cheapest(fleet: _Fleet, pairs: Pairs, named: BoolArray) -> bool:
+    """One more replica of those named, where it adds least to the price; False where there is room for none."""
+    rows = np.flatnonzero(named)
+    price = pairs.usd_per_node_hour * np.maximum(pairs.node_fraction, 1.0)
+    for row in rows[np.argsort(price[rows], kind="stable")].tolist():
+        p, offer = int(pairs.pool[row]), int(pairs.offer[row])
+        free = fleet.free_slots(p, int(pairs.devices[row])) if offer < 0 else 0
+        room = fleet.pool_room(p) if offer < 0 else fleet.room(fleet.pools[p], offer)
+        if free or room >= max(1, int(pairs.nodes_per_replica[row])) + fleet.problem.limits.spare_nodes:
+            fleet.forced.append(row)
+            return fleet.place(pairs, row, 1)
+    return False
 
 
 def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, by_power: bool, multiple: float) -> _Step:

@@ -1,9 +1,9 @@
 """Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
 
-Offers of one node type, equally interruptible, open to the same workloads, under the same quotas and, where a loss of
-providers or regions is to be survived, lost together, differ in price and number only: capacity is decided for the pool
-and split back, cheapest first. Replicas over several nodes must stay inside one offer, so their pairs name the offer
-too.
+Offers of one node type, equally interruptible, open to the same workloads, under the same quotas, named by the same
+requirements and, where a loss of providers or regions is to be survived, lost together, differ in price and number
+only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay inside one
+offer, so their pairs name the offer too.
 """
 
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ class Pairs:
 def pool_offers(problem: FleetProblem) -> list[Pool]:
     """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
     wanted = set(problem.deployments.node_type_ids)
-    members: dict[tuple[str, bool, frozenset[int], frozenset[int], tuple[str, ...]], list[int]] = {}
+    members: dict[tuple[str, bool, frozenset[int], frozenset[int], tuple[str, ...], frozenset[int]], list[int]] = {}
     losses = problem.limits.survive.losses
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
@@ -79,9 +79,11 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
             continue
         quotas = frozenset(q for q, quota in enumerate(problem.limits.quotas) if offer.id in quota.offer_ids)
         domains = tuple(offer.domain(kind) for kind, _ in losses)
-        members.setdefault((offer.node_type_id, offer.interruptible, workloads, quotas, domains), []).append(position)
+        named = frozenset(r for r, required in enumerate(problem.required) if offer.id in (required.offer_ids or ()))
+        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named)
+        members.setdefault(key, []).append(position)
     pools = []
-    for (node_type_id, interruptible, workloads, quotas, domains), positions in members.items():
+    for (node_type_id, interruptible, workloads, quotas, domains, _), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
@@ -107,7 +109,9 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
                 domains,
             )
         )
-    pools.sort(key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas), p.domains))
+    pools.sort(
+        key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas), p.domains, p.offers)
+    )
     return pools
 
 

@@ -232,12 +232,22 @@ class Limits:
             raise InvalidInputError("max_spot_fraction is above 1")
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """At least one replica of these deployments (keys; None is any) on these offers (None is any)."""
+
+    name: str
+    keys: frozenset[int] | None = None
+    offer_ids: frozenset[str] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetProblem:
     """Choose nodes, replicas and routing.
 
     ``objective``: cost (USD per hour), power (W), or throughput (the largest multiple θ of all demand together that is
     not fixed, at most ``most_multiple``).
+    ``required``: what every plan must contain, for asking what that costs.
     """
 
     offers: tuple[OfferSlot, ...]
@@ -246,6 +256,7 @@ class FleetProblem:
     limits: Limits = field(default_factory=Limits)
     objective: Objective = "cost"
     most_multiple: float | None = None
+    required: tuple[Requirement, ...] = ()
 
     def __post_init__(self) -> None:
         if len({offer.id for offer in self.offers}) != len(self.offers):

@@ -100,7 +100,7 @@ def _without_surplus(
 ) -> dict[PlacementKey, int]:
     """Leave out deployments the demand does not need; an optimum may contain them where nodes are paid for anyway."""
     kept = {key: count for key, count in replicas.items() if count > 0}
-    if problem.objective == "throughput":
+    if problem.objective == "throughput" or problem.required:
         return kept
     rows_of: dict[int, list[int]] = {}
     for row in sorted({key[0] for key in kept}):

@@ -15,6 +15,7 @@ from solver.fleet.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
 from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.required import meeting, met_by_none, named_rows
 from solver.fleet.survival import headroom_factor, least_capacity
 
 MOST_NODES = 1_000_000
@@ -54,7 +55,9 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
     pairs = pair_up(problem, pools)
     offers_in_pool = np.array([len(pool.offers) for pool in pools], dtype=np.int64)
     candidates = int(np.where(pairs.offer < 0, offers_in_pool[pairs.pool], 1).sum()) if len(pairs) else 0
-    reasons = _unservable(problem, pairs) or _too_few_domains(problem, pools, pairs)
+    reasons = (
+        _unservable(problem, pairs) or _too_few_domains(problem, pools, pairs) or met_by_none(problem, pools, pairs)
+    )
     if reasons:
         return ReducedProblem(
             problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
@@ -168,11 +171,36 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
     lower = float(of_workload.sum())
     fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
     spare = problem.limits.spare_nodes * pool_price[pairs.pool]
-    node_slack = (pool_price - best)[pairs.pool]
+    replica_slack = np.maximum(unit - value, 0.0) + spare
+    node_slack = np.maximum((pool_price - best)[pairs.pool], 0.0) + spare
     if problem.objective != "throughput":
+        lower, replica_slack, node_slack = _beyond_required(problem, pools, pairs, lower, replica_slack, node_slack)
         # One node serves at most all of the demand.
-        node_slack = np.maximum(node_slack, pool_price[pairs.pool] - lower)
-    return Bounds(lower, fixed, np.maximum(unit - value, 0.0) + spare, np.maximum(node_slack, 0.0) + spare)
+        node_slack = np.maximum(node_slack, pool_price[pairs.pool] - lower + spare)
+    return Bounds(lower, fixed, replica_slack, node_slack)
+
+
+def _beyond_required(
+    problem: FleetProblem, pools: list[Pool], pairs: Pairs, lower: float, replica: FloatArray, node: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """The bound and the excesses where every plan contains something required.
+
+    Excesses of replicas, and of nodes of different pools, add up. So with r the least excess of what is required, no
+    plan is better than L + r, and one with a pair of another pool not better than L + r + its own excess; in the pools
+    of what is required the excesses above L + r are those above L less r.
+    """
+    for requirement in problem.required:
+        named = meeting(problem, pools, pairs, requirement)
+        if not named.any():
+            continue
+        least = float(np.maximum(replica, node)[named].min())
+        here = np.isin(pairs.pool, np.unique(pairs.pool[named]))
+        return (
+            lower + least,
+            np.where(here, np.maximum(replica - least, 0.0), replica),
+            np.where(here, np.maximum(node - least, 0.0), node),
+        )
+    return lower, replica, node
 
 
 def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
@@ -190,6 +218,8 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     node_devices = np.array([devices_of_type.get(t, 1) for t in table.node_type_ids])
     keep = np.ones(len(rows), dtype=np.bool_)
     group = table.workload[rows] * len(table.node_type_ids) + table.node_type[rows]
+    for named in named_rows(problem):  # only another that is named too may stand in for one that is
+        group = 2 * group + named[rows]
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
     rates = demand_matrix(problem)

@@ -69,6 +69,7 @@ def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]
     errors += _check_load(problem, plan, row_of)
     errors += _check_limits(problem, plan)
     errors += _check_losses(problem, plan, row_of, multiple)
+    errors += _check_required(problem, plan)
     return errors
 
 
@@ -125,7 +126,8 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
         admitted = tuple(d.allowed_offer_ids is None or offer_id in d.allowed_offer_ids for d in problem.demands)
         quotas = tuple(offer_id in quota.offer_ids for quota in problem.limits.quotas)
         lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.survive.losses)
-        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with
+        named = tuple(offer_id in (required.offer_ids or ()) for required in problem.required)
+        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with, named
 
     idle: Counter[object] = Counter()
     needed: set[object] = set()
@@ -257,3 +259,19 @@ def _can_serve(problem: FleetProblem, replicas: Counter[int], rates: list[tuple[
     )
     wanted = sum(rate for _, rate in rates)
     return bool(solved.status == 0 and -solved.fun >= wanted * (1 - TOLERANCE))
+
+
+def _check_required(problem: FleetProblem, plan: Plan) -> list[str]:
+    """What the plan must contain runs somewhere it was asked for."""
+    replicas = plan.replicas()
+    errors = []
+    for required in problem.required:
+        running = sum(
+            count
+            for (key, offer_id), count in replicas.items()
+            if (required.keys is None or key in required.keys)
+            and (required.offer_ids is None or offer_id in required.offer_ids)
+        )
+        if running < 1:
+            errors.append(f"no replica of {required.name}")
+    return errors

@@ -1,0 +1,34 @@
+"""Solved requests kept for the questions that follow: a few, because each holds its whole table of candidates."""
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from solver.recommend import Standing
+
+MOST_STANDINGS = 3
+"""Some 10 MB a workload."""
+
+
+class StandingCache:
+    """The most recently used, by everything they depend on. Safe for threads; a standing is never changed."""
+
+    def __init__(self, most: int = MOST_STANDINGS) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[object, ...], Standing] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[object, ...]) -> "Standing | None":
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def put(self, key: tuple[object, ...], standing: "Standing") -> None:
+        with self._lock:
+            self._kept[key] = standing
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)

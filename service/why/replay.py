@@ -1,0 +1,114 @@
+"""A stored recommendation solved again: its own request and price instant, the catalog and corrections of now.
+
+Catalog rows of earlier editions are not kept, so a recommendation older than the newest edition cannot be computed as
+it was. Answers are then compared with the plan the newest figures give, and say what has changed since.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from fastapi.concurrency import run_in_threadpool
+
+from service import VERSION
+from service.problems import ConflictError, InvalidFieldsError, NotFoundError
+from service.recommendations.create import Workshop, provenance, read_inputs
+from service.recommendations.plan import MICRO, PlanningInputs, solved, usd
+from service.recommendations.queries import recommendation_by_id
+from service.recommendations.tables import RecommendationTable
+from service.wire.recommendations import InputsOut, RecommendationIn
+from service.wire.why import BaseOut
+from solver.recommend import Standing
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a question needs: the stored row's facts, and the inputs to solve it from."""
+
+    stored: RecommendationTable
+    inputs: PlanningInputs
+
+    @property
+    def request(self) -> RecommendationIn:
+        return self.inputs.request
+
+
+async def answered(
+    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[Replay, Standing], Found],
+    check: Callable[[Replay], Any],
+) -> Found:  # fmt: skip
+    """Read, check the question against the request, solve in a solver thread.
+
+    Raises NotFoundError for an unknown id, ConflictError where the stored request cannot be planned any more, and what
+    ``check`` and ``answer`` raise.
+    """
+    replay = await run_in_threadpool(read_replay, recommendation_id, workshop)
+    check(replay)
+    return await workshop.pool.run(kind, lambda: answer(replay, standing_of(replay)))
+
+
+def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
+    with workshop.database.reading() as session:
+        row = recommendation_by_id(session, recommendation_id)
+        if row is None:
+            raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
+        session.expunge(row)
+        try:
+            asked = RecommendationIn.model_validate(row.request)
+            inputs = read_inputs(session, asked, row.price_as_of, workshop)
+        except (ValueError, InvalidFieldsError) as gone:
+            raise ConflictError(f"{row.id} cannot be planned any more with what is stored now: {gone}") from gone
+    return Replay(row, replace(inputs, standings=workshop.standings))
+
+
+def standing_of(replay: Replay) -> Standing:
+    return solved(replay.inputs)
+
+
+def require_plan(standing: Standing, recommendation_id: str) -> None:
+    """Raises ConflictError where there is no plan to compare with."""
+    if standing.result.plan is None:
+        raise ConflictError(
+            f"{recommendation_id} has no plan to compare with; its conflicts and relaxations say what would make one"
+        )
+
+
+def present_base(replay: Replay, standing: Standing) -> BaseOut:
+    """The plan that is compared with, and what has changed since it was stored."""
+    stored, result = replay.stored, standing.result
+    inputs = provenance(replay.inputs)
+    cost = None if result.usd_per_hour is None else usd(result.usd_per_hour)
+    return BaseOut(
+        recommendation=stored.id,
+        outcome="infeasible" if result.plan is None else "optimal" if result.outcome == "optimal" else "feasible",
+        usd_per_hour=cost,
+        gap_fraction=result.gap_fraction,
+        stored_usd_per_hour=stored.usd_per_hour,
+        stored_at=stored.created_at,
+        inputs=inputs,
+        changed=_changed(stored, inputs, cost),
+    )
+
+
+def _changed(stored: RecommendationTable, inputs: InputsOut, cost: Decimal | None) -> list[str]:
+    changed = [
+        name
+        for name, before, now in (
+            ("catalog_digest", stored.catalog_digest, inputs.catalog_digest),
+            ("correction_set", stored.correction_set, inputs.correction_set),
+            ("version", stored.version, VERSION),
+        )
+        if before != now
+    ]
+    before = stored.usd_per_hour
+    if (before is None) != (cost is None) or (before is not None and cost is not None and abs(before - cost) > MICRO):
+        changed.append("usd_per_hour")
+    return changed
+
+
+def elapsed_since(began: float) -> float:
+    return round(time.perf_counter() - began, 4)

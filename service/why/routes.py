@@ -1,0 +1,19 @@
+"""Questions about a stored recommendation: computed when asked, not stored.
+
+Answers are imported when first asked for: the optimiser loads libraries that listing the catalog does without.
+"""
+
+from fastapi import APIRouter, Request
+
+from service.access import Reader
+from service.recommendations.create import workshop_of
+from service.wire.why import WhyNotIn, WhyNotOut
+
+router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"])
+
+
+@router.post("/why-not", summary="What a device, offer, provider, precision or layout the plan does without would cost")
+async def post_why_not(request: Request, _caller: Reader, recommendation_id: str, asked: WhyNotIn) -> WhyNotOut:
+    from service.why.why_not import answer_why_not
+
+    return await answer_why_not(recommendation_id, asked, workshop_of(request))

@@ -1,0 +1,110 @@
+"""What a why-not names, found on the market: with the limits of the request that leave it out."""
+
+from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.limits import allowed_offers
+from service.why.replay import Replay
+from service.wire.recommendations import LimitsIn
+from service.wire.why import LayoutFilterIn, MissOut, PrecisionFilterIn, WhyNotIn
+from solver.hardware import Offer
+from solver.why.why_not import Kind, Thing
+
+DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
+OPEN = LimitsIn(commitments=None)
+FILTERS = ("devices", "providers", "regions", "commitments", "offers")
+
+
+def check_named(asked: WhyNotIn, replay: Replay) -> None:
+    """Raises InvalidFieldsError listing every name nobody knows."""
+    snapshot = replay.inputs.snapshot
+    errors = [
+        FieldError(unknown_name(kind, name, known), pointer=f"/{field}/{position}")
+        for kind, field, names, known in (
+            ("device", "devices", asked.devices, snapshot.device_ids),
+            ("offer", "offers", asked.offers, snapshot.offer_ids),
+            ("provider", "providers", asked.providers, snapshot.providers),
+        )
+        for position, name in enumerate(names)
+        if name not in known
+    ]
+    workloads = [w.name for w in replay.request.workloads]
+    if asked.workload is not None and asked.workload not in workloads:
+        errors.append(FieldError(unknown_name("workload", asked.workload, workloads), pointer="/workload"))
+    if errors:
+        raise InvalidFieldsError(errors)
+
+
+def things_of(asked: WhyNotIn, snapshot: CatalogSnapshot, limits: LimitsIn) -> list[Thing]:
+    """In the request's order: devices, offers, providers, precisions, layouts.
+
+    Offers are those the recommendation's limits admit; where they admit none, those that the limits to blame keep out.
+    """
+    offers = snapshot.offers
+
+    def rented(kind: Kind, name: str, own: list[Offer]) -> Thing:
+        devices = {name} if kind == "device" else {o.node.device.id for o in own}
+        return Thing(kind, name, _meant(tuple(own), limits), frozenset(devices))
+
+    things = [rented("device", name, [o for o in offers if o.node.device.id == name]) for name in asked.devices]
+    things += [rented("offer", name, [o for o in offers if o.id == name]) for name in asked.offers]
+    things += [rented("provider", name, [o for o in offers if o.provider == name]) for name in asked.providers]
+    things += [Thing("precision", _precision_name(p), weights=p.weights, kv_cache=p.kv_cache) for p in asked.precisions]
+    return things + [Thing("layout", _layout_name(one), degrees=_degrees(one)) for one in asked.layouts]
+
+
+def _meant(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
+    blamed = {name: getattr(OPEN, name) for name in limits_to_blame(offers, limits)}
+    return allowed_offers(offers, limits.model_copy(update=blamed)) or offers
+
+
+def limits_to_blame(offers: tuple[Offer, ...], limits: LimitsIn) -> list[str]:
+    """Fields of the limits each of which alone leaves all of these offers out; empty where they admit some."""
+    if allowed_offers(offers, limits):
+        return []
+    return [
+        name for name in FILTERS if not allowed_offers(offers, OPEN.model_copy(update={name: getattr(limits, name)}))
+    ]
+
+
+def _precision_name(asked: PrecisionFilterIn) -> str:
+    parts = (("weights", asked.weights), ("KV cache", asked.kv_cache))
+    return ", ".join(f"{name} {value}" for name, value in parts if value is not None)
+
+
+def _degrees(asked: LayoutFilterIn) -> dict[str, int]:
+    return {name: degree for name in DEGREES if (degree := getattr(asked, name)) is not None}
+
+
+def _layout_name(asked: LayoutFilterIn) -> str:
+    return " ".join(f"{DEGREES[name]}{degree}" for name, degree in _degrees(asked).items())
+
+
+def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]:
+    """Limits of the request each of which leaves every one of its offers out, or formats it does not choose from."""
+    asked = replay.request
+    if thing.kind == "precision":
+        chosen = [w for w in asked.workloads if workload in (None, w.name)]
+        return [
+            f"precision.{field}"
+            for field, wanted in (("weights", thing.weights), ("kv_cache", thing.kv_cache))
+            if wanted is not None and all(wanted not in getattr(w.precision, field) for w in chosen)
+        ]
+    if not thing.offers or allowed_offers(thing.offers, asked.limits):
+        return []
+    return [f"limits.{name}" for name in limits_to_blame(thing.offers, asked.limits)] or ["limits"]
+
+
+def nobody_offers(thing: Thing, snapshot: CatalogSnapshot) -> list[MissOut]:
+    """Reasons of things that have no candidate at all because nothing of them can be rented, or a figure is missing."""
+    if thing.offers is None:
+        return []
+    found = [
+        MissOut(workload=None, reason="figure_missing", detail=f"{device}: nobody has published {figure}")
+        for device, figure in snapshot.refused.items()
+        if device in thing.devices
+    ]
+    if not thing.offers and not found:
+        found = [
+            MissOut(workload=None, reason="no_offer", detail=f"no offer of {thing.name} has a price at this instant")
+        ]
+    return found

@@ -1,0 +1,136 @@
+"""Questions about a stored recommendation. Answers are computed when asked and not stored."""
+
+import datetime as dt
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.wire.quantities import Answer, KvCacheFormat, Name, Request, Usd, WeightFormat
+from service.wire.recommendations import InputsOut, PlanLineOut
+
+MOST_THINGS = 20
+Degree = Annotated[int, Field(ge=1, le=4_096)]
+TimeLimit = Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)]
+SolvedOutcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
+
+
+class PrecisionFilterIn(Request):
+    """Formats that are meant; what is left out is free."""
+
+    weights: WeightFormat | None = None
+    kv_cache: KvCacheFormat | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if self.weights is None and self.kv_cache is None:
+            raise ValueError("name weights, kv_cache or both")
+        return self
+
+
+class LayoutFilterIn(Request):
+    """Degrees of one replica that are meant; what is left out is free."""
+
+    tensor_parallel: Degree | None = None
+    pipeline_parallel: Degree | None = None
+    data_parallel: Degree | None = None
+    expert_parallel: Degree | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if not self.model_fields_set or all(getattr(self, name) is None for name in self.model_fields_set):
+            raise ValueError("name at least one degree")
+        return self
+
+
+Names = Annotated[tuple[Name, ...], Field(max_length=MOST_THINGS)]
+
+
+class WhyNotIn(Request):
+    """Things the plan does without. workload: whose replicas are meant; null is anybody's."""
+
+    devices: Names = ()
+    offers: Names = ()
+    providers: Names = ()
+    precisions: Annotated[tuple[PrecisionFilterIn, ...], Field(max_length=MOST_THINGS)] = ()
+    layouts: Annotated[tuple[LayoutFilterIn, ...], Field(max_length=MOST_THINGS)] = ()
+    workload: Name | None = None
+    time_limit_s: TimeLimit = 10.0
+    """For all solves of this call together."""
+
+    @model_validator(mode="after")
+    def _names_some(self) -> Self:
+        count = sum(len(named) for named in (self.devices, self.offers, self.providers, self.precisions, self.layouts))
+        if not 1 <= count <= MOST_THINGS:
+            raise ValueError(f"name between 1 and {MOST_THINGS} devices, offers, providers, precisions and layouts")
+        return self
+
+
+class BaseOut(Answer):
+    """The plan that answers are compared with: the recommendation, solved again from its request and price instant.
+
+    changed: what differs from when it was stored (``catalog_digest``, ``correction_set``, ``version``), and whether
+    the plan's price does (``usd_per_hour``); empty where the same inputs gave the same price.
+    """
+
+    recommendation: str
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    usd_per_hour: Usd | None
+    gap_fraction: float | None
+    stored_usd_per_hour: Usd | None
+    stored_at: dt.datetime
+    inputs: InputsOut
+    changed: list[str]
+
+
+class SolvedOut(Answer):
+    """A changed request, solved and confirmed like any other.
+
+    extra_usd_per_hour: above the base plan; below zero where it is cheaper, null where the difference is within the
+    gaps of the two solves (``measurable`` false). extra_power_kw, less_served_fraction: the same for recommendations
+    whose objective is power or throughput.
+    """
+
+    outcome: SolvedOutcome
+    usd_per_hour: Usd | None
+    gap_fraction: float | None
+    measurable: bool
+    extra_usd_per_hour: Usd | None
+    extra_power_kw: float | None
+    less_served_fraction: float | None
+    says: str
+    plan: list[PlanLineOut]
+
+
+class MissOut(Answer):
+    """Why candidates serve nothing: ``detail`` in words; for a missed target its limit and by how much, at best."""
+
+    workload: str | None
+    reason: str
+    detail: str
+    limit: str | None = None
+    best_ms: float | None = None
+    target_ms: float | None = None
+    above_percent: float | None = None
+
+
+class WhyNotAnswerOut(Answer):
+    """One thing. excluded_by: limits of the request that leave it out; it is priced as if they did not.
+
+    forced_in: at least one replica on it, all else free. only: the named workload on nothing else (null without one).
+    """
+
+    kind: Literal["device", "offer", "provider", "precision", "layout"]
+    name: str
+    in_plan: bool
+    excluded_by: list[str]
+    forced_in: SolvedOut
+    only: SolvedOut | None
+    reasons: list[MissOut]
+    limits: list[str]
+    """Limits of the request that together leave no plan with it, where its candidates could serve."""
+
+
+class WhyNotOut(Answer):
+    base: BaseOut
+    answers: list[WhyNotAnswerOut]
+    seconds: float

@@ -1,0 +1,164 @@
+"""Solving a changed request from where the first one ended: what simulation found then is not simulated again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.assemble import Assembly, assemble, needed_offers, offer_slots, plan_entries, slot_of
+from solver.confirm import Confirmations
+from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetResult
+from solver.hardware import Offer
+from solver.planning import PlanEntry, PlanningInput
+from solver.recommend import Standing, check, solve_confirmed
+from solver.search import Screened
+
+Outcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
+Rows = NDArray[np.bool_]
+Value = TypeVar("Value")
+RELATIVE_NOISE = 1e-6
+"""Of the objective: two proofs are each this good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
+
+    measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
+    nodes: bought per offer, spares included.
+    """
+
+    outcome: Outcome
+    entries: tuple[PlanEntry, ...] = ()
+    nodes: Mapping[str, int] | None = None
+    usd_per_hour: float | None = None
+    power_w: float | None = None
+    throughput_multiple: float | None = None
+    objective: float | None = None
+    gap_fraction: float | None = None
+    extra: float | None = None
+    measurable: bool = False
+
+
+class Clock:
+    """Seconds of solving a question may still use: all its solves together stay within one limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.left_s = limit_s
+
+    def spent(self, seconds: float) -> None:
+        self.left_s = max(0.0, self.left_s - seconds)
+
+
+def resolve(
+    standing: Standing, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
+) -> Answer:
+    """The best confirmed plan of a changed problem, compared with the standing one.
+
+    known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
+    """
+    if clock.left_s <= 0.0:
+        return Answer("not_in_time")
+    known.solver_seconds = 0.0
+    brief = replace(planning, time_limit_s=clock.left_s)
+    try:
+        changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
+    except NoPlanInTimeError:
+        return Answer("not_in_time")
+    finally:
+        clock.spent(known.solver_seconds)
+    if result.plan is None:
+        return Answer("infeasible")
+    check(changed, result)
+    return answer_of(standing, result, plan_entries(planning, changed, result.plan))
+
+
+def unchanged(standing: Standing) -> Answer:
+    """The standing plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
+    if standing.result.plan is None:
+        raise ValueError("there is no plan")
+    entries = plan_entries(standing.planning, standing.assembly, standing.result.plan)
+    return answer_of(standing, standing.result, entries)
+
+
+def answer_of(standing: Standing, result: FleetResult, entries: tuple[PlanEntry, ...]) -> Answer:
+    assert result.plan is not None
+    extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
+    return Answer(
+        outcome="optimal" if result.outcome == "optimal" else "feasible",
+        entries=entries,
+        nodes=result.plan.nodes_by_offer(),
+        usd_per_hour=result.usd_per_hour,
+        power_w=result.power_w,
+        throughput_multiple=result.throughput_multiple,
+        objective=result.objective,
+        gap_fraction=result.gap_fraction,
+        extra=extra,
+        measurable=measurable,
+    )
+
+
+def difference(base: FleetResult, other: FleetResult, larger_is_better: bool = False) -> tuple[float | None, bool]:
+    """(how much worse the other objective is, whether that is beyond both gaps).
+
+    The true optima lie within gap · objective of what was found, each on its own side.
+    """
+    if base.objective is None or other.objective is None:
+        return None, False
+    worse = base.objective - other.objective if larger_is_better else other.objective - base.objective
+    noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (base, other))
+    return worse, abs(worse) > noise + RELATIVE_NOISE * abs(base.objective)
+
+
+def known_of(standing: Standing) -> Confirmations:
+    """A copy of what simulation found for the standing plan; what a question adds to it stays with the question.
+
+    Candidates nobody simulated are believed as far as they were for the standing plan: a plan with something forced in
+    is then never cheaper than it.
+    """
+    found = standing.confirmations
+    return replace(found, holds=dict(found.holds), capacity=dict(found.capacity), solver_seconds=0.0)
+
+
+def without_rows(known: Confirmations, workload: int, kept: Rows) -> Confirmations:
+    """What is known of all rows but those of a workload that are no longer candidates."""
+    return replace(
+        known,
+        holds={(w, r): v for (w, r), v in known.holds.items() if w != workload or kept[r]},
+        capacity={(w, r): v for (w, r), v in known.capacity.items() if w != workload or kept[r]},
+    )
+
+
+def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screened) -> Confirmations:
+    """What is known of a workload's rows, under their numbers in another space over the same platforms."""
+    if old.space is new.space:
+        return known
+    number = {row: i for i, row in enumerate(new.space.rows)}
+    moved = {i: number[row] for i, row in enumerate(old.space.rows) if row in number}
+
+    def renumbered(found: dict[tuple[int, int], Value]) -> dict[tuple[int, int], Value]:
+        return {
+            (w, moved[r] if w == workload else r): value
+            for (w, r), value in found.items()
+            if w != workload or r in moved
+        }
+
+    return replace(
+        known, tables=renumbered(known.tables), holds=renumbered(known.holds), capacity=renumbered(known.capacity)
+    )
+
+
+def narrowed(screened: Screened, kept: Rows) -> Screened:
+    """A workload that may run on some of its candidates only."""
+    return replace(screened, requests_per_s=np.where(kept, screened.requests_per_s, 0.0))
+
+
+def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequence[Offer] = ()) -> Assembly:
+    """The problem of these workloads, with the named offers in it even where others beat them."""
+    slots = offer_slots(planning)
+    here = {slot.id for slot in slots}
+    named_slots = tuple(slot_of(o) for o in needed_offers(replace(planning, offers=tuple(named))) if o.id not in here)
+    return assemble(planning, screened, slots + named_slots)

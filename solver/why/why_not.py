@@ -1,0 +1,243 @@
+"""What it costs to use something the plan does without: a device, an offer, a provider, a precision or a layout.
+
+Two questions about each: at least one replica on it with all else free (``forced_in``), and one workload on nothing
+else (``only``). Both are solved like any request; where there is no plan the reasons are those of the candidates.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from solver.assemble import Assembly, with_capacity, with_default_limits
+from solver.confirm import Confirmations
+from solver.fleet import FleetProblem, Requirement
+from solver.fleet import explain as fleet
+from solver.hardware import Offer
+from solver.planning import PlanningInput
+from solver.reasons import options_of, wire_limit
+from solver.recommend import SpaceMemo, Standing, screened
+from solver.search import Screened
+from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
+from solver.why.resolve import (
+    Answer,
+    Clock,
+    Rows,
+    assembled,
+    known_of,
+    narrowed,
+    on_new_rows,
+    resolve,
+    unchanged,
+    without_rows,
+)
+
+Kind = Literal["device", "offer", "provider", "precision", "layout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something named. offers: those it is about, priced now; None where it is about how replicas run.
+
+    weights, kv_cache, degrees: of a precision or a layout; None and missing ones are free.
+    """
+
+    kind: Kind
+    name: str
+    offers: tuple[Offer, ...] | None = None
+    devices: frozenset[str] = frozenset()
+    weights: str | None = None
+    kv_cache: str | None = None
+    degrees: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """in_plan: the standing plan uses it already. only: None where no workload was singled out.
+
+    misses: why its candidates serve nothing. limits: those of the request that leave no plan with it, where its
+    candidates could serve.
+    """
+
+    thing: Thing
+    in_plan: bool
+    forced_in: Answer
+    only: Answer | None
+    misses: tuple[Miss, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+def why_not(standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
+    """The cost of one thing. workload: whose replicas are meant; None is anybody's.
+
+    Raises InvalidInputError where a named precision can describe no candidate, and VerificationError on a defect.
+    """
+    planning, every = _with_thing(standing, thing, workload, memo)
+    rows = [rows_of(thing, one) for one in every]
+    concerned = range(len(every)) if workload is None else (workload,)
+    used = _uses(standing, thing, concerned)
+    if used and all(used):
+        same = unchanged(standing)
+        return WhyNot(thing, True, same, None if workload is None else same)
+    known = known_of(standing)
+    for w, (old, new) in enumerate(zip(standing.assembly.screened, every, strict=True)):
+        known = on_new_rows(known, w, old, new)
+    changed = _Changed(planning, assembled(planning, every, thing.offers or ()), tuple(every), tuple(rows), known)
+    only = None if workload is None else _only(standing, changed, thing, workload, clock)
+    misses = _misses(thing, every, rows, concerned)
+    if any(used):
+        return WhyNot(thing, True, unchanged(standing), only, _if_none(only, misses))
+    requirement = _requirement(thing, changed, concerned)
+    if _no_candidate(changed.assembly.problem, requirement):
+        return WhyNot(thing, False, Answer("infeasible"), only, misses)
+    known = changed.known_again()
+    asked = replace(changed.assembly, problem=replace(changed.assembly.problem, required=(requirement,)))
+    forced = resolve(standing, planning, asked, known, clock)
+    limits = _limits_to_blame(planning, asked, known) if forced.outcome == "infeasible" else ()
+    return WhyNot(thing, False, forced, only, _if_none(forced, misses) or _if_none(only, misses), limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """The request with the thing allowed. rows: candidates of each workload that the thing is about, or runs on."""
+
+    planning: PlanningInput
+    assembly: Assembly
+    screened: tuple[Screened, ...]
+    rows: tuple[Rows, ...]
+    known: Confirmations
+
+    def known_again(self) -> Confirmations:
+        """What is known, for one solve to add to."""
+        return replace(
+            self.known,
+            holds=dict(self.known.holds),
+            capacity=dict(self.known.capacity),
+            open_minded=dict(enumerate(self.rows)),
+        )
+
+
+def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
+    return misses if answer is not None and answer.outcome == "infeasible" else ()
+
+
+def _with_thing(
+    standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo
+) -> tuple[PlanningInput, list[Screened]]:
+    """The request with the thing allowed: its offers on the market, its formats among the workloads' choices."""
+    planning = standing.planning
+    every = list(standing.assembly.screened)
+    if thing.offers:
+        here = {offer.id for offer in planning.offers}
+        planning = replace(planning, offers=(*planning.offers, *(o for o in thing.offers if o.id not in here)))
+    if thing.kind != "precision":
+        return planning, every
+    workloads = list(planning.workloads)
+    for w, one in enumerate(workloads):
+        if workload is not None and w != workload:
+            continue
+        weights = _with_format(one.weight_formats, thing.weights)
+        caches = _with_format(one.kv_cache_formats, thing.kv_cache)
+        if (weights, caches) != (one.weight_formats, one.kv_cache_formats):
+            workloads[w] = replace(one, weight_formats=weights, kv_cache_formats=caches)
+            every[w] = screened(planning, workloads[w], memo)
+    return replace(planning, workloads=tuple(workloads)), every
+
+
+def _with_format(allowed: tuple[str, ...], wanted: str | None) -> tuple[str, ...]:
+    return allowed if wanted is None or wanted in allowed else (*allowed, wanted)
+
+
+def rows_of(thing: Thing, one: Screened) -> Rows:
+    """Candidates of a workload that the thing is about; for offers, all on their devices."""
+    space = one.space
+    if thing.offers is not None:
+        return rows_of_devices(one, thing.devices)
+    rows: Rows = np.ones(len(space.rows), dtype=np.bool_)
+    if thing.kind == "precision":
+        if thing.weights is not None:
+            rows &= space.weight_formats == thing.weights
+        if thing.kv_cache is not None:
+            rows &= space.kv_formats == thing.kv_cache
+    for name, degree in thing.degrees.items():
+        rows &= np.array([getattr(row.layout, name) == degree for row in space.rows], dtype=np.bool_)
+    return rows
+
+
+def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> Requirement:
+    assembly = changed.assembly
+    named = np.zeros(len(assembly.row_of), dtype=np.bool_)
+    for w in concerned:
+        mine = assembly.workload_of == w
+        named[mine] = True if thing.offers is not None else changed.rows[w][assembly.row_of[mine]]
+    offers = None if thing.offers is None else frozenset(o.id for o in thing.offers)
+    keys = None if named.all() else frozenset(np.flatnonzero(named).tolist())
+    return Requirement(f"{thing.kind} {thing.name}", keys, offers)
+
+
+def _no_candidate(problem: FleetProblem, requirement: Requirement) -> bool:
+    """Does nothing that could be rented run what is required?"""
+    table = problem.deployments
+    types = {
+        o.node_type_id
+        for o in problem.offers
+        if (requirement.offer_ids is None or o.id in requirement.offer_ids) and o.max_nodes != 0
+    }
+    on_type = np.isin(table.node_type, [i for i, t in enumerate(table.node_type_ids) if t in types])
+    if requirement.keys is not None:
+        on_type &= np.isin(table.key, sorted(requirement.keys))
+    return not on_type.any()
+
+
+def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> Answer:
+    """The cheapest plan in which one workload runs on the thing alone."""
+    if thing.offers is not None:
+        problem = changed.assembly.problem
+        demands = list(problem.demands)
+        named, admitted = frozenset(o.id for o in thing.offers), demands[workload].allowed_offer_ids
+        demands[workload] = replace(
+            demands[workload], allowed_offer_ids=named if admitted is None else named & admitted
+        )
+        restricted = replace(changed.assembly, problem=replace(problem, demands=tuple(demands)))
+        return resolve(standing, changed.planning, restricted, changed.known_again(), clock)
+    rows = changed.rows[workload]
+    chosen = list(changed.screened)
+    chosen[workload] = narrowed(chosen[workload], rows)
+    if not (chosen[workload].requests_per_s > 0.0).any():
+        return Answer("infeasible")
+    known = without_rows(changed.known_again(), workload, rows)
+    return resolve(standing, changed.planning, assembled(changed.planning, chosen), known, clock)
+
+
+def _misses(
+    thing: Thing, every: Sequence[Screened], rows: Sequence[Rows], concerned: Sequence[int]
+) -> tuple[Miss, ...]:
+    found: list[Miss] = []
+    for w in concerned:
+        if thing.offers is None:
+            found += misses_of_rows(every[w], rows[w])
+        else:
+            found += misses_of_devices(every[w], thing.devices)
+    return tuple(found)
+
+
+def _uses(standing: Standing, thing: Thing, concerned: Sequence[int]) -> list[bool]:
+    """For every kind of replica that the standing plan runs for these workloads: is it the thing?"""
+    plan = standing.result.plan
+    offers = None if thing.offers is None else {o.id for o in thing.offers}
+    masks = {w: rows_of(thing, standing.assembly.screened[w]) for w in concerned} if offers is None else {}
+    used = []
+    for key, offer_id in plan.replicas() if plan else ():
+        w, row = int(standing.assembly.workload_of[key]), int(standing.assembly.row_of[key])
+        if w in concerned:
+            used.append(bool(masks[w][row]) if offers is None else offer_id in offers)
+    return used
+
+
+def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[str, ...]:
+    """The request's limits that together leave no plan with the thing; empty where they are not to blame."""
+    problem = with_capacity(with_default_limits(planning, asked), known.capacity, known.scales(asked.screened)).problem
+    names = fleet.limit_names(problem)
+    found = fleet.conflicts(names, lambda lifted: fleet.without_limits(problem, lifted), options_of(planning))
+    return tuple(wire_limit(name) for name in found)
