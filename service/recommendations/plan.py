@@ -18,6 +18,7 @@ from service.wire.recommendations import (
     AlternativeOut,
     BindingOut,
     ConflictOut,
+    FleetNodesOut,
     PlanLineOut,
     PredictedOut,
     RecommendationIn,
@@ -186,6 +187,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             simulations=solve.simulated,
         ),
         plan=[present_line(entry) for entry in found.entries],
+        fleet=_fleet(planning, found),
         totals=_totals(planning, found) if found.entries else None,
         alternatives=[
             AlternativeOut(
@@ -254,6 +256,20 @@ def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
     if limit == "limits.spare_nodes" and limits.survive.nodes > limits.spare_nodes:
         return "limits.survive.nodes"
     return limit
+
+
+def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut]:
+    offers = {offer.id: offer for offer in planning.offers}
+    return [
+        FleetNodesOut(
+            offer=offer_id,
+            node=offers[offer_id].node.id,
+            device=offers[offer_id].node.device.id,
+            nodes=nodes,
+            usd_per_hour=usd(nodes * offers[offer_id].usd_per_hour),
+        )
+        for offer_id, nodes in found.nodes.items()
+    ]
 
 
 def present_line(entry: PlanEntry) -> PlanLineOut:

@@ -13,9 +13,11 @@ from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
 from service.recommendations.create import create_recommendation, workshop_of
+from service.recommendations.diff import plan_diff
 from service.recommendations.job import answered_later, queue_recommendation
 from service.recommendations.present import present_recommendation, present_summary
 from service.recommendations.queries import list_recommendations, recommendation_by_id
+from service.wire.diff import PlanDiffOut
 from service.wire.pages import Page
 from service.wire.recommendations import RecommendationIn, RecommendationOut, RecommendationSummaryOut
 
@@ -56,3 +58,16 @@ def get_recommendation(_caller: Reader, session: ReadSession, recommendation_id:
     if row is None:
         raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
     return present_recommendation(row)
+
+
+@router.get("/{recommendation_id}/diff", summary="From another stored plan to this one, in words and in numbers")
+def get_diff(
+    _caller: Reader, session: ReadSession, recommendation_id: str, against: Annotated[str, Query(max_length=80)]
+) -> PlanDiffOut:
+    rows = []
+    for wanted in (against, recommendation_id):
+        row = recommendation_by_id(session, wanted)
+        if row is None:
+            raise NotFoundError(f"no recommendation {wanted[:80]!r}")
+        rows.append(row)
+    return plan_diff(*rows)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 
 from service.access import Reader
 from service.recommendations.create import workshop_of
-from service.wire.why import WhyNotIn, WhyNotOut
+from service.wire.why import PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
 
 router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"])
 
@@ -17,3 +17,12 @@ async def post_why_not(request: Request, _caller: Reader, recommendation_id: str
     from service.why.why_not import answer_why_not
 
     return await answer_why_not(recommendation_id, asked, workshop_of(request))
+
+
+@router.post("/price-curve", summary="What a target, context, confidence, spare or rate costs at several values")
+async def post_price_curve(
+    request: Request, _caller: Reader, recommendation_id: str, asked: PriceCurveIn
+) -> PriceCurveOut:
+    from service.why.price_curve import answer_price_curve
+
+    return await answer_price_curve(recommendation_id, asked, workshop_of(request))

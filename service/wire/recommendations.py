@@ -163,6 +163,16 @@ class PlanLineOut(Answer):
     usd_per_hour: Usd
 
 
+class FleetNodesOut(Answer):
+    """All nodes rented at one offer, idle spares included; ``usd_per_hour`` is of all of them."""
+
+    offer: str
+    node: str
+    device: str
+    nodes: int
+    usd_per_hour: Usd
+
+
 class SolveOut(Answer):
     status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible"]
     usd_per_hour: Usd | None
@@ -244,6 +254,8 @@ class ResultOut(Answer):
     outcome: Literal["optimal", "feasible", "infeasible"]
     solve: SolveOut
     plan: list[PlanLineOut]
+    fleet: list[FleetNodesOut] = Field(default_factory=list)
+    """The plan's nodes by offer: lines that share nodes state their part of them. Empty in older answers."""
     totals: TotalsOut | None
     alternatives: list[AlternativeOut]
     binding: list[BindingOut]

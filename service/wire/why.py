@@ -5,11 +5,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from service.wire.quantities import Answer, KvCacheFormat, Name, Request, Usd, WeightFormat
+from service.wire.quantities import LARGEST, Answer, KvCacheFormat, Name, Request, Usd, WeightFormat
 from service.wire.recommendations import InputsOut, PlanLineOut
 
 MOST_THINGS = 20
 Degree = Annotated[int, Field(ge=1, le=4_096)]
+PositiveOrZero = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 TimeLimit = Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)]
 SolvedOutcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
 
@@ -133,4 +134,40 @@ class WhyNotAnswerOut(Answer):
 class WhyNotOut(Answer):
     base: BaseOut
     answers: list[WhyNotAnswerOut]
+    seconds: float
+
+
+CurveOf = Annotated[
+    str,
+    Field(
+        pattern=r"^(targets\.(ttft|tpot|e2e)_ms\.(mean|p50|p90|p95|p99)|context_tokens|confidence_percent|spare_nodes"
+        r"|requests_per_s)$"
+    ),
+]
+
+
+class PriceCurveIn(Request):
+    """of: a target by its path, such as ``targets.ttft_ms.p95``, or ``context_tokens``, ``confidence_percent``,
+    ``spare_nodes``, ``requests_per_s``. workload: may be left out where there is one, and for spare nodes."""
+
+    of: CurveOf
+    workload: Name | None = None
+    points: Annotated[tuple[PositiveOrZero, ...], Field(min_length=1, max_length=MOST_THINGS)] | None = None
+    """Values in the requirement's own unit; null chooses some around the request's own."""
+    time_limit_s: TimeLimit = 10.0
+
+
+class CurvePointOut(Answer):
+    value: float
+    is_requested: bool
+    """The value the recommendation was made with."""
+    solved: SolvedOut
+    reasons: list[MissOut]
+
+
+class PriceCurveOut(Answer):
+    base: BaseOut
+    of: str
+    workload: str | None
+    points: list[CurvePointOut]
     seconds: float

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray
-from solver.fleet.required import lacking
+from solver.fleet.problem import FleetProblem, FloatArray
+from solver.fleet.required import lacking, left_by
 from solver.fleet.survival import headroom_factor
 
 TRIED_PER_STEP = 6
@@ -313,7 +313,7 @@ def _serve(
     placed = len(forced)
     if forced:
         last = forced[-1]
-    share = _left_by_forced(pairs, forced, share, multiple)
+    share = left_by(pairs, forced, share, multiple)
     for _ in range(1000):
         if not share.any():
             break
@@ -340,38 +340,20 @@ def _serve(
 
 
 def _add_required(fleet: _Fleet, pairs: Pairs) -> bool:
-    """Place what the plan must contain and lacks."""
-    return all(
-        _add_cheapest(fleet, pairs, named) for named in lacking(fleet.problem, fleet.pools, pairs, fleet.replicas)
-    )
-
-
-def _left_by_forced(pairs: Pairs, forced: list[int], share: FloatArray, multiple: float) -> FloatArray:
-    """Shares of a workload's classes that the replicas placed beforehand, one of each pair, cannot serve."""
-    left = share.copy()
-    for row in forced:
-        room = 1.0
-        for k, work in enumerate((pairs.load[row] * multiple).tolist()):
-            if left[k] > 0.0 and 0.0 < work < math.inf:
-                served = min(float(left[k]), room / work)
-                left[k] -= served
-                room -= served * work
-    left[left < ROUNDING] = 0.0
-    return left
-
-
-def _add_cheapest(fleet: _Fleet, pairs: Pairs, named: BoolArray) -> bool:
-    """One more replica of those named, where it adds least to the price; False where there is room for none."""
-    rows = np.flatnonzero(named)
-    price = pairs.usd_per_node_hour * np.maximum(pairs.node_fraction, 1.0)
-    for row in rows[np.argsort(price[rows], kind="stable")].tolist():
-        p, offer = int(pairs.pool[row]), int(pairs.offer[row])
-        free = fleet.free_slots(p, int(pairs.devices[row])) if offer < 0 else 0
-        room = fleet.pool_room(p) if offer < 0 else fleet.room(fleet.pools[p], offer)
-        if free or room >= max(1, int(pairs.nodes_per_replica[row])) + fleet.problem.limits.spare_nodes:
-            fleet.forced.append(row)
-            return fleet.place(pairs, row, 1)
-    return False
+    """Place one replica of whatever the plan must contain and lacks; False where there is room for none."""
+    for rows in lacking(fleet.problem, fleet.pools, pairs, fleet.replicas):
+        for row in rows:
+            p, offer = int(pairs.pool[row]), int(pairs.offer[row])
+            free = fleet.free_slots(p, int(pairs.devices[row])) if offer < 0 else 0
+            room = fleet.pool_room(p) if offer < 0 else fleet.room(fleet.pools[p], offer)
+            if free or room >= max(1, int(pairs.nodes_per_replica[row])) + fleet.problem.limits.spare_nodes:
+                fleet.forced.append(row)
+                if not fleet.place(pairs, row, 1):
+                    return False
+                break
+        else:
+            return False
+    return True
 
 
 def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, by_power: bool, multiple: float) -> _Step:

@@ -9,7 +9,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool
-from solver.fleet.problem import BoolArray, FleetProblem, Requirement
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, Requirement
+
+ROUNDING = 1e-9
+"""Shares smaller than this are floating point, not traffic."""
 
 
 def meeting(problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs, requirement: Requirement) -> BoolArray:
@@ -40,16 +43,29 @@ def named_rows(problem: FleetProblem) -> list[BoolArray]:
 
 def lacking(
     problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs, placed: Collection[tuple[int, int, int]]
-) -> list[BoolArray]:
-    """Of each requirement that the placements (row, first offer of the pool, offer) do not meet, the pairs that would."""
+) -> list[list[int]]:
+    """Of each requirement that the placements (row, first offer of the pool, offer) do not meet, the pairs that would,
+    those on the cheapest nodes first."""
     anchors = [pool.offers[0] for pool in pools]
+    price = pairs.usd_per_node_hour * np.maximum(pairs.node_fraction, 1.0)
     found = []
     for requirement in problem.required:
-        counted = meeting(problem, pools, pairs, requirement)
-        keys = (
-            (int(pairs.deployment[i]), anchors[int(pairs.pool[i])], int(pairs.offer[i]))
-            for i in np.flatnonzero(counted)
-        )
+        rows = np.flatnonzero(meeting(problem, pools, pairs, requirement))
+        keys = ((int(pairs.deployment[i]), anchors[int(pairs.pool[i])], int(pairs.offer[i])) for i in rows)
         if not any(key in placed for key in keys):
-            found.append(counted)
+            found.append(rows[np.argsort(price[rows], kind="stable")].tolist())
     return found
+
+
+def left_by(pairs: Pairs, forced: Sequence[int], share: FloatArray, multiple: float) -> FloatArray:
+    """Shares of a workload's classes that the replicas placed beforehand, one of each pair, cannot serve."""
+    left = share.copy()
+    for row in forced:
+        room = 1.0
+        for k, work in enumerate((pairs.load[row] * multiple).tolist()):
+            if left[k] > 0.0 and 0.0 < work < np.inf:
+                served = min(float(left[k]), room / work)
+                left[k] -= served
+                room -= served * work
+    left[left < ROUNDING] = 0.0
+    return left

@@ -118,3 +118,47 @@ class TestWhyNot:
         assert float(answer["base"]["usd_per_hour"]) > float(rec["totals"]["usd_per_hour"])
         back = {**price, "usd_per_hour": steps[-1]["usd_per_hour"]}
         assert client.post(f"/v1/offers/{line['offer']}/prices", json=back).status_code in (200, 201)
+
+
+class TestPriceCurve:
+    def test_points_are_plans_and_tighter_is_never_much_cheaper(self, client: TestClient) -> None:
+        rec = recommended(client)
+        body = {"of": "targets.tpot_ms.p95", "points": [1, 30, 50, 100], "time_limit_s": 60}
+        curve = asked(client, rec, "price-curve", body)
+        assert curve["workload"] == "chat"
+        impossible, tight, here, loose = curve["points"]
+        assert impossible["solved"]["outcome"] == "infeasible"
+        missed = next(r for r in impossible["reasons"] if r["reason"] == "tpot_above_target")
+        assert missed["best_ms"] > 1
+        assert here["is_requested"]
+        assert here["solved"]["usd_per_hour"] == rec["totals"]["usd_per_hour"]
+        prices = [float(p["solved"]["usd_per_hour"]) for p in (tight, here, loose)]
+        assert prices[0] * 1.03 >= prices[1] >= prices[2] / 1.03
+        own = recommended(client, changed(SMALL, "workloads/0/targets/tpot_ms/p95", 100))
+        assert prices[2] == pytest.approx(float(own["totals"]["usd_per_hour"]), rel=0.03)
+
+    def test_rate_spares_and_context(self, client: TestClient) -> None:
+        rec = recommended(client)
+        rate = asked(client, rec, "price-curve", {"of": "requests_per_s", "points": [5, 40]})
+        few, many = (float(p["solved"]["usd_per_hour"]) for p in rate["points"])
+        assert few < float(rec["totals"]["usd_per_hour"]) < many
+        spares = asked(client, rec, "price-curve", {"of": "spare_nodes", "points": [0, 1]})
+        assert spares["workload"] is None
+        assert float(spares["points"][1]["solved"]["extra_usd_per_hour"]) > 0
+
+    def test_bad_questions(self, client: TestClient) -> None:
+        rec = recommended(client)
+        for body, pointer in (
+            ({"of": "targets.e2e_ms.p95"}, "/points"),
+            ({"of": "context_tokens", "points": [10]}, "/points/0"),
+            ({"of": "confidence_percent", "points": [99.9]}, "/points/0"),
+            ({"of": "spare_nodes", "points": [0.5]}, "/points/0"),
+            ({"of": "requests_per_s", "points": [0]}, "/points/0"),
+            ({"of": "requests_per_s", "workload": "chit"}, "/workload"),
+            ({"of": "spare_nodes", "workload": "chat"}, "/workload"),
+            ({"of": "targets.tpot_ms.p96"}, "/of"),
+            ({"of": "requests_per_s", "points": ["NaN"]}, "/points/0"),
+        ):
+            response = client.post(f"/v1/recommendations/{rec['id']}/price-curve", json=body)
+            assert response.status_code == 422, body
+            assert response.json()["errors"][0]["pointer"] == pointer, response.text

@@ -1,0 +1,128 @@
+"""From one stored plan to another: nodes rented and released, replicas started and stopped, and what it saves."""
+
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from service.recommendations.fleet_of import OfferNodes, fleet_of
+from service.recommendations.tables import RecommendationTable
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.diff import DiffSideOut, NodesChangeOut, PlanDiffOut, ReplicasChangeOut
+
+DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
+ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str]
+"""Workload, offer, device, engine, degrees, weights, KV cache."""
+
+
+def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDiffOut:
+    """What changes on the way from ``before`` to ``after``; either may be infeasible."""
+    nodes = nodes_changes(fleet_of(before.result), fleet_of(after.result))
+    replicas = replicas_changes(before.result["plan"], after.result["plan"])
+    change = None
+    if before.usd_per_hour is not None and after.usd_per_hour is not None:
+        change = Decimal(after.usd_per_hour) - Decimal(before.usd_per_hour)
+    same = not nodes and not replicas
+    return PlanDiffOut(
+        before=_side(before),
+        after=_side(after),
+        usd_per_hour_change=change,
+        nodes=nodes,
+        replicas=replicas,
+        same=same,
+        words=["nothing changes"] if same else [*_price_words(change), *nodes_words(nodes), *_replica_words(replicas)],
+    )
+
+
+def _side(row: RecommendationTable) -> DiffSideOut:
+    return DiffSideOut(
+        recommendation=row.id,
+        outcome=row.outcome,
+        usd_per_hour=row.usd_per_hour,
+        nodes=sum(f.nodes for f in fleet_of(row.result).values()),
+    )
+
+
+def nodes_changes(before: Mapping[str, OfferNodes], after: Mapping[str, OfferNodes]) -> list[NodesChangeOut]:
+    """Offers of which another number is rented, those with most change first."""
+    changes = [
+        NodesChangeOut(
+            offer=offer,
+            node=known.node,
+            device=known.device,
+            before=before[offer].nodes if offer in before else 0,
+            after=after[offer].nodes if offer in after else 0,
+        )
+        for offer, known in sorted({**before, **after}.items())
+    ]
+    return sorted((c for c in changes if c.before != c.after), key=lambda c: -abs(c.after - c.before))
+
+
+def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, Any]]) -> list[ReplicasChangeOut]:
+    """Ways of running a workload whose number of replicas differs, by workload."""
+    counts = [_replicas(plan) for plan in (before, after)]
+    return [
+        ReplicasChangeOut(
+            workload=key[0],
+            offer=key[1],
+            device=key[2],
+            engine=key[3],
+            layout=LayoutIn(**dict(zip(DEGREES, key[4], strict=True))),
+            precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
+            before=counts[0][key],
+            after=counts[1][key],
+        )
+        for key in sorted(counts[0].keys() | counts[1].keys())
+        if counts[0][key] != counts[1][key]
+    ]
+
+
+def _replicas(plan: list[Mapping[str, Any]]) -> Counter[ReplicaKey]:
+    found: Counter[ReplicaKey] = Counter()
+    for line in plan:
+        degrees = dict(line["layout"])
+        degrees["data_parallel"] //= max(1, line["replicas"])  # a stored line's counts all of its replicas
+        precision = line["precision"]
+        key = (
+            line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
+            precision["weights"], precision["kv_cache"],
+        )  # fmt: skip
+        found[key] += line["replicas"]
+    return found
+
+
+def _price_words(change: Decimal | None) -> list[str]:
+    if change is None:
+        return []
+    if not change:
+        return ["the price stays the same"]
+    return [f"{'saves' if change < 0 else 'costs'} {abs(change):,.2f} USD an hour{'' if change < 0 else ' more'}"]
+
+
+def nodes_words(changes: list[NodesChangeOut]) -> list[str]:
+    """
+    >>> nodes_words([NodesChangeOut(offer="aws:x", node="p5", device="h100-sxm", before=3, after=1)])
+    ['release 2 of 3 p5 nodes (h100-sxm) at aws:x']
+    >>> nodes_words([NodesChangeOut(offer="aws:x", node="p5", device="h100-sxm", before=0, after=1)])
+    ['rent 1 p5 node (h100-sxm) at aws:x']
+    """
+    words = []
+    for c in changes:
+        size = abs(c.after - c.before)
+        of = f" of {c.before}" if c.after and c.before > c.after else ""
+        total = c.before if of else size
+        noun = f"{c.node} node{'' if total == 1 else 's'} ({c.device}) at {c.offer}"
+        verb = "rent" if c.after > c.before else "release"
+        words.append(f"{verb} {size}{' more' if c.before and c.after > c.before else of} {noun}")
+    return words
+
+
+def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
+    words = []
+    for c in changes:
+        degrees = c.layout.model_dump()
+        layout = " ".join(f"{DEGREES[d]}{degrees[d]}" for d in DEGREES if degrees[d] > 1) or "TP1"
+        how = f"{layout}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
+        size = abs(c.after - c.before)
+        words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
+    return words

@@ -1,0 +1,105 @@
+"""POST /v1/recommendations/{id}/price-curve: the cheapest plan at each of several values of one requirement."""
+
+import math
+import time
+
+from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.recommendations.create import Workshop
+from service.why.present import present_answer, present_miss
+from service.why.replay import Replay, answered, elapsed_since, present_base
+from service.wire.recommendations import WorkloadIn
+from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
+from solver.recommend import Standing
+from solver.why.price_curve import Point, Requirement, automatic_values, current_value, price_curve
+from solver.why.resolve import Clock
+
+LEAST_CONFIDENCE_PERCENT, MOST_CONFIDENCE_PERCENT = 50.0, 99.0
+MOST_SPARES = 100
+
+
+async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, workshop: Workshop) -> PriceCurveOut:
+    """Raises NotFoundError and InvalidFieldsError; an infeasible recommendation has a curve too."""
+    return await answered(
+        recommendation_id,
+        workshop,
+        "price_curve",
+        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay: _check(asked, replay),
+    )
+
+
+def _requirement(asked: PriceCurveIn, replay: Replay) -> Requirement:
+    names = [w.name for w in replay.request.workloads]
+    if asked.of == "spare_nodes":
+        return Requirement(asked.of, None)
+    return Requirement(asked.of, names.index(asked.workload) if asked.workload is not None else 0)
+
+
+def _check(asked: PriceCurveIn, replay: Replay) -> None:
+    workloads = replay.request.workloads
+    names = [w.name for w in workloads]
+    errors = []
+    if asked.of == "spare_nodes" and asked.workload is not None:
+        errors.append(FieldError("spare nodes are the whole fleet's; leave the workload out", pointer="/workload"))
+    elif asked.of != "spare_nodes" and asked.workload is None and len(names) > 1:
+        errors.append(FieldError(f"name one of the workloads: {', '.join(names)}", pointer="/workload"))
+    elif asked.workload is not None and asked.workload not in names:
+        errors.append(FieldError(unknown_name("workload", asked.workload, names), pointer="/workload"))
+    if errors:
+        raise InvalidFieldsError(errors)
+    of = _requirement(asked, replay)
+    workload = workloads[of.workload or 0]
+    if asked.of.startswith("targets.") and asked.points is None:
+        _, metric, percentile = asked.of.split(".")
+        if percentile not in getattr(workload.targets, metric):
+            raise InvalidFieldsError(
+                [FieldError(f"{workload.name} states no {asked.of} to start from; give points", pointer="/points")]
+            )
+    for position, value in enumerate(asked.points or ()):
+        wrong = _wrong_value(asked.of, value, workload, replay)
+        if wrong:
+            errors.append(FieldError(wrong, pointer=f"/points/{position}"))
+    if errors:
+        raise InvalidFieldsError(errors)
+
+
+def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) -> str | None:
+    if of in ("context_tokens", "spare_nodes") and value != math.floor(value):
+        return f"{of} is a whole number"
+    if of == "spare_nodes":
+        return None if value <= MOST_SPARES else f"at most {MOST_SPARES} spare nodes"
+    if of == "confidence_percent" and not LEAST_CONFIDENCE_PERCENT <= value <= MOST_CONFIDENCE_PERCENT:
+        return f"confidence_percent lies between {LEAST_CONFIDENCE_PERCENT:g} and {MOST_CONFIDENCE_PERCENT:g}"
+    if of != "context_tokens":
+        return None if value > 0 else f"{of} is above zero"
+    traffic = replay.inputs.traffic[[w.name for w in replay.request.workloads].index(workload.name)]
+    longest = traffic.prompt.maximum + traffic.output.maximum
+    most = replay.inputs.shapes[workload.llm].max_context_tokens
+    if not longest <= value <= most:
+        return f"the traffic needs a context of {longest} tokens, and {workload.llm} takes up to {most}"
+    return None
+
+
+def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCurveOut:
+    began = time.perf_counter()
+    of = _requirement(asked, replay)
+    values = asked.points or automatic_values(standing, of)
+    points = price_curve(standing, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
+    here = current_value(standing, of)
+    name = None if of.workload is None else replay.request.workloads[of.workload].name
+    return PriceCurveOut(
+        base=present_base(replay, standing),
+        of=asked.of,
+        workload=name,
+        points=[_present(point, here, standing) for point in points],
+        seconds=elapsed_since(began),
+    )
+
+
+def _present(point: Point, here: float | None, standing: Standing) -> CurvePointOut:
+    return CurvePointOut(
+        value=point.value,
+        is_requested=point.value == here,
+        solved=present_answer(point.answer, standing.result.usd_per_hour, standing.planning.objective),
+        reasons=[present_miss(miss) for miss in point.misses],
+    )

@@ -1,0 +1,48 @@
+"""GET /v1/recommendations/{id}/diff: from one stored plan to another, in words and in numbers."""
+
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.quantities import Answer, Usd
+
+
+class DiffSideOut(Answer):
+    """One of the two plans; nothing is rented where it is infeasible."""
+
+    recommendation: str
+    outcome: str
+    usd_per_hour: Usd | None
+    nodes: int
+
+
+class NodesChangeOut(Answer):
+    """Nodes of one offer before and after."""
+
+    offer: str
+    node: str
+    device: str
+    before: int
+    after: int
+
+
+class ReplicasChangeOut(Answer):
+    """Replicas of one workload, run in one way on one offer, before and after. layout: of one replica."""
+
+    workload: str
+    offer: str
+    device: str
+    engine: str
+    layout: LayoutIn
+    precision: PrecisionIn
+    before: int
+    after: int
+
+
+class PlanDiffOut(Answer):
+    """What must change to go from one plan to the other; what stays as it is, is left out."""
+
+    before: DiffSideOut
+    after: DiffSideOut
+    usd_per_hour_change: Usd | None
+    nodes: list[NodesChangeOut]
+    replicas: list[ReplicasChangeOut]
+    same: bool
+    words: list[str]

@@ -1,0 +1,147 @@
+"""What one requirement costs: the cheapest confirmed plan at each of several values of it, all else unchanged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solver.confirm import Confirmations
+from solver.planning import PlanningInput
+from solver.reasons import TARGET_FIELDS, changed_target, target_limits
+from solver.recommend import SpaceMemo, Standing, screened
+from solver.search import Screened, with_targets
+from solver.why.misses import Miss, misses_of_rows
+from solver.why.resolve import Answer, Clock, assembled, known_of, resolve, unchanged
+from solver.workload import PERCENTILES, Workload
+
+MS_PER_S = 1e3
+PERCENT = 100.0
+FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0)
+CONTEXT_FACTORS = (0.5, 1.0, 2.0, 4.0)
+CONFIDENCES_PERCENT = (50.0, 75.0, 90.0, 95.0, 99.0)
+SPARES_BEYOND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """name: ``targets.ttft_ms.p95`` and the like, ``context_tokens``, ``confidence_percent``, ``spare_nodes`` or
+    ``requests_per_s``. workload: its number; None for spare nodes, which are the fleet's."""
+
+    name: str
+    workload: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """value: in the requirement's own unit. misses: why no candidate serves the workload there."""
+
+    value: float
+    answer: Answer
+    misses: tuple[Miss, ...] = ()
+
+
+def current_value(standing: Standing, of: Requirement) -> float | None:
+    """What the request states; None for a target it leaves open."""
+    if of.workload is None:
+        return float(standing.planning.limits.spare_nodes)
+    workload = standing.planning.workloads[of.workload]
+    match of.name:
+        case "context_tokens":
+            return float(workload.context_tokens)
+        case "confidence_percent":
+            return workload.targets.confidence_fraction * PERCENT
+        case "requests_per_s":
+            return workload.requests_per_s
+        case _:
+            return next((s * MS_PER_S for limit, _, _, s in target_limits(workload.targets) if limit == of.name), None)
+
+
+def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
+    """Values around the request's own; empty where it states none to start from."""
+    value = current_value(standing, of)
+    if of.workload is None:
+        return tuple(float(n) for n in range(int(value or 0.0) + SPARES_BEYOND + 1))
+    if of.name == "confidence_percent":
+        return tuple(sorted({*CONFIDENCES_PERCENT, value or 50.0}))
+    if value is None:
+        return ()
+    if of.name != "context_tokens":
+        return tuple(value * factor for factor in FACTORS)
+    traffic = standing.planning.workloads[of.workload].traffic
+    longest = standing.assembly.screened[of.workload].space.shape.max_context_tokens
+    least = traffic.prompt.maximum + traffic.output.maximum
+    return tuple(sorted({float(min(max(round(value * f), least), longest)) for f in CONTEXT_FACTORS}))
+
+
+def price_curve(
+    standing: Standing, of: Requirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
+) -> tuple[Point, ...]:
+    """A point for each value, in the order given. The request's own value is the standing plan.
+
+    Raises VerificationError on a defect.
+    """
+    here = current_value(standing, of)
+    found = []
+    for value in values:
+        if value == here and standing.result.plan is not None:
+            found.append(Point(value, unchanged(standing)))
+            continue
+        planning, every, known = _at(standing, of, value, memo)
+        assembly = assembled(planning, every)
+        answer = resolve(standing, planning, assembly, known, clock)
+        misses: tuple[Miss, ...] = ()
+        if answer.outcome == "infeasible" and of.workload is not None:
+            one = every[of.workload]
+            if not (one.requests_per_s > 0.0).any():
+                misses = tuple(misses_of_rows(one, np.ones(len(one.space.rows), dtype=np.bool_)))
+        found.append(Point(value, answer, misses))
+    return tuple(found)
+
+
+def _at(
+    standing: Standing, of: Requirement, value: float, memo: SpaceMemo
+) -> tuple[PlanningInput, list[Screened], Confirmations]:
+    """The request with one requirement changed, its candidates, and what is still known of them.
+
+    What simulation found holds for a workload's own targets and context; for other ones it is found anew.
+    """
+    planning, every, known = standing.planning, list(standing.assembly.screened), known_of(standing)
+    w = of.workload
+    if w is None:
+        return replace(planning, limits=replace(planning.limits, spare_nodes=round(value))), every, known
+    workload = _changed(planning.workloads[w], of.name, value)
+    workloads = (*planning.workloads[:w], workload, *planning.workloads[w + 1 :])
+    planning = replace(planning, workloads=workloads)
+    if of.name == "requests_per_s":
+        every[w] = replace(every[w], workload=workload)
+        return planning, every, known
+    known = _without_workload(known, w, keep_tables=of.name != "context_tokens")
+    if of.name in ("context_tokens", "confidence_percent"):
+        every[w] = screened(planning, workload, memo)
+    else:
+        every[w] = with_targets(every[w], workload.targets)
+    return planning, every, known
+
+
+def _changed(workload: Workload, name: str, value: float) -> Workload:
+    match name:
+        case "context_tokens":
+            return replace(workload, context_tokens=round(value))
+        case "confidence_percent":
+            return replace(workload, targets=replace(workload.targets, confidence_fraction=value / PERCENT))
+        case "requests_per_s":
+            return replace(workload, requests_per_s=value)
+        case _:
+            _, metric, stated = name.split(".")
+            percentile = next(p for p in PERCENTILES if p == stated)
+            targets = changed_target(workload.targets, TARGET_FIELDS[metric], percentile, value / MS_PER_S)
+            return replace(workload, targets=targets)
+
+
+def _without_workload(known: Confirmations, workload: int, *, keep_tables: bool) -> Confirmations:
+    return replace(
+        known,
+        tables={key: t for key, t in known.tables.items() if keep_tables or key[0] != workload},
+        holds={key: rate for key, rate in known.holds.items() if key[0] != workload},
+        capacity={key: rate for key, rate in known.capacity.items() if key[0] != workload},
+    )

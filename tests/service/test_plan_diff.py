@@ -1,0 +1,60 @@
+"""Two stored plans compared, over HTTP."""
+
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from service.recommendations.tables import RecommendationTable
+from tests.conftest import NOW
+
+
+def stored(name: str, usd: str | None, lines: list[dict[str, Any]], fleet: dict[str, int]) -> RecommendationTable:
+    nodes = [{"offer": o, "node": "hgx", "device": "h100-sxm", "nodes": n} for o, n in fleet.items()]
+    return RecommendationTable(
+        id=f"rec_{name}", created_at=NOW, outcome="optimal" if lines else "infeasible", objective="cost",
+        usd_per_hour=usd, price_as_of=NOW, catalog_digest="d", correction_set=None, version="1", request={},
+        result={"plan": lines, "fleet": nodes},
+    )  # fmt: skip
+
+
+def line(offer: str, replicas: int, tensor_parallel: int = 4, data_parallel: int = 1) -> dict[str, Any]:
+    return {
+        "workload": "chat", "offer": offer, "node": "hgx", "device": "h100-sxm", "engine": "vllm", "nodes": 1,
+        "replicas": replicas, "precision": {"weights": "fp8", "kv_cache": "bf16"},
+        "layout": {"tensor_parallel": tensor_parallel, "pipeline_parallel": 1,
+                   "data_parallel": data_parallel * replicas, "expert_parallel": 1},
+    }  # fmt: skip
+
+
+def test_nodes_and_replicas_that_change_are_said(client: TestClient) -> None:
+    with client.app.state.database.writing() as session:  # type: ignore[attr-defined]  # a FastAPI application
+        session.merge(stored("a", "60.0", [line("aws:x", 6), line("gcp:y", 1, 8)], {"aws:x": 3, "gcp:y": 1}))
+        session.merge(stored("b", "41.5", [line("aws:x", 2), line("lambda:z", 3)], {"aws:x": 1, "lambda:z": 2}))
+        session.merge(stored("c", None, [], {}))
+    diff = client.get("/v1/recommendations/rec_b/diff?against=rec_a").json()
+    assert diff["usd_per_hour_change"] == "-18.500000"
+    assert (diff["before"]["nodes"], diff["after"]["nodes"]) == (4, 3)
+    moved = {c["offer"]: (c["before"], c["after"]) for c in diff["nodes"]}
+    assert moved == {"aws:x": (3, 1), "gcp:y": (1, 0), "lambda:z": (0, 2)}
+    replicas = {(c["offer"], c["layout"]["tensor_parallel"]): (c["before"], c["after"]) for c in diff["replicas"]}
+    assert replicas == {("aws:x", 4): (6, 2), ("gcp:y", 8): (1, 0), ("lambda:z", 4): (0, 3)}
+    assert diff["words"][0] == "saves 18.50 USD an hour"
+    assert "release 2 of 3 hgx nodes (h100-sxm) at aws:x" in diff["words"]
+    assert "rent 2 hgx nodes (h100-sxm) at lambda:z" in diff["words"]
+    assert "chat: stop 1 × TP8, weights fp8, KV bf16, h100-sxm at gcp:y" in diff["words"]
+    back = client.get("/v1/recommendations/rec_a/diff?against=rec_b").json()
+    assert back["words"][0] == "costs 18.50 USD an hour more"
+    assert {(c["offer"], c["after"], c["before"]) for c in back["nodes"]} == {
+        (c["offer"], c["before"], c["after"]) for c in diff["nodes"]
+    }
+    same = client.get("/v1/recommendations/rec_a/diff?against=rec_a").json()
+    assert same["same"]
+    assert same["words"] == ["nothing changes"]
+    nothing = client.get("/v1/recommendations/rec_c/diff?against=rec_a").json()
+    assert nothing["usd_per_hour_change"] is None
+    assert nothing["after"] == {"recommendation": "rec_c", "outcome": "infeasible", "usd_per_hour": None, "nodes": 0}
+
+
+def test_unknown_and_missing(client: TestClient) -> None:
+    assert client.get("/v1/recommendations/rec_none/diff?against=rec_nor").status_code == 404
+    assert client.get("/v1/recommendations/rec_none/diff").status_code == 422
