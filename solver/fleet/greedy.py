@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from solver.fleet.pools import Pairs, Pool
+from solver.fleet.pools import Pairs, Pool, lost_together
 from solver.fleet.problem import FleetProblem, FloatArray
 from solver.fleet.required import lacking, left_by
 from solver.fleet.survival import headroom_factor
@@ -191,7 +191,7 @@ def draft_plan(
     best: Draft | None = None
     losses = max((count for _, count in problem.limits.survive.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
-    places = _places(pools, pairs) if losses else []
+    places = lost_together(pools, pairs) if losses else []
     first = (True, False) if problem.required and not losses else (False,)
     for (by_power, order), required_first in itertools.product(ways, first):
         for spread in spreads:
@@ -209,14 +209,6 @@ def draft_plan(
             if draft is not None and (best is None or draft.objective < best.objective):
                 best = draft
     return best
-
-
-def _places(pools: list[Pool], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
-    """(domains, pairs) of all pools that are lost together."""
-    of_pool = [pool.domains for pool in pools]
-    names = sorted(set(of_pool))
-    number = np.array([names.index(domains) for domains in of_pool], dtype=np.int64)
-    return [(domains, pairs.take(number[pairs.pool] == n)) for n, domains in enumerate(names)]
 
 
 def _serve_apart(

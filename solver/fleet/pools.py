@@ -202,3 +202,11 @@ def _rows_by_value(values: IntArray, count: int) -> list[IntArray]:
     order = np.argsort(values, kind="stable")
     edges = np.searchsorted(values[order], np.arange(count + 1))
     return [order[edges[i] : edges[i + 1]] for i in range(count)]
+
+
+def lost_together(pools: list[Pool], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
+    """(domains, pairs) of all pools that are lost together."""
+    of_pool = [pool.domains for pool in pools]
+    names = sorted(set(of_pool))
+    number = np.array([names.index(domains) for domains in of_pool], dtype=np.int64)
+    return [(domains, pairs.take(number[pairs.pool] == n)) for n, domains in enumerate(names)]
