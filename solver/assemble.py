@@ -306,3 +306,8 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
 def _devices(assembly: Assembly, place: Placement) -> float:
     space = assembly.screened[place.workload].space
     return float(space.devices_per_replica[place.row])
+
+
+def needed_devices(entry: PlanEntry) -> float:
+    """Devices that all replicas of a line occupy."""
+    return float(entry.replicas * entry.configuration.layout.devices)

@@ -42,7 +42,7 @@ def at_most(count: int, things: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _decimal_text(value: Any) -> Any:
+def decimal_text(value: Any) -> Any:
     if isinstance(value, bool | float):
         raise ValueError('money is a JSON string holding a decimal, such as "12.480000"')
     if isinstance(value, str):
@@ -55,7 +55,7 @@ def _decimal_text(value: Any) -> Any:
 
 UsdIn = Annotated[
     Decimal,
-    BeforeValidator(_decimal_text, json_schema_input_type=str),
+    BeforeValidator(decimal_text, json_schema_input_type=str),
     Field(gt=0, le=10_000_000, max_digits=14, decimal_places=6, allow_inf_nan=False),
 ]
 """A positive amount of US dollars in a request, at most six decimal places."""

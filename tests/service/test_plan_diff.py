@@ -1,5 +1,6 @@
 """Two stored plans compared, over HTTP."""
 
+from decimal import Decimal
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -12,7 +13,8 @@ def stored(name: str, usd: str | None, lines: list[dict[str, Any]], fleet: dict[
     nodes = [{"offer": o, "node": "hgx", "device": "h100-sxm", "nodes": n} for o, n in fleet.items()]
     return RecommendationTable(
         id=f"rec_{name}", created_at=NOW, outcome="optimal" if lines else "infeasible", objective="cost",
-        usd_per_hour=usd, price_as_of=NOW, catalog_digest="d", correction_set=None, version="1", request={},
+        usd_per_hour=None if usd is None else Decimal(usd),
+        price_as_of=NOW, catalog_digest="d", correction_set=None, version="1", request={},
         result={"plan": lines, "fleet": nodes},
     )  # fmt: skip
 
