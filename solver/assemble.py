@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.fleet import Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan, Quota, Survive
+from solver.fleet import ANY_SITE, Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan, Quota, Survive
 from solver.hardware import Offer
 from solver.planning import PlanEntry, PlanningInput
 from solver.search import Screened
@@ -62,7 +62,8 @@ def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]
     limits, losses = planning.limits, planning.limits.survive
     quotas = [quota.offer_ids for quota in limits.quotas]
     places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
-    if not (quotas or places or losses.providers or losses.regions):
+    distances = [w.network_s_by_region for w in planning.workloads if w.network_s_by_region]
+    if not (quotas or places or distances or losses.providers or losses.regions):
         return lambda offer: (offer.node.id, offer.commitment == "spot")
 
     def key(offer: Offer) -> tuple[object, ...]:
@@ -71,6 +72,7 @@ def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]
             offer.commitment == "spot",
             tuple(offer.id in ids for ids in quotas),
             tuple(place.admit(offer.provider, offer.region) for place in places),
+            tuple(by_region.get(offer.region) for by_region in distances),
             offer.provider if losses.providers else None,
             offer.region if losses.regions else None,
         )
@@ -110,6 +112,8 @@ def assemble(
     workload_of: list[Integers] = []
     row_of: list[Integers] = []
     node_of: list[Integers] = []
+    site_of: list[Integers] = []
+    sites: list[frozenset[str]] = []
     for w, one in enumerate(screened):
         per_platform = [
             np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
@@ -126,6 +130,7 @@ def assemble(
             else np.zeros(0, dtype=np.int64)
         )
         workload_of.append(np.full(int(repeats.sum()), w, dtype=np.int64))
+        site_of.append(_sites_of(one, row_of[-1], sites))
     workloads, rows, nodes = (np.concatenate(part) for part in (workload_of, row_of, node_of))
 
     def column(name: str) -> NDArray[np.int64]:
@@ -143,10 +148,25 @@ def assemble(
         capacity_requests_per_s=capacity[:, None],
         power_w_per_replica=power,
         key=np.arange(len(rows), dtype=np.int64),
+        site=np.concatenate(site_of) if sites else None,
+        sites=tuple(sites),
     )
     demands = tuple(_demand(one.workload, slots) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
     return Assembly(problem, workloads, rows, tuple(screened))
+
+
+def _sites_of(one: Screened, rows: Integers, sites: list[frozenset[str]]) -> Integers:
+    """The site of each candidate: the regions at its distance. New ones are appended to ``sites``."""
+    by_region = one.workload.network_s_by_region
+    if not by_region:
+        return np.full(len(rows), ANY_SITE, dtype=np.int64)
+    first = len(sites)
+    sites += [
+        frozenset(region for region, away in by_region.items() if away == distance)
+        for distance in one.workload.distances_s
+    ]
+    return first + rows // (len(one.space.rows) // one.copies)
 
 
 def _demand(workload: Workload, slots: Sequence[OfferSlot]) -> Demand:
@@ -298,6 +318,7 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 usd_per_hour=offer.usd_per_hour * nodes[place.offer_id] * share,
                 power_w=power + _known(offer.node.host_power_w) * nodes[place.offer_id] * share,
                 estimate=None,
+                network_s=one.network_of(place.row) if one.workload.network_s_by_region else None,
             )
         )
     return tuple(entries)

@@ -97,16 +97,20 @@ def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[
     return [(row, rate) for (w, row), rate in found.items() if w == workload]
 
 
-def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0) -> float:
-    """Largest simulated value over its target; at most 1 where all targets hold, 0 without targets."""
+def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0, network_s: float = 0.0) -> float:
+    """Largest simulated value over its target; at most 1 where all targets hold, 0 without targets.
+
+    network_s: round trip between users and replica, part of the wait for the first and for the last token.
+    """
     targets = workload.targets
     checks = (
-        (targets.time_to_first_token_s, result.time_to_first_token_s),
-        (targets.time_per_output_token_s, result.time_per_output_token_s),
-        (targets.end_to_end_s, result.end_to_end_s),
+        (targets.time_to_first_token_s, result.time_to_first_token_s, network_s),
+        (targets.time_per_output_token_s, result.time_per_output_token_s, 0.0),
+        (targets.end_to_end_s, result.end_to_end_s, network_s),
     )
     return max(
-        (values[name] * margin / limit for limits, values in checks for name, limit in limits.items()), default=0.0
+        ((values[name] * margin + away) / limit for limits, values, away in checks for name, limit in limits.items()),
+        default=0.0,
     )
 
 
@@ -130,7 +134,7 @@ def ratio_at(
         while True:
             confirmations.simulations += 1
             result = replay(configuration, confirmations.tables[key], traffic, load, requests=requests)
-            ratio = worst_ratio(screened.workload, result, margin)
+            ratio = worst_ratio(screened.workload, result, margin, screened.network_of(row))
             # A short run starts empty and shows too little; where even that fails, there is no need for a longer one.
             enough = min(int(TURNOVERS * result.mean_in_flight), MOST_CONFIRMATION_REQUESTS)
             if ratio > 1.0 or enough <= requests * LONG_ENOUGH:

@@ -100,6 +100,8 @@ class PlanEntry:
     """This entry's share of its nodes' price, by devices used."""
     power_w: float
     estimate: Estimate | None
+    network_s: float | None = None
+    """Round trip between users and this line's region; None where the workload states none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,11 @@ LEAST_REQUESTS_PER_S = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met)."""
+    """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met).
+
+    network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
+    every candidate once for each, nearest first.
+    """
 
     workload: Workload
     space: SearchSpace
@@ -32,6 +36,16 @@ class Screened:
     capacity: Capacity
     requests_per_s: Floats
     power_w_per_replica: Floats
+    network_s: Floats | float = 0.0
+
+    def network_of(self, row: int) -> float:
+        """Round trip between the users and this candidate, in seconds."""
+        return float(self.network_s[row, 0]) if isinstance(self.network_s, np.ndarray) else self.network_s
+
+    @property
+    def copies(self) -> int:
+        """How often the space holds every candidate: once for each distance."""
+        return max(1, len(self.workload.distances_s))
 
     def margin_of(self, row: int) -> float:
         """Factor on this candidate's predicted times that the asked confidence takes."""
@@ -91,21 +105,47 @@ def screen(
     )
     if power_matters:
         allowed &= space.power_limit_w > 0.0
-    return _within_targets(workload, space, points, margin, allowed)
+    if distances := workload.distances_s:
+        return _at_distances(workload, space, points, margin, allowed, distances)
+    return _within_targets(workload, space, points, margin, allowed, 0.0)
+
+
+def _at_distances(
+    workload: Workload,
+    space: SearchSpace,
+    points: OperatingPoints,
+    margin: Floats | float,
+    allowed: NDArray[np.bool_],
+    distances_s: tuple[float, ...],
+) -> Screened:
+    copies = len(distances_s)
+    repeated = {name: np.tile(getattr(points, name), (copies, 1)) for name in OperatingPoints.__slots__}
+    margins = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
+    network_s = np.repeat(np.array(distances_s), len(space.rows))[:, None]
+    return _within_targets(
+        workload, space.repeated(copies), OperatingPoints(**repeated), margins, np.tile(allowed, copies), network_s
+    )
 
 
 def with_targets(screened: Screened, targets: Targets) -> Screened:
     """The same candidates under other targets; nothing is evaluated again but the comparison."""
     workload = replace(screened.workload, targets=targets)
-    return _within_targets(workload, screened.space, screened.points, screened.margin, screened.allowed)
+    return _within_targets(
+        workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s
+    )
 
 
 def _within_targets(
-    workload: Workload, space: SearchSpace, points: OperatingPoints, margin: Floats | float, allowed: NDArray[np.bool_]
+    workload: Workload,
+    space: SearchSpace,
+    points: OperatingPoints,
+    margin: Floats | float,
+    allowed: NDArray[np.bool_],
+    network_s: Floats | float,
 ) -> Screened:
-    found = capacity(points, workload.traffic, workload.targets, margin)
+    found = capacity(points, workload.traffic, workload.targets, margin, network_s)
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
-    return Screened(workload, space, points, margin, allowed, found, served, _power_w(space, found))
+    return Screened(workload, space, points, margin, allowed, found, served, _power_w(space, found), network_s)
 
 
 def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
@@ -162,7 +202,8 @@ def _power_w(space: SearchSpace, found: Capacity) -> Floats:
 def rejections(screened: Screened) -> list[Rejection]:
     """Why candidates of this workload were dropped: by device and reason, with the nearest miss.
 
-    Devices that cannot serve it at all come first, those that miss a target by least before the others.
+    Devices that cannot serve it at all come first, those that miss a target by least before the others. Of several
+    distances the nearest one counts.
     """
     space, found, name = screened.space, screened.capacity, screened.workload.name
     tally: Counter[tuple[str, str]] = Counter()
@@ -173,7 +214,8 @@ def rejections(screened: Screened) -> list[Rejection]:
         tally[key] += count
         nearest.setdefault(key, (0.0, dropped.detail))
     limits = target_seconds(screened.workload.targets)
-    for row in np.flatnonzero(screened.requests_per_s <= 0.0).tolist():
+    nearby = len(space.rows) // screened.copies
+    for row in np.flatnonzero(screened.requests_per_s[:nearby] <= 0.0).tolist():
         index = int(found.limit[row])
         device = space.platforms[space.rows[row].platform].device.id
         if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:

@@ -6,7 +6,8 @@ prices: it is built once and read for every workload of that model.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,27 @@ class SearchSpace:
             held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9)
             found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
         assert isinstance(found, np.ndarray)
+        return found
+
+    def repeated(self, times: int) -> "SearchSpace":
+        """Its candidates several times over, one copy after the other: the same hardware at several distances.
+
+        What candidates are made of is repeated; the tables of their steps are not, nor is what was dropped.
+        """
+        key = ("repeated", times)
+        found = self.memo.get(key)
+        if found is None:
+            columns: dict[str, Any] = {
+                name: np.tile(getattr(self, name), times)
+                for name in (
+                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "memory_entries",
+                    "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate",
+                )
+            }  # fmt: skip
+            everyone = np.tile(np.arange(len(self.rows), dtype=np.int64), times)
+            memory = _taken(self.memory, everyone)
+            found = self.memo[key] = replace(self, rows=self.rows * times, memory=memory, memo={}, **columns)
+        assert isinstance(found, SearchSpace)
         return found
 
     @property

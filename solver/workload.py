@@ -1,6 +1,7 @@
 """What users ask for: token lengths, arrivals, targets."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -160,6 +161,8 @@ class Workload:
     """One stream of requests to one model, with its targets.
 
     min_replicas: wanted even where fewer would carry the traffic. priority: the higher, the later its traffic is shed.
+    network_s_by_region: round trip between its users and each region, part of their time to the first token; None
+    where users and replicas are taken to be in one place.
     """
 
     name: str
@@ -174,6 +177,12 @@ class Workload:
     min_replicas: int = 1
     places: Places = ANYWHERE
     priority: int = 0
+    network_s_by_region: Mapping[str, float] | None = None
+
+    @property
+    def distances_s(self) -> tuple[float, ...]:
+        """The different round trips to its regions, nearest first."""
+        return tuple(sorted(set((self.network_s_by_region or {}).values())))
 
 
 @dataclass(frozen=True, slots=True)

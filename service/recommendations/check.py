@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.limits import allowed_offers, places
 from service.recommendations.snapshot import lengths_from_wire, traffic_from_wire
 from service.wire.recommendations import RecommendationIn
 from solver.errors import InvalidInputError
@@ -46,6 +47,7 @@ def check_names(
                 field.removesuffix("s"), field, getattr(quota, field), names, within=f"/limits/quotas/{position}"
             )
             errors.extend(found)
+    errors.extend(_missing_distances(asked, snapshot))
     errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
     errors.extend(_unknown("provider", "providers", limits.providers, snapshot.providers))
     errors.extend(_unknown("region", "regions", limits.regions, snapshot.regions))
@@ -56,6 +58,27 @@ def check_names(
     )
     if errors:
         raise InvalidFieldsError(errors)
+
+
+def _missing_distances(asked: RecommendationIn, snapshot: CatalogSnapshot) -> list[FieldError]:
+    """Regions a workload may use without saying how far they are from its users, where it says so of others."""
+    errors: list[FieldError] = []
+    stated = [(n, w, w.network_ms_by_region) for n, w in enumerate(asked.workloads) if w.network_ms_by_region]
+    offers = allowed_offers(snapshot.offers, asked.limits) if stated else ()
+    for position, workload, by_region in stated:
+        where = f"/workloads/{position}/network_ms_by_region"
+        errors.extend(
+            FieldError(unknown_name("region", name, snapshot.regions), pointer=f"{where}/{_escaped(name)}")
+            for name in by_region
+            if name not in snapshot.regions
+        )
+        usable = {o.region for o in offers if places(workload).admit(o.provider, o.region)}
+        missing = sorted(usable - by_region.keys())
+        if missing:
+            named = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            advice = "state them, or pin the workload with regions.only"
+            errors.append(FieldError(f"no figure for regions that may be used: {named}; {advice}", pointer=where))
+    return errors
 
 
 def check_traffic(asked: RecommendationIn) -> tuple[Traffic, ...]:

@@ -155,6 +155,9 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
         min_replicas=asked.min_replicas,
         places=places(asked),
         priority=asked.priority,
+        network_s_by_region=None
+        if asked.network_ms_by_region is None
+        else {region: away / 1e3 for region, away in asked.network_ms_by_region.items()},
     )
 
 
@@ -296,6 +299,7 @@ def present_line(entry: PlanEntry) -> PlanLineOut:
         max_concurrency=entry.max_concurrency,
         serves_requests_per_s=entry.serves_requests_per_s,
         utilisation_fraction=min(1.0, entry.utilisation_fraction),
+        network_ms=None if entry.network_s is None else entry.network_s * 1e3,
         predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
         basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
         usd_per_hour=usd(entry.usd_per_hour),

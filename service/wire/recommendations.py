@@ -34,6 +34,7 @@ MOST_NAMES = 5_000
 
 TargetsByPercentile = dict[PercentileName, PositiveNumber]
 Objective = Literal["cost", "throughput", "power"]
+NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 class TargetsIn(Request):
@@ -67,6 +68,8 @@ class WorkloadIn(Request):
     min_replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
     regions: PlacesIn = PlacesIn()
     providers: PlacesIn = PlacesIn()
+    network_ms_by_region: Annotated[dict[Name, NetworkMs], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    """Round trip between the users and each region in which an offer may be used; counts towards TTFT and e2e."""
     priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
     """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
 
@@ -157,6 +160,8 @@ class PlanLineOut(Answer):
     max_concurrency: int
     serves_requests_per_s: float
     utilisation_fraction: float
+    network_ms: float | None = None
+    """Round trip to the users, where stated: what they wait beyond ``predicted``, which is the engine's own."""
     predicted: PredictedOut | None
     """Null in alternatives, and for replicas that stand by without traffic."""
     basis: Basis

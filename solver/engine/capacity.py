@@ -123,16 +123,23 @@ def first_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percent
     return own + queue_wait_s(points, traffic.prompt, percentile)
 
 
-def capacity(points: OperatingPoints, traffic: Traffic, targets: Targets, margin: Matrix | float = 1.0) -> Capacity:
+def capacity(
+    points: OperatingPoints,
+    traffic: Traffic,
+    targets: Targets,
+    margin: Matrix | float = 1.0,
+    network_s: Matrix | float = 0.0,
+) -> Capacity:
     """Largest rate of every candidate at which all targets hold, interpolated between grid points.
 
-    margin: factor on predicted times (above 1 asks for confidence). ``points`` must be on IN_FLIGHT_GRID.
+    margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
+    added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
     """
     names: list[str] = ["memory"]
     ratios: list[Matrix] = []
     values: list[Matrix] = []
     for percentile, limit in targets.time_to_first_token_s.items():
-        value = first_token_s(points, traffic, percentile) * margin
+        value = first_token_s(points, traffic, percentile) * margin + network_s
         names.append(f"ttft_ms.{percentile}")
         values.append(value)
         ratios.append(value / limit)
@@ -144,7 +151,7 @@ def capacity(points: OperatingPoints, traffic: Traffic, targets: Targets, margin
     for percentile, limit in targets.end_to_end_s.items():
         tokens = traffic.output.mean if percentile == "mean" else traffic.output.quantile(float(percentile[1:]) / 100.0)
         per_token = output_token_s(points, traffic, percentile)
-        value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin
+        value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin + network_s
         names.append(f"e2e_ms.{percentile}")
         values.append(value)
         ratios.append(value / limit)

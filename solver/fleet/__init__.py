@@ -3,6 +3,7 @@
 from solver.errors import SolverFailedError
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
 from solver.fleet.problem import (
+    ANY_SITE,
     Demand,
     Deployment,
     DeploymentTable,
@@ -18,6 +19,7 @@ from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
 
 __all__ = [
+    "ANY_SITE",
     "Demand",
     "Deployment",
     "DeploymentTable",

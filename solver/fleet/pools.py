@@ -1,16 +1,17 @@
 """Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
 
-Offers of one node type, equally interruptible, open to the same workloads, under the same quotas, named by the same
-requirements and, where a loss of providers or regions is to be survived, lost together, differ in price and number
-only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay inside one
-offer, so their pairs name the offer too.
+Offers of one node type, equally interruptible, open to the same workloads and deployments, under the same quotas, named
+by the same requirements and, where a loss of providers or regions is to be survived, lost together, differ in price and
+number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay
+inside one offer, so their pairs name the offer too.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray
 
 ANY_OFFER = -1
 """``Pairs.offer`` of a replica inside one node: any offer of the pool will do."""
@@ -21,6 +22,7 @@ class Pool:
     """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
 
     domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
+    sites: those of ``DeploymentTable.sites`` that it belongs to.
     """
 
     node_type_id: str
@@ -33,6 +35,7 @@ class Pool:
     usd_per_hour: float
     max_nodes: int | None
     domains: tuple[str, ...] = ()
+    sites: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +70,9 @@ class Pairs:
 def pool_offers(problem: FleetProblem) -> list[Pool]:
     """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
     wanted = set(problem.deployments.node_type_ids)
-    members: dict[tuple[str, bool, frozenset[int], frozenset[int], tuple[str, ...], frozenset[int]], list[int]] = {}
+    members: dict[tuple[Any, ...], list[int]] = {}
+    table = problem.deployments
+    nowhere: frozenset[int] = frozenset()
     losses = problem.limits.survive.losses
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
@@ -80,10 +85,11 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
         quotas = frozenset(q for q, quota in enumerate(problem.limits.quotas) if offer.id in quota.offer_ids)
         domains = tuple(offer.domain(kind) for kind, _ in losses)
         named = frozenset(r for r, required in enumerate(problem.required) if offer.id in (required.offer_ids or ()))
-        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named)
+        sites = table.sites_of(offer.region) if table.sites else nowhere
+        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites)
         members.setdefault(key, []).append(position)
     pools = []
-    for (node_type_id, interruptible, workloads, quotas, domains, _), positions in members.items():
+    for (node_type_id, interruptible, workloads, quotas, domains, _, sites), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
@@ -107,10 +113,19 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
                 first.usd_per_hour,
                 total,
                 domains,
+                sites,
             )
         )
     pools.sort(
-        key=lambda p: (p.node_type_id, p.interruptible, sorted(p.workloads), sorted(p.quotas), p.domains, p.offers)
+        key=lambda p: (
+            p.node_type_id,
+            p.interruptible,
+            sorted(p.workloads),
+            sorted(p.quotas),
+            p.domains,
+            sorted(p.sites),
+            p.offers,
+        )
     )
     return pools
 
@@ -133,6 +148,8 @@ def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:
         rows = rows[usable[rows]]
         if workload_limits:
             rows = rows[np.isin(table.workload[rows], sorted(pool.workloads))]
+        if table.site is not None:
+            rows = rows[np.isin(table.site[rows], [ANY_SITE, *sorted(pool.sites)])]
         spans = table.nodes_per_replica[rows] > 1
         inside = rows[~spans & (table.devices_per_replica[rows] <= pool.devices)]
         deployments.append(inside)

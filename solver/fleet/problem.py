@@ -16,6 +16,7 @@ from solver.errors import InvalidInputError
 
 Objective = Literal["cost", "throughput", "power"]
 DomainKind = Literal["provider", "region"]
+ANY_SITE = -1
 MOST_LOSSES = 500
 """Sets of lost domains of which each needs a routing of its own; only workloads of several traffic classes do."""
 FloatArray = npt.NDArray[np.float64]
@@ -62,6 +63,7 @@ class Deployment:
 
     devices_per_replica: devices of one node that a replica takes; ignored when ``nodes_per_replica`` > 1, because a
     replica over several nodes takes them whole. capacity_requests_per_s: by traffic class, alone on the replica.
+    regions: where it serves that much, because users are so far away; None is anywhere.
     """
 
     workload: int
@@ -71,6 +73,7 @@ class Deployment:
     capacity_requests_per_s: tuple[float, ...]
     power_w_per_replica: float
     key: int
+    regions: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +81,8 @@ class DeploymentTable:
     """Deployments as columns; tens of thousands of them are read by numpy, never one by one.
 
     node_type: index into ``node_type_ids``. capacity_requests_per_s: rows × classes, zero where a workload has fewer
-    classes. key: unique and the caller's own; plans name deployments by it.
+    classes. key: unique and the caller's own; plans name deployments by it. site: index into ``sites``, the regions
+    where a deployment may run; ANY_SITE is anywhere, and None says so of all.
     """
 
     node_type_ids: tuple[str, ...]
@@ -89,6 +93,8 @@ class DeploymentTable:
     capacity_requests_per_s: FloatArray
     power_w_per_replica: FloatArray
     key: IntArray
+    site: IntArray | None = None
+    sites: tuple[frozenset[str], ...] = ()
 
     def __post_init__(self) -> None:
         rows = len(self.key)
@@ -101,6 +107,10 @@ class DeploymentTable:
             raise InvalidInputError("deployment keys are not unique")
         if rows == 0:
             return
+        if self.site is not None and (
+            len(self.site) != rows or self.site.min() < ANY_SITE or self.site.max() >= len(self.sites)
+        ):
+            raise InvalidInputError("a deployment names an unknown site")
         if self.node_type.min() < 0 or self.node_type.max() >= len(self.node_type_ids):
             raise InvalidInputError("a deployment names an unknown node type")
         if self.devices_per_replica.min() < 1 or self.nodes_per_replica.min() < 1 or self.workload.min() < 0:
@@ -127,6 +137,7 @@ class DeploymentTable:
             capacity,
             np.array([row.power_w_per_replica for row in rows], dtype=np.float64),
             np.array([row.key for row in rows], dtype=np.int64),
+            *_sites(rows),
         )
 
     def __len__(self) -> int:
@@ -143,7 +154,20 @@ class DeploymentTable:
             capacity_requests_per_s=self.capacity_requests_per_s[rows],
             power_w_per_replica=self.power_w_per_replica[rows],
             key=self.key[rows],
+            site=None if self.site is None else self.site[rows],
         )
+
+    def sites_of(self, region: str) -> frozenset[int]:
+        """The sites a region belongs to."""
+        return frozenset(number for number, regions in enumerate(self.sites) if region in regions)
+
+
+def _sites(rows: Sequence[Deployment]) -> tuple[IntArray | None, tuple[frozenset[str], ...]]:
+    named = tuple(dict.fromkeys(row.regions for row in rows if row.regions is not None))
+    if not named:
+        return None, ()
+    numbers = [ANY_SITE if row.regions is None else named.index(row.regions) for row in rows]
+    return np.array(numbers, dtype=np.int64), named
 
 
 @dataclass(frozen=True, slots=True)

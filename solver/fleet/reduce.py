@@ -14,7 +14,7 @@ import numpy as np
 from solver.fleet.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray
 from solver.fleet.required import meeting, met_by_none, named_rows
 from solver.fleet.survival import headroom_factor, least_capacity
 
@@ -204,7 +204,7 @@ def _beyond_required(
 
 
 def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
-    """Rows whose deployment no other of the same workload and node type replaces.
+    """Rows whose deployment no other of the same workload, node type and site replaces.
 
     j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
     count G devices), and draw no more power if power matters. Exact: replicas cost nothing of their own.
@@ -220,6 +220,8 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     group = table.workload[rows] * len(table.node_type_ids) + table.node_type[rows]
     for named in named_rows(problem):  # only another that is named too may stand in for one that is
         group = 2 * group + named[rows]
+    if table.site is not None:
+        group = group * (len(table.sites) + 1) + table.site[rows] - ANY_SITE
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
     rates = demand_matrix(problem)

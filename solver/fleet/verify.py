@@ -85,6 +85,8 @@ def _check_group(problem: FleetProblem, group: NodeGroup, row_of: dict[int, int]
         row = row_of[key]
         if table.node_type_ids[table.node_type[row]] != offer.node_type_id:
             errors.append(f"deployment {key} does not run on nodes of {offer.id}")
+        if table.site is not None and table.site[row] >= 0 and offer.region not in table.sites[table.site[row]]:
+            errors.append(f"deployment {key} may not run in {offer.region}")
         allowed = problem.demands[int(table.workload[row])].allowed_offer_ids
         if allowed is not None and offer.id not in allowed:
             errors.append(f"workload {table.workload[row]} may not use offer {offer.id}")
@@ -114,7 +116,7 @@ def _check_offers(problem: FleetProblem, plan: Plan) -> list[str]:
 def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
     """Losing any k nodes of an interchangeable set leaves idle ones in it to restart on.
 
-    Interchangeable: one node type, interruptibility, admitted workloads and quotas, lost together where a loss is to be
+    Interchangeable: one node type, interruptibility, admitted workloads and deployments, quotas, lost together where a loss is to be
     survived; one offer for replicas over nodes.
     """
     wanted = problem.limits.spare_nodes
@@ -127,7 +129,8 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
         quotas = tuple(offer_id in quota.offer_ids for quota in problem.limits.quotas)
         lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.survive.losses)
         named = tuple(offer_id in (required.offer_ids or ()) for required in problem.required)
-        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with, named
+        sites = problem.deployments.sites_of(offer.region)
+        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with, named, sites
 
     idle: Counter[object] = Counter()
     needed: set[object] = set()

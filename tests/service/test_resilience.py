@@ -85,6 +85,34 @@ class TestPlaces:
         assert pointers == {"/workloads/0/regions/never/0", "/limits/quotas/0/devices/0"}
 
 
+class TestDistance:
+    NEAR_AND_FAR = {"us-east-1": 10.0, "us-west-2": 900.0}  # noqa: RUF012
+    PINNED = changed(SMALL, "workloads/0/regions", {"only": ["us-east-1", "us-west-2"]})
+
+    def test_the_round_trip_counts_towards_the_first_token(self, client: TestClient) -> None:
+        here = ask(
+            client, changed(self.PINNED, "workloads/0/network_ms_by_region", dict.fromkeys(self.NEAR_AND_FAR, 0))
+        )
+        assert usd(here) == usd(ask(client, self.PINNED))
+        away = ask(client, changed(self.PINNED, "workloads/0/network_ms_by_region", self.NEAR_AND_FAR))
+        assert usd(away) >= usd(here)
+        for line in away["plan"]:
+            assert line["network_ms"] == self.NEAR_AND_FAR[line["region"]]
+            assert line["predicted"]["ttft_ms"]["p95"]["expected"] + line["network_ms"] <= 1000.0 * 1.05
+        too_far = dict.fromkeys(self.NEAR_AND_FAR, 1001.0)
+        refused = ask(client, changed(self.PINNED, "workloads/0/network_ms_by_region", too_far))
+        assert refused["outcome"] == "infeasible"
+        assert "workloads.chat.targets.ttft_ms.p95" in refused["conflicts"][0]["limits"]
+
+    def test_a_region_without_a_figure_is_refused(self, client: TestClient) -> None:
+        body = changed(SMALL, "workloads/0/network_ms_by_region", {"us-east-1": 10, "us-esat-2": 20})
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        errors = {error["pointer"]: error["detail"] for error in answer.json()["errors"]}
+        assert "more; state them" in errors["/workloads/0/network_ms_by_region"]
+        assert "/workloads/0/network_ms_by_region/us-esat-2" in errors
+
+
 class TestSharesAndQuotas:
     def test_quota_holds_and_is_explained(self, client: TestClient) -> None:
         plain = ask(client, SMALL)

@@ -175,6 +175,7 @@ class _Enumeration:
             tuple(offer.id in quota.offer_ids for quota in self.problem.limits.quotas),
             offer.provider if self.problem.limits.survive.providers else None,
             offer.region if self.problem.limits.survive.regions else None,
+            tuple(offer.region in regions for regions in self.problem.deployments.sites),
         )
 
     def _allowed(self, w: int, o: int) -> bool:
@@ -182,7 +183,10 @@ class _Enumeration:
         return allowed is None or self.problem.offers[o].id in allowed
 
     def _runs_on(self, row: int, o: int) -> bool:
-        return self.type_of[row] == self.problem.offers[o].node_type_id and self._allowed(self.workload[row], o)
+        offer, table = self.problem.offers[o], self.problem.deployments
+        if table.site is not None and table.site[row] >= 0 and offer.region not in table.sites[table.site[row]]:
+            return False
+        return self.type_of[row] == offer.node_type_id and self._allowed(self.workload[row], o)
 
     def _spanning(self, o: int, count: int) -> list[dict[int, int]]:
         rows = [row for row in self.rows if self.span[row] > 1 and self._runs_on(row, o)]

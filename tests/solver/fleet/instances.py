@@ -98,6 +98,36 @@ def tiny_resilient_problem(seed: int) -> FleetProblem:
     return replace(problem, offers=tuple(offers), demands=demands, limits=limits, objective=objective)
 
 
+def tiny_distant_problem(seed: int) -> FleetProblem:
+    """A tiny problem over two regions, in one of which deployments serve less, or nothing, because it is far away."""
+    rng = random.Random(40_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    offers = tuple(
+        replace(offer, region=rng.choice(("near", "far", "far")), max_nodes=rng.randint(1, 2))
+        for offer in problem.offers
+    )
+    table, rows = problem.deployments, []
+    for row in range(len(table)):
+        for region, share in (("near", 1.0), ("far", rng.choice((0.0, 0.5, 1.0)))):
+            rows.append(
+                Deployment(
+                    int(table.workload[row]),
+                    table.node_type_ids[table.node_type[row]],
+                    int(table.devices_per_replica[row]),
+                    int(table.nodes_per_replica[row]),
+                    tuple(share * rate for rate in table.capacity_requests_per_s[row]),
+                    100.0,
+                    len(rows),
+                    None if share == 1.0 and region == "far" else frozenset({region}),
+                )
+            )
+    objective = "cost" if problem.objective == "power" else problem.objective
+    limits = replace(problem.limits, power_w=None)
+    return replace(
+        problem, offers=offers, deployments=DeploymentTable.from_rows(rows), objective=objective, limits=limits
+    )
+
+
 def middling_problem(seed: int) -> FleetProblem:
     """A small catalogue with shared fleets, limited and unlimited offers."""
     rng = random.Random(10_000 + seed)

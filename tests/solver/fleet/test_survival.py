@@ -23,7 +23,7 @@ from solver.fleet.explain import conflicts, limit_names, limit_steps, relaxation
 from solver.fleet.survival import losses_of_plan
 from solver.fleet.verify import verify_plan
 from tests.solver.fleet.brute_force import best_objective
-from tests.solver.fleet.instances import tiny_resilient_problem
+from tests.solver.fleet.instances import tiny_distant_problem, tiny_resilient_problem
 
 INSTANCES = 500
 BATCH = 100
@@ -65,6 +65,26 @@ def test_equals_enumeration(start: int) -> None:
             assert result.outcome == "optimal", f"seed {seed}: {result}"
             assert result.objective == pytest.approx(expected, rel=1e-5, abs=1e-7), f"seed {seed}"
     assert min(feasible[True], feasible[False]) > BATCH // 8
+
+
+@pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))
+def test_deployments_tied_to_regions_equal_enumeration(start: int) -> None:
+    rejected = 0
+    for seed in range(start, start + BATCH):
+        case = tiny_distant_problem(seed)
+        expected, result = best_objective(case), solve_fleet(case, SolveOptions(exact_steps=seed % 4 != 0))
+        assert verify(case, result) == [], f"seed {seed}"
+        assert (result.objective is None) == (expected is None), f"seed {seed}: {result}"
+        if expected is None or result.plan is None:
+            continue
+        assert result.objective == pytest.approx(expected, rel=1e-5, abs=1e-7), f"seed {seed}"
+        moved = tuple(replace(offer, region="elsewhere") for offer in case.offers)
+        tied = {int(key) for key, site in zip(case.deployments.key, case.deployments.site, strict=True) if site >= 0}
+        if any(key in tied for key, _ in result.plan.replicas()):
+            errors = verify_plan(replace(case, offers=moved), result.plan, result.throughput_multiple or 1.0)
+            assert any("may not run in" in error for error in errors), f"seed {seed}"
+            rejected += 1
+    assert rejected > BATCH // 10
 
 
 def test_two_regions_hold_everything_twice_three_half_as_much_again() -> None:
