@@ -136,8 +136,9 @@ def split_offers(offers: tuple[Offer, ...], current: CurrentFleet) -> _Split:
         if settled:
             paid[one.offer.id] = settled
         if one.usable:
-            add("paid", one.offer, 0.0, settled)
-            add("held", one.offer, keep - give_back, one.nodes - settled)
+            room = one.nodes if one.offer.max_nodes is None else min(one.nodes, one.offer.max_nodes)
+            add("paid", one.offer, 0.0, min(settled, room))
+            add("held", one.offer, keep - give_back, min(one.nodes - settled, max(0, room - settled)))
     return _Split(tuple(found), tiers, paid, constant)
 
 
@@ -166,7 +167,9 @@ def replan(
         and dict(found.nodes) != before
         and not _worth_it(saves, rent_now, current)
     ):
-        return Replanned(_as_it_is(kept, found, rent_now), "kept", before, 0.0, 0.0, rent_now, saves, split.paid)
+        return Replanned(
+            _as_it_is(kept, found, rent_now, before), "kept", before, 0.0, 0.0, rent_now, saves, split.paid
+        )
     decision: Decision = "unchanged" if dict(found.nodes) == before else "switched"
     return Replanned(
         found,
@@ -216,13 +219,20 @@ def _kept(planning: PlanningInput, current: CurrentFleet, memo: SpaceMemo) -> Re
     return explained(standing, memo) if standing.result.plan is not None else None
 
 
-def _as_it_is(kept: Recommendation, best: Recommendation, rent_now: float) -> Recommendation:
+def _as_it_is(kept: Recommendation, best: Recommendation, rent_now: float, nodes: Mapping[str, int]) -> Recommendation:
     """The kept fleet as the answer: feasible, with the distance to the best plan's bound as its gap."""
     bound = best.solve.bound
     gap = None if bound is None else gap_between(rent_now, min(bound, rent_now))
     solve = replace(best.solve, outcome="feasible", status="kept_current", objective=rent_now, gap_fraction=gap)
     return replace(
-        kept, solve=solve, usd_per_hour=rent_now, alternatives=best.alternatives, binding=(), rejected=best.rejected
+        kept,
+        solve=solve,
+        entries=_sharing(kept.entries, nodes),
+        nodes=dict(nodes),
+        usd_per_hour=rent_now,
+        alternatives=best.alternatives,
+        binding=(),
+        rejected=best.rejected,
     )
 
 
@@ -274,19 +284,22 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
                 estimate=have.estimate or entry.estimate,
             )
         joined[key] = entry
+    return _sharing(tuple(joined.values()), nodes)
+
+
+def _sharing(entries: tuple[PlanEntry, ...], nodes: Mapping[str, int]) -> tuple[PlanEntry, ...]:
+    """Lines with their part of an offer's nodes and rent, by devices used."""
     used: dict[str, float] = {}
-    for entry in joined.values():
+    for entry in entries:
         used[entry.offer.id] = used.get(entry.offer.id, 0.0) + needed_devices(entry)
+    shares = [needed_devices(entry) / used[entry.offer.id] for entry in entries]
     return tuple(
         replace(
             entry,
-            nodes=max(1, round(nodes[entry.offer.id] * needed_devices(entry) / used[entry.offer.id])),
-            usd_per_hour=entry.offer.usd_per_hour
-            * nodes[entry.offer.id]
-            * needed_devices(entry)
-            / used[entry.offer.id],
+            nodes=max(1, round(nodes[entry.offer.id] * share)),
+            usd_per_hour=entry.offer.usd_per_hour * nodes[entry.offer.id] * share,
         )
-        for entry in joined.values()
+        for entry, share in zip(entries, shares, strict=True)
     )
 
 

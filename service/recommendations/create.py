@@ -18,6 +18,7 @@ from service.llms.queries import llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.check import check_names, check_traffic
+from service.recommendations.current import running_nodes
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
@@ -93,6 +94,7 @@ def read_inputs(session: Session, asked: RecommendationIn, price_as_of: dt.datet
         price_as_of,
         correction_set=snapshot.corrections.number if snapshot.corrections else None,
         spaces=caches.spaces,
+        running=running_nodes(session, asked, snapshot, price_as_of),
     )
 
 

@@ -3,14 +3,16 @@
 import datetime as dt
 import math
 import time
-from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.current import RunningNodes, current_fleet
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
+from service.recommendations.money import usd
 from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.recommendations.replanned import present_replanned
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
 from service.wire.deployment import LayoutIn, PrecisionIn
@@ -29,6 +31,7 @@ from service.wire.recommendations import (
     TotalsOut,
     WorkloadIn,
 )
+from service.wire.replanning import CurrentIn
 from service.wire.resilience import LossOut, ServedOut
 from solver.errors import InvalidInputError
 from solver.estimate import Estimate
@@ -39,8 +42,6 @@ from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
 if TYPE_CHECKING:
     from solver.recommend import Standing
-
-MICRO = Decimal("0.000001")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class PlanningInputs:
     spaces: SpaceCache
     standings: StandingCache | None = None
     """Where the solved request is kept for questions about it."""
+    running: tuple[RunningNodes, ...] = ()
+    """The fleet to plan from, where the request names one."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -75,12 +78,37 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     from solver.recommend import explained
 
     began = time.perf_counter()
+    if inputs.request.current is not None:
+        return _planned_from(inputs, inputs.request.current, observe)
     standing = solved(inputs, observe)
     try:
         found = explained(standing, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
     return present_result(standing.planning, found, time.perf_counter() - began)
+
+
+def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
+    """The plan from the fleet that runs; raises as ``plan`` does."""
+    from solver.replan import replan
+
+    began = time.perf_counter()
+    planning = planning_input(inputs)
+    fleet = current_fleet(inputs.running, current, inputs.request.limits)
+    try:
+        made = replan(planning, fleet, inputs.spaces, observe)
+    except InvalidInputError as refused:
+        raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
+    offers = {o.id: o for o in (*planning.offers, *(one.offer for one in inputs.running))}
+    planning = replace(planning, offers=tuple(offers.values()))
+    result = present_result(planning, made.found, time.perf_counter() - began)
+    total = made.found.solve.objective
+    return result.model_copy(
+        update={
+            "replanning": present_replanned(made, inputs.running, planning.offers),
+            "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
+        }
+    )
 
 
 def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing":
@@ -166,15 +194,15 @@ def _seconds(limits: dict[str, float]) -> dict[Percentile, float]:
     return {name: limits[name] / 1e3 for name in PERCENTILES if name in limits}
 
 
-def usd(amount: float) -> Decimal:
-    """Solver's float → money, to a millionth."""
-    return Decimal(repr(amount)).quantize(MICRO, rounding=ROUND_HALF_UP)
-
-
 def present_result(planning: PlanningInput, found: Recommendation, seconds: float) -> ResultOut:
     """The solver's answer as it is stored and sent."""
     solve = found.solve
-    status = {"proven_optimal": "proven_optimal", "gap_reached": "within_gap", "infeasible": "proven_infeasible"}
+    status = {
+        "proven_optimal": "proven_optimal",
+        "gap_reached": "within_gap",
+        "kept_current": "kept_current",
+        "infeasible": "proven_infeasible",
+    }
     costs = planning.objective == "cost"
     return ResultOut(
         outcome=solve.outcome,

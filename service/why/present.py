@@ -1,6 +1,7 @@
 """Solver answers → wire, with a sentence each."""
 
-from service.recommendations.plan import present_line, usd
+from service.recommendations.money import usd
+from service.recommendations.plan import present_line
 from service.wire.why import MissOut, SolvedOut
 from solver.why.misses import MS_PER_S, Miss
 from solver.why.resolve import Answer

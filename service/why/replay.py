@@ -15,7 +15,8 @@ from fastapi.concurrency import run_in_threadpool
 from service import VERSION
 from service.problems import ConflictError, InvalidFieldsError, NotFoundError
 from service.recommendations.create import Workshop, provenance, read_inputs
-from service.recommendations.plan import MICRO, PlanningInputs, solved, usd
+from service.recommendations.money import MICRO, usd
+from service.recommendations.plan import PlanningInputs, solved
 from service.recommendations.queries import recommendation_by_id
 from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn
@@ -57,6 +58,8 @@ def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
         if row is None:
             raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
         session.expunge(row)
+        if row.request.get("current") is not None:
+            raise ConflictError(f"{row.id} was planned from a running fleet; ask about a request without `current`")
         try:
             asked = RecommendationIn.model_validate(row.request)
             inputs = read_inputs(session, asked, row.price_as_of, workshop)

@@ -26,6 +26,7 @@ from service.wire.quantities import (
     WeightFormat,
     at_most,
 )
+from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
 from service.wire.traffic import Traffic
 
@@ -114,6 +115,8 @@ class RecommendationIn(Request):
     ]
     limits: LimitsIn = LimitsIn()
     objective: Objective = "cost"
+    current: CurrentIn | None = None
+    """The fleet that runs now, to be planned from."""
     price_as_of: Instant | None = None
     time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 10.0
     gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
@@ -127,6 +130,8 @@ class RecommendationIn(Request):
         twice = sorted(n for n, count in Counter(names).items() if count > 1)
         if twice:
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
+        if self.current is not None and self.objective != "cost":
+            raise ValueError("a current fleet is planned from for the objective cost only")
         if self.objective == "throughput" and self.limits.max_usd_per_hour is None:
             raise ValueError("the objective throughput needs limits.max_usd_per_hour")
         if self.objective == "throughput" and self.on_shortage == "shed":
@@ -179,7 +184,7 @@ class FleetNodesOut(Answer):
 
 
 class SolveOut(Answer):
-    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible"]
+    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "kept_current"]
     usd_per_hour: Usd | None
     bound_usd_per_hour: Usd | None
     gap_fraction: float | None
@@ -266,6 +271,8 @@ class ResultOut(Answer):
     binding: list[BindingOut]
     rejected: list[RejectedOut]
     conflicts: list[ConflictOut]
+    replanning: ReplanningOut | None = None
+    """How the plan follows from ``current``; null without one."""
     relaxations: list[RelaxationOut]
     served: list[ServedOut] = Field(default_factory=list)
     """What each workload is served where ``on_shortage`` is ``shed``."""
