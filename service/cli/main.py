@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from service import VERSION
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.prices_arguments import add_prices_command
+from service.cli.why_arguments import add_diff_arguments, add_price_curve_arguments, add_why_not_arguments
 from service.settings import Settings, SettingsError, read_settings
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -63,6 +64,15 @@ def build_parser() -> argparse.ArgumentParser:
         asking.add_argument("file", metavar="FILE", help="the request's JSON body; - reads standard input")
         if name == "recommend":
             asking.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
+        _add_client_options(asking)
+
+    for name, text, add_arguments in (
+        ("why-not", "what things a stored plan does without would cost", add_why_not_arguments),
+        ("price-curve", "what a requirement of a stored plan costs at several values", add_price_curve_arguments),
+        ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
+    ):
+        asking = _add(commands, name, text)
+        add_arguments(asking)
         _add_client_options(asking)
 
     for name, filters in LISTS.items():
@@ -162,6 +172,12 @@ def _command(name: str) -> Command:
         from service.cli.jobs import jobs_command
 
         return jobs_command
+    if name in ("why-not", "price-curve", "diff"):
+        from service.cli import why
+
+        return {
+            "why-not": why.why_not_command, "price-curve": why.price_curve_command, "diff": why.diff_command,
+        }[name]  # fmt: skip
     from service.cli import ask
 
     if name in LISTS:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 
 from service.access import Reader
 from service.recommendations.create import workshop_of
-from service.wire.why import PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
+from service.wire.why import NearOptimalIn, NearOptimalOut, PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
 
 router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"])
 
@@ -26,3 +26,12 @@ async def post_price_curve(
     from service.why.price_curve import answer_price_curve
 
     return await answer_price_curve(recommendation_id, asked, workshop_of(request))
+
+
+@router.post("/near-optimal", summary="Other plans nearly as cheap, and what none of them can do without")
+async def post_near_optimal(
+    request: Request, _caller: Reader, recommendation_id: str, asked: NearOptimalIn
+) -> NearOptimalOut:
+    from service.why.near_optimal import answer_near_optimal
+
+    return await answer_near_optimal(recommendation_id, asked, workshop_of(request))

@@ -171,3 +171,38 @@ class PriceCurveOut(Answer):
     workload: str | None
     points: list[CurvePointOut]
     seconds: float
+
+
+class NearOptimalIn(Request):
+    """Plans that cost at most so much more."""
+
+    within_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 5.0
+    count: Annotated[int, Field(ge=1, le=10)] = 3
+    time_limit_s: TimeLimit = 10.0
+
+
+class WithoutOut(Answer):
+    """The cheapest plan without one device or offer of the plan. indispensable: there is none within the percentage;
+    null where that is not known: not answered in time, or a gap leaves it open."""
+
+    kind: Literal["device", "offer"]
+    name: str
+    indispensable: bool | None
+    solved: SolvedOut
+
+
+class NearPlanOut(Answer):
+    """A plan within the percentage. without: what it was made to do without."""
+
+    without: list[str]
+    solved: SolvedOut
+
+
+class NearOptimalOut(Answer):
+    base: BaseOut
+    within_percent: float
+    plans: list[NearPlanOut]
+    diversity_proven: bool
+    """Whether no other plans within the percentage differ more; false: they differ, by leaving things out."""
+    without: list[WithoutOut]
+    seconds: float

@@ -162,3 +162,26 @@ class TestPriceCurve:
             response = client.post(f"/v1/recommendations/{rec['id']}/price-curve", json=body)
             assert response.status_code == 422, body
             assert response.json()["errors"][0]["pointer"] == pointer, response.text
+
+
+class TestNearOptimal:
+    def test_plans_are_within_and_what_is_indispensable_is_proven(self, client: TestClient) -> None:
+        rec = recommended(client)
+        base = float(rec["totals"]["usd_per_hour"])
+        near = asked(client, rec, "near-optimal", {"within_percent": 60, "count": 2, "time_limit_s": 60})
+        assert near["diversity_proven"] is False
+        assert {w["name"] for w in near["without"]} == {x for f in rec["fleet"] for x in (f["device"], f["offer"])}
+        fleets = [frozenset((x["offer"], x["nodes"]) for x in p["solved"]["plan"]) for p in near["plans"]]
+        assert len(fleets) == len(set(fleets)) <= 2
+        for plan in near["plans"]:
+            assert base - 1e-6 <= float(plan["solved"]["usd_per_hour"]) <= base * 1.6
+            assert not set(plan["without"]) & {x for n in plan["solved"]["plan"] for x in (n["device"], n["offer"])}
+        nearest = asked(client, rec, "near-optimal", {"within_percent": 0, "count": 1, "time_limit_s": 60})
+        for one in nearest["without"]:
+            price = one["solved"]["usd_per_hour"]
+            assert one["indispensable"] == (price is None or float(price) > base * (1 + 1e-6))
+
+    def test_other_objectives_have_no_price_to_stay_near(self, client: TestClient) -> None:
+        rec = recommended(client, changed(SMALL, "objective", "power"))
+        response = client.post(f"/v1/recommendations/{rec['id']}/near-optimal", json={})
+        assert response.status_code == 422

@@ -1,0 +1,93 @@
+"""Commands that ask about a stored recommendation: why-not, price-curve, diff."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from service.cli.ask import print_json
+from service.cli.client import Client
+from service.cli.exit_codes import ExitCode
+from service.settings import Settings
+
+errors = Console(stderr=True)
+MOST_REASONS = 3
+
+
+def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = {
+        "devices": arguments.device, "offers": arguments.offer, "providers": arguments.provider,
+        "precisions": [{"weights": name} for name in arguments.weights],
+        "layouts": [{"tensor_parallel": degree} for degree in arguments.tensor_parallel],
+        "workload": arguments.workload,
+    }  # fmt: skip
+    answer = _ask(arguments, settings, "why-not", body)
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    console = Console()
+    _show_base(answer["base"], console)
+    for one in answer["answers"]:
+        console.print(f"[bold]{escape(one['name'])}[/bold]: {_verdict(one)}")
+        for excluded in one["excluded_by"]:
+            console.print(f"  your {escape(excluded)} leaves it out; priced as if it did not")
+        for reason in one["reasons"][:MOST_REASONS]:
+            console.print(f"  {reason['reason'].replace('_', ' ')}: {escape(reason['detail'])}")
+        if one["limits"]:
+            console.print(f"  no room within {escape(', '.join(one['limits']))}")
+    return ExitCode.ok
+
+
+def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = {"of": arguments.of, "workload": arguments.workload, "points": arguments.point or None}
+    answer = _ask(arguments, settings, "price-curve", body)
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    console = Console()
+    _show_base(answer["base"], console)
+    table = Table(arguments.of, "USD/h", "", "plan")
+    for point in answer["points"]:
+        solved = point["solved"]
+        mark = " (as asked)" if point["is_requested"] else ""
+        price = "–" if solved["usd_per_hour"] is None else f"{float(solved['usd_per_hour']):,.2f}"
+        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
+        why = "; ".join(r["detail"] for r in point["reasons"][:1])
+        table.add_row(f"{point['value']:,.6g}{mark}", price, escape(solved["says"]), escape(plan or why))
+    console.print(table)
+    return ExitCode.ok
+
+
+def diff_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    path = f"/v1/recommendations/{arguments.recommendation}/diff"
+    answer = Client(settings, arguments.url).get(path, {"against": arguments.against})
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    for words in answer["words"]:
+        Console().print(escape(words), soft_wrap=True)
+    return ExitCode.ok
+
+
+def _ask(arguments: argparse.Namespace, settings: Settings, question: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    client = Client(settings, arguments.url)
+    with errors.status("solving changed requests"):
+        return client.post(f"/v1/recommendations/{arguments.recommendation}/{question}", body)
+
+
+def _verdict(one: Mapping[str, Any]) -> str:
+    if one["in_plan"]:
+        return "it is in the plan"
+    text = escape(one["forced_in"]["says"])
+    only = one["only"]
+    return text if only is None else f"{text}; on nothing else: {escape(only['says'])}"
+
+
+def _show_base(base: Mapping[str, Any], console: Console) -> None:
+    price = "no plan" if base["usd_per_hour"] is None else f"${float(base['usd_per_hour']):,.2f} an hour"
+    console.print(f"compared with {base['recommendation']}: {price}")
+    if base["changed"]:
+        console.print(f"changed since it was stored: {escape(', '.join(base['changed']))}")

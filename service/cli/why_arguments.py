@@ -1,0 +1,27 @@
+"""Arguments of the commands that ask about a stored recommendation."""
+
+import argparse
+
+
+def add_why_not_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION")
+    for name, text in (
+        ("device", "an accelerator"), ("offer", "an offer"), ("provider", "a provider"), ("weights", "a weight format"),
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}", action="append", default=[], help=f"{text}; may be repeated")
+    parser.add_argument(
+        "--tensor-parallel", action="append", default=[], type=int, help="replicas cut so many ways; may be repeated"
+    )
+    parser.add_argument("--workload", help="whose replicas are meant; without it anybody's")
+
+
+def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION")
+    parser.add_argument("of", metavar="OF", help="targets.ttft_ms.p95, context_tokens, confidence_percent, …")
+    parser.add_argument("point", metavar="VALUE", nargs="*", type=float, help="without any, some around the stated one")
+    parser.add_argument("--workload", help="which one, where there are several")
+
+
+def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("against", metavar="BEFORE")
+    parser.add_argument("recommendation", metavar="AFTER")

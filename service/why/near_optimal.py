@@ -1,0 +1,50 @@
+"""POST /v1/recommendations/{id}/near-optimal: other plans nearly as cheap, and what none of them can do without."""
+
+import time
+
+from service.problems import FieldError, InvalidFieldsError
+from service.recommendations.create import Workshop
+from service.why.present import PERCENT, present_answer
+from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
+from service.wire.why import NearOptimalIn, NearOptimalOut, NearPlanOut, SolvedOut, WithoutOut
+from solver.recommend import Standing
+from solver.why.near_optimal import near_optimal
+from solver.why.resolve import Answer, Clock
+
+
+async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, workshop: Workshop) -> NearOptimalOut:
+    """Raises NotFoundError, ConflictError without a plan, InvalidFieldsError for other objectives than cost."""
+    return await answered(
+        recommendation_id,
+        workshop,
+        "near_optimal",
+        lambda replay, standing: _answer(asked, replay, standing),
+        _check,
+    )
+
+
+def _check(replay: Replay) -> None:
+    if replay.request.objective != "cost":
+        wrong = f"the percentage is of the price; this recommendation's objective is {replay.request.objective}"
+        raise InvalidFieldsError([FieldError(wrong, pointer="/within_percent")])
+
+
+def _answer(asked: NearOptimalIn, replay: Replay, standing: Standing) -> NearOptimalOut:
+    began = time.perf_counter()
+    require_plan(standing, replay.stored.id)
+    found = near_optimal(standing, asked.within_percent / PERCENT, asked.count, Clock(asked.time_limit_s))
+
+    def solved(answer: Answer) -> SolvedOut:
+        return present_answer(answer, standing.result.usd_per_hour, standing.planning.objective)
+
+    return NearOptimalOut(
+        base=present_base(replay, standing),
+        within_percent=asked.within_percent,
+        plans=[NearPlanOut(without=list(names), solved=solved(answer)) for answer, names in found.plans],
+        diversity_proven=False,
+        without=[
+            WithoutOut(kind=w.kind, name=w.name, indispensable=w.indispensable, solved=solved(w.answer))
+            for w in found.without
+        ],
+        seconds=elapsed_since(began),
+    )

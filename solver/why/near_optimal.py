@@ -1,0 +1,112 @@
+"""Plans nearly as cheap that use something else, and what no such plan can do without.
+
+Each device and each offer of the plan is left out in turn and the request solved again: what then costs more than the
+stated share, or has no plan, is indispensable within it. The plans found on the way that stay within the share are
+near-optimal ones; further ones leave out what all before them rely on most. They differ by construction, but that no
+others would differ more is not proven, and the answer says so.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from solver.hardware import Offer
+from solver.planning import PlanEntry
+from solver.recommend import Standing
+from solver.why.resolve import Answer, Clock, assembled, known_of, resolve
+
+Kind = Literal["device", "offer"]
+NearPlan = tuple[Answer, tuple[str, ...]]
+"""A plan, and the devices and offers it was made without."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutOne:
+    """The plan without one device or offer. indispensable: none within the share; None: not answered in time."""
+
+    kind: Kind
+    name: str
+    answer: Answer
+    indispensable: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class NearOptimal:
+    """plans: cheapest first, each with the devices and offers it was made without."""
+
+    without: tuple[WithoutOne, ...]
+    plans: tuple[NearPlan, ...]
+
+
+def near_optimal(standing: Standing, within_fraction: float, count: int, clock: Clock) -> NearOptimal:
+    """At most ``count`` plans within the share of the standing plan's price. Raises VerificationError on a defect."""
+    base = standing.result.usd_per_hour or 0.0
+    most = base * (1.0 + within_fraction)
+    offers = {offer.id: offer for offer in standing.planning.offers}
+    plan = standing.result.plan
+    used = [offers[name] for name in plan.nodes_by_offer()] if plan else []
+    devices = dict.fromkeys(o.node.device.id for o in used)
+    without = [_without(standing, "device", name, frozenset({name}), most, clock) for name in devices]
+    without += [_without(standing, "offer", o.id, frozenset({o.id}), most, clock) for o in used]
+    plans: list[NearPlan] = _distinct([(w.answer, (w.name,)) for w in without if _is_within(w.answer, most)], count)
+    while len(plans) < count and plans:
+        shunned = frozenset(_mainstay(answer.entries) for answer, _ in plans) | {_mainstay_of(standing, used)}
+        answer = _leaving_out(standing, shunned, clock)
+        longer = _distinct([*plans, (answer, tuple(sorted(shunned)))], count) if _is_within(answer, most) else plans
+        if len(longer) == len(plans):
+            break
+        plans = longer
+    return NearOptimal(tuple(without), tuple(sorted(plans, key=lambda p: p[0].usd_per_hour or 0.0)))
+
+
+def _without(standing: Standing, kind: Kind, name: str, names: frozenset[str], most: float, clock: Clock) -> WithoutOne:
+    answer = _leaving_out(standing, names, clock)
+    needed = None if answer.outcome == "not_in_time" else not _is_within(answer, most)
+    if (
+        needed
+        and answer.usd_per_hour is not None
+        and answer.usd_per_hour * (1.0 - (answer.gap_fraction or 0.0)) <= most
+    ):
+        needed = None  # a cheaper plan without it is not ruled out
+    return WithoutOne(kind, name, answer, needed)
+
+
+def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> Answer:
+    """The cheapest plan without these devices and offers."""
+
+    def admitted(offer: Offer) -> bool:
+        return offer.id not in names and offer.node.device.id not in names
+
+    planning = replace(standing.planning, offers=tuple(o for o in standing.planning.offers if admitted(o)))
+    if not planning.offers:
+        return Answer("infeasible")
+    return resolve(standing, planning, assembled(planning, standing.assembly.screened), known_of(standing), clock)
+
+
+def _is_within(answer: Answer, most: float) -> bool:
+    return answer.usd_per_hour is not None and answer.usd_per_hour <= most * (1.0 + 1e-9)
+
+
+def _mainstay(entries: tuple[PlanEntry, ...]) -> str:
+    """The device that most of a plan's rent goes to."""
+    spent: dict[str, float] = {}
+    for entry in entries:
+        device = entry.offer.node.device.id
+        spent[device] = spent.get(device, 0.0) + entry.usd_per_hour
+    return max(sorted(spent), key=lambda device: spent[device])
+
+
+def _mainstay_of(standing: Standing, used: list[Offer]) -> str:
+    nodes = standing.result.plan.nodes_by_offer() if standing.result.plan else {}
+    spent: dict[str, float] = {}
+    for offer in used:
+        device = offer.node.device.id
+        spent[device] = spent.get(device, 0.0) + offer.usd_per_hour * nodes[offer.id]
+    return max(sorted(spent), key=lambda device: spent[device])
+
+
+def _distinct(plans: list[NearPlan], count: int) -> list[NearPlan]:
+    """The first plans that rent different numbers of nodes."""
+    kept: dict[tuple[tuple[str, int], ...], NearPlan] = {}
+    for answer, names in plans:
+        kept.setdefault(tuple(sorted((answer.nodes or {}).items())), (answer, names))
+    return list(kept.values())[:count]
