@@ -2,6 +2,7 @@
 
     python -m tests.bench.jobs kill --url postgresql+psycopg://… --kills 50
     python -m tests.bench.jobs rate --url postgresql+psycopg://… --workers 4 --jobs 60
+    python -m tests.bench.jobs cancel --url sqlite:////tmp/bench.sqlite --jobs 20
 
 The database must be migrated and seeded, and nobody else's workers may run on it. ``kill``: on PostgreSQL a worker is
 killed, on SQLite the service, which computes there; always one that holds a job, at a random moment. Lost: a job that
@@ -219,6 +220,40 @@ def plans_per_minute(url: str, workers: int, jobs: int) -> float:
     return 60.0 * len(jobs_made) / (max(instants[1]) - min(instants[0]))
 
 
+def cancel_seconds(url: str, count: int) -> list[float]:
+    """From the request to cancel a job whose optimiser is running to its being cancelled, in order of length."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerProcess(url, Path(folder) / "server.log", **SETTINGS, CLUSTERWRIGHT_JOBS_IN_SERVICE="1")
+        server.start()
+        try:
+            with httpx.Client(base_url=server.address, timeout=60) as client:
+                while len(found) < count:
+                    address = _ask(client, len(found))
+                    if not _is_solving(client, address):
+                        continue
+                    asked = time.monotonic()
+                    if client.post(f"{address}/cancel").status_code == 409:
+                        continue  # it was faster
+                    while client.get(address).json()["state"] != "cancelled":
+                        time.sleep(0.005)
+                    found.append(time.monotonic() - asked)
+        finally:
+            server.stop()
+    return sorted(found)
+
+
+def _is_solving(client: httpx.Client, address: str) -> bool:
+    """Waits for the optimiser; False when the job has ended before it was seen there."""
+    while True:
+        job = client.get(address).json()
+        if job["finished_at"] is not None:
+            return False
+        if job["progress"] is not None and job["progress"]["stage"] == "solving":
+            return True
+        time.sleep(0.005)
+
+
 def _ask(client: httpx.Client, number: int) -> str:
     answer = client.post("/v1/recommendations", json=plan_request(f"rate-{number}", quick=False), headers=LATER)
     assert answer.status_code == 202, answer.text
@@ -254,11 +289,18 @@ def main() -> None:
     rate = actions.add_parser("rate")
     rate.add_argument("--workers", type=int, default=4)
     rate.add_argument("--jobs", type=int, default=60)
-    for action in (kill, rate):
+    cancel = actions.add_parser("cancel")
+    cancel.add_argument("--jobs", type=int, default=20)
+    for action in (kill, rate, cancel):
         action.add_argument("--url", required=True, help="a migrated and seeded database")
     arguments = parser.parse_args()
     if arguments.action == "kill":
         print(storm(arguments.url, arguments.kills, arguments.workers))  # noqa: T201
+        return
+    if arguments.action == "cancel":
+        seconds = cancel_seconds(arguments.url, arguments.jobs)
+        median = seconds[len(seconds) // 2]
+        print(f"{len(seconds)} running jobs cancelled: median {median:.2f} s, longest {seconds[-1]:.2f} s")  # noqa: T201
         return
     one = plans_per_minute(arguments.url, 1, arguments.jobs)
     several = plans_per_minute(arguments.url, arguments.workers, arguments.jobs)

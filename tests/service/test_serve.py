@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.service.bodies import RECOMMENDATION
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())"]
 
@@ -88,6 +90,20 @@ class TestCommands:
         listed = run("devices", "--json", "--vendor", "AMD", url=empty_url)
         assert listed.returncode == 0, listed.stderr
         assert "mi300x" in {d["id"] for d in json.loads(listed.stdout)}
+
+    def test_a_job_waits_for_the_service(self, seeded_url: str, tmp_path: Path) -> None:
+        asked = tmp_path / "asked.json"
+        asked.write_text(json.dumps(RECOMMENDATION))
+        queued = run("recommend", str(asked), "--async", url=seeded_url)
+        assert queued.returncode == 0, queued.stderr
+        job_id = queued.stdout.strip()
+        assert job_id in run("jobs", "--json", "--state", "queued", url=seeded_url).stdout
+        assert json.loads(run("jobs", job_id, "--cancel", url=seeded_url).stdout)["state"] == "cancelled"
+
+    def test_a_worker_needs_postgresql(self, seeded_url: str, empty_url: str) -> None:
+        done = run("worker", url=seeded_url if seeded_url.startswith("sqlite") else empty_url)
+        assert done.returncode in (2, 3)
+        assert "postgresql+psycopg://" in done.stderr or "clusterwright migrate" in done.stderr
 
     def test_without_a_database_the_message_helps(self, empty_url: str) -> None:
         done = run("devices", url=empty_url)
