@@ -79,6 +79,9 @@ def estimate(
     of them moved against and in favour of speed by half their range (errors of independent constants partly cancel).
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
+    if correction is not None and correction.basis == "measured":
+        # Its factors were made against constants without probes, and runs of it say what the probes would.
+        configuration = configuration.with_constants(configuration.constants.without_probes())
     tables = configuration.tables()
     result = replay(configuration, tables, traffic, load, seed=seed, requests=requests)
     if correction is None or not correction.spreads:
@@ -108,7 +111,7 @@ def estimate(
     watts = interval("power", power)
     return Estimate(
         basis=basis,
-        evidence=correction.evidence if correction else (),
+        evidence=(correction.evidence if correction else ()) + configuration.constants.evidence,
         time_to_first_token_s=times("time_to_first_token", result.time_to_first_token_s),
         time_per_output_token_s=times(
             "time_per_output_token", result.time_per_output_token_s, bound.time_per_output_token_s
@@ -221,7 +224,8 @@ def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 
         slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
         values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
     return Constants(
-        constants.subject, {n: replace(p, value=values.get(n, p.value)) for n, p in constants.priors.items()}
+        constants.subject,
+        {n: replace(p, value=values.get(n, p.value)) for n, p in constants.priors.items()},
     )
 
 

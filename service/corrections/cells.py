@@ -16,6 +16,27 @@ def cell_text(cell: Cell) -> str:
     return "|".join(parts)
 
 
+DEVICE_NOTE = "device|"
+
+
+def device_note(device: str) -> str:
+    """A note that a device was probed, kept with the notes of cells.
+
+    >>> device_note("h100-sxm"), device_of_note(device_note("h100-sxm"))
+    ('device|h100-sxm', 'h100-sxm')
+    """
+    return f"{DEVICE_NOTE}{device}"
+
+
+def device_of_note(text: str) -> str | None:
+    """The probed device, None for a cell, which has more parts.
+
+    >>> device_of_note("h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1") is None
+    True
+    """
+    return text.removeprefix(DEVICE_NOTE) if text.startswith(DEVICE_NOTE) and text.count("|") == 1 else None
+
+
 def cell_from_text(text: str) -> Cell:
     """
     >>> cell_from_text("h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1").layout.tensor_parallel

@@ -1,4 +1,4 @@
-"""The cells in force: the edition's set with every later set from uploads laid over it."""
+"""The cells and probed devices in force: the edition's set with every later set from uploads laid over it."""
 
 import threading
 from dataclasses import replace
@@ -8,7 +8,9 @@ from sqlmodel import Session
 
 from service.corrections.cells import cell_from_text
 from service.corrections.queries import newest_number, sets_from_uploads
+from service.corrections.snapshot import probed_constants
 from solver.corrections.sets import Cell, CellEvidence, CorrectionSet
+from solver.step.constants import ConstantPrior
 
 
 class Overlay:
@@ -18,6 +20,7 @@ class Overlay:
         self._lock = threading.Lock()
         self._read_to = 0
         self._cells: dict[int, dict[Cell, CellEvidence | None]] = {}
+        self._probed: dict[str, tuple[ConstantPrior, ...]] = {}
         self._made: tuple[CorrectionSet | None, int, CorrectionSet | None] | None = None
 
     def over(self, session: Session, edition: CorrectionSet | None) -> CorrectionSet | None:
@@ -30,12 +33,14 @@ class Overlay:
                 for row in sets_from_uploads(session, self._read_to):
                     known = self._cells.setdefault(row.content["base"], {})
                     known |= {cell_from_text(c["cell"]): _evidence(c) for c in row.content["cells"]}
+                    self._probed |= {d["device"]: probed_constants(d) for d in row.content.get("devices", ())}
                     self._read_to = row.number
             base = edition.number if edition is not None else 0
             cells = {cell: evidence for cell, evidence in self._cells.get(base, {}).items() if evidence is not None}
+            probed = tuple(prior for _, priors in sorted(self._probed.items()) for prior in priors)
             made = edition
-            if cells:
-                made = replace(edition or CorrectionSet(base), number=newest, cells=cells)
+            if cells or probed:
+                made = replace(edition or CorrectionSet(base), number=newest, cells=cells, probed=probed)
             self._made = (edition, newest, made)
             return made
 

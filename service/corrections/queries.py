@@ -10,6 +10,7 @@ from ulid import ULID
 
 from service.benchmarks.queries import STATUS_AFTER
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
+from service.corrections.cells import device_note
 from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
 
 EDITION, UPLOADS = "edition", "uploads"
@@ -80,6 +81,11 @@ def _note_cells() -> Executable:
 def note_cells(session: Session, benchmark_ids: Sequence[str]) -> None:
     """Remember the cells of these runs as changed."""
     session.connection().execute(_note_cells(), {"mark": f":{ULID()}", "ids": list(benchmark_ids)})
+
+
+def note_device(session: Session, measurement_id: str, device: str) -> None:
+    """Remember that a device was probed."""
+    session.add(ChangedCellTable(id=f"{measurement_id}:{ULID()}", cell=device_note(device)))
 
 
 def any_changed_cell(session: Session) -> bool:

@@ -1,4 +1,4 @@
-"""Accepted results → a new correction set for the configurations they touch, and for no others.
+"""Accepted results → a new correction set for the configurations (or, by probes, devices) they touch, and no others.
 
 Intake notes a configuration as changed in the transaction that stores the result; a worker makes the set a moment
 later. The note survives a crash, so no accepted result is ever left out. A storm of uploads makes few sets. A set from
@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
-from service.corrections.cells import cell_from_text
+from service.corrections.cells import cell_from_text, device_of_note
 from service.corrections.queries import (
     UPLOADS,
     AcceptedResidual,
@@ -29,6 +29,7 @@ from service.corrections.queries import (
 from service.corrections.snapshot import correction_set
 from service.corrections.tables import CorrectionSetTable
 from service.database import Database
+from service.measurements.refine import device_content
 from solver.corrections.sets import METRICS, Cell, CorrectionSet, Evidence, joined_factor
 
 NUMBERS_FROM = 1_000_000
@@ -51,11 +52,16 @@ def refresh(session: Session, now: dt.datetime) -> int | None:
     edition_row = newest_correction_set(session)
     edition = None if edition_row is None else correction_set(CorrectionSetRow.model_validate(edition_row.content))
     base = edition.number if edition is not None else 0
+    devices = sorted(device for text in changed if (device := device_of_note(text)) is not None)
     cells = [
-        cell_content(text, edition, accepted_residuals(session, text, base, MOST_RESULTS)) for text in sorted(changed)
+        cell_content(text, edition, accepted_residuals(session, text, base, MOST_RESULTS))
+        for text in sorted(changed)
+        if device_of_note(text) is None
     ]
     number = max(newest_number(session), NUMBERS_FROM) + 1
-    content = {"base": base, "cells": cells}
+    content: dict[str, object] = {"base": base, "cells": cells}
+    if devices:
+        content["devices"] = [device_content(session, device) for device in devices]
     add_correction_set(session, CorrectionSetTable(number=number, made_at=now, origin=UPLOADS, content=content))
     session.flush()
     return number

@@ -1,5 +1,8 @@
 """Stored correction sets → what the solver applies: SI stays in the constants' own rows."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
 from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
@@ -77,3 +80,21 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
                     for llm in models
                 )
     return tuple(priors)
+
+
+def probed_constants(content: Mapping[str, Any]) -> tuple[ConstantPrior, ...]:
+    """A device's constants in a set from uploads: its own under any engine, behind those fitted on serving runs."""
+    return tuple(
+        ConstantPrior(
+            c["name"],
+            "*",
+            content["device"],
+            "*",
+            c["value"],
+            c["low"],
+            c["high"],
+            "borrowed",
+            evidence=tuple(c["evidence"]),
+        )
+        for c in content["constants"]
+    )

@@ -15,7 +15,10 @@ from service.wire.measurements import (
     MeasurementIn,
     MeasurementOut,
     MeasurementStatus,
+    RefinedOut,
 )
+from solver.step.constants import CONSTANTS
+from solver.step.probes import Refined
 
 
 def present_measurement(row: MeasurementTable, leases: Sequence[LeaseTable], now: dt.datetime) -> MeasurementOut:
@@ -50,11 +53,18 @@ def present_agent(row: AgentTable) -> AgentOut:
     )  # fmt: skip
 
 
-def present_device_measurement(row: DeviceMeasurementTable) -> DeviceMeasurementOut:
+def present_device_measurement(row: DeviceMeasurementTable, refined: Sequence[Refined]) -> DeviceMeasurementOut:
     return DeviceMeasurementOut(
         id=row.id,
         status="accepted" if row.status == "accepted" else "quarantined",
         reasons=row.reasons,
         recorded_at=row.recorded_at,
         figures=DeviceMeasurementIn.model_validate_json(json.dumps(row.document)),
-    )
+        refines=[
+            RefinedOut(
+                constant=r.prior.name, unit=CONSTANTS[r.prior.name].unit, probed_fraction=r.probed_fraction,
+                engine_share=r.engine_share, value=r.prior.value, low=r.prior.low, high=r.prior.high,
+            )
+            for r in refined
+        ],
+    )  # fmt: skip

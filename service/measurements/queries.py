@@ -80,6 +80,17 @@ def device_measurement_by_digest(session: Session, digest: str) -> DeviceMeasure
     return session.exec(wanted).one_or_none()
 
 
+def accepted_figures(session: Session, device: str, most: int) -> list[DeviceMeasurementTable]:
+    """The newest accepted micro-measurements of a device."""
+    wanted = (
+        select(DeviceMeasurementTable)
+        .where(DeviceMeasurementTable.device_id == device, DeviceMeasurementTable.status == "accepted")
+        .order_by(col(DeviceMeasurementTable.id).desc())
+        .limit(most)
+    )
+    return list(session.exec(wanted).all())
+
+
 def list_device_measurements(
     session: Session, *, after: str | None, limit: int, device: str | None, status: str | None
 ) -> list[DeviceMeasurementTable]:

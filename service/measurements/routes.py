@@ -23,6 +23,7 @@ from service.measurements.queries import (
     measurement_by_id,
 )
 from service.measurements.queue import cancel, complete, enqueue, extend, fail, take
+from service.measurements.refine import Refiner
 from service.measurements.register import register
 from service.measurements.wanted import measurements_wanted
 from service.paging import Limit, Next, cut_page, last_id
@@ -173,7 +174,7 @@ def post_device_measurement(
     taken = take_figures(session, asked, caller.name, _clock(request)())
     if not taken.is_new:
         response.status_code = status.HTTP_200_OK
-    return present_device_measurement(taken.row)
+    return present_device_measurement(taken.row, Refiner(session).refined([taken.row]))
 
 
 @router.get("/v1/device-measurements", summary="List micro-measurements of devices, oldest first")
@@ -189,7 +190,8 @@ def get_device_measurements(
         session, after=last_id("next", after), limit=limit + 1, device=device, status=status
     )
     page, cursor = cut_page(rows, limit)
-    return Page(items=[present_device_measurement(row) for row in page], next=cursor)
+    refiner = Refiner(session)
+    return Page(items=[present_device_measurement(row, refiner.refined([row])) for row in page], next=cursor)
 
 
 def _clock(request: Request) -> Clock:

@@ -53,6 +53,12 @@ class CatalogSnapshot:
     edition_set: int
     """Number of the whole set that later ones are laid over; 0 without one."""
 
+    @property
+    def key(self) -> str:
+        """Names the facts that predictions start from: the edition, what users added, and constants from probes."""
+        probed = self.corrections.probed if self.corrections is not None else ()
+        return f"{self.digest}/{self.revision}" + "".join(f"/{p.device}:{p.name}={p.value!r}" for p in probed)
+
 
 class SnapshotCache:
     """Keeps the last few snapshots. Safe for threads: two may read the same snapshot at once, neither sees half."""
@@ -66,7 +72,9 @@ class SnapshotCache:
         """The catalog at ``price_as_of``, with the newest corrections; three small queries when it is known already."""
         snapshot = self._catalog_at(session, price_as_of)
         corrections = self._overlay.over(session, snapshot.corrections)
-        return snapshot if corrections is snapshot.corrections else replace(snapshot, corrections=corrections)
+        if corrections is snapshot.corrections or corrections is None:
+            return snapshot
+        return replace(snapshot, corrections=corrections, priors=corrections.probed + snapshot.priors)
 
     def _catalog_at(self, session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
         edition = require_edition(session)

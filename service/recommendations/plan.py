@@ -138,7 +138,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         nodes=tuple(inputs.snapshot.nodes.values()),
         offers=offers,
         priors=inputs.snapshot.priors,
-        catalog_key=f"{inputs.snapshot.digest}/{inputs.snapshot.revision}",
+        catalog_key=inputs.snapshot.key,
         limits=plan_limits(asked.limits, offers),
         withheld=withheld_offers(inputs.snapshot.offers, asked),
         default_max_nodes=asked.limits.max_nodes_per_offer,

@@ -171,12 +171,31 @@ class DeviceMeasurementIn(Request):
     all_reduce: Annotated[tuple[AllReduceFigure, ...], Field(max_length=1_000)] = ()
 
 
+class RefinedOut(Answer):
+    """A constant of the performance model by these figures alone.
+
+    value = probed_fraction · engine_share: the share of the datasheet's rate that bare kernels reached, times how much of
+    it an engine reaches. low–high follows the range of the engine's share.
+    """
+
+    constant: str
+    unit: str
+    probed_fraction: float
+    engine_share: float
+    value: float
+    low: float
+    high: float
+
+
 class DeviceMeasurementOut(Answer):
+    """``refines``: what the figures say of the device's constants; empty when quarantined."""
+
     id: str
     status: Literal["accepted", "quarantined"]
     reasons: list[str]
     recorded_at: Instant
     figures: DeviceMeasurementIn
+    refines: list[RefinedOut]
 
 
 class WantedOut(Answer):

@@ -12,6 +12,7 @@ from solver.configuration import Configuration
 from solver.estimate import Correction
 from solver.layout import Layout
 from solver.precision import Precision
+from solver.step.constants import ConstantPrior
 
 METRICS = (
     "time_per_output_token",
@@ -79,11 +80,14 @@ class CellEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionSet:
-    """cells: what was learnt since the edition was made, by configuration; it goes before the edition's evidence."""
+    """cells: what was learnt since the edition was made, by configuration; it goes before the edition's evidence.
+    probed: constants of devices from their own micro-measurements.
+    """
 
     number: int
     corrections: tuple[EngineCorrection, ...] = field(default_factory=tuple)
     cells: Mapping[Cell, CellEvidence] = field(default_factory=dict)
+    probed: tuple[ConstantPrior, ...] = ()
 
 
 def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> EngineCorrection | None:

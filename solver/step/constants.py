@@ -5,7 +5,7 @@ what they mean and in which range they are physical: a fit may not leave it, and
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from solver.errors import FigureMissingError
@@ -55,6 +55,14 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
     "all_reduce_latency_us": _micro("start-up of one collective inside a scale-up domain", 500.0),
     "network_latency_us": _micro("start-up of one transfer or collective between nodes", 2000.0),
+    # How much an engine reaches of what bare kernels do on the same device (solver.step.probes).
+    "probe_share_gemm_16bit": ConstantLaw("ratio", 1.0, 0.1, 3.0, "gemm_efficiency_16bit over the share of bare products"),
+    "probe_share_gemm_fp8": ConstantLaw("ratio", 1.0, 0.1, 3.0, "gemm_efficiency_fp8 over the share of bare products"),
+    "probe_share_weight_read": ConstantLaw("ratio", 1.0, 0.1, 3.0, "weight_read_efficiency over the share of a large copy"),
+    "probe_share_expert_read": ConstantLaw("ratio", 1.0, 0.1, 3.0, "expert_read_efficiency over the share of a large copy"),
+    "probe_share_kv_read": ConstantLaw("ratio", 1.0, 0.1, 3.0, "kv_read_efficiency over the share of a large copy"),
+    "probe_share_stream": ConstantLaw("ratio", 1.0, 0.1, 3.0, "stream_efficiency over the share of a large copy"),
+    "probe_share_link": ConstantLaw("ratio", 1.0, 0.1, 3.0, "link_efficiency over the share of large all-reduces"),
     # What an engine adds.
     "layer_overhead_us": _micro("kernel boundaries of one layer", 5000.0),
     "quantised_layer_overhead_us": _micro("extra kernels of one layer when activations are quantised", 1000.0),
@@ -116,14 +124,20 @@ class ConstantPrior:
     """measured | corrected | borrowed | analytical."""
     llm: str = "*"
     """A property of one model's weights, such as how evenly its router spreads tokens."""
+    evidence: tuple[str, ...] = ()
+    """Micro-measurements of the device that the value comes from."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants that apply to one device under one engine, by name, in the rows' units."""
+    """The constants that apply to one device under one engine, by name, in the rows' units.
+
+    unprobed: what applies without the device's micro-measurements, for the constants those changed.
+    """
 
     subject: str
     priors: Mapping[str, ConstantPrior]
+    unprobed: Mapping[str, ConstantPrior] = field(default_factory=dict)
 
     def si(self, name: str) -> float:
         """Value in SI. Raises FigureMissingError when no row gives it."""
@@ -143,6 +157,18 @@ class Constants:
         return max(
             (p.basis for n, p in self.priors.items() if n.endswith("efficiency")), key=order.index, default="analytical"
         )
+
+    @cached_property
+    def evidence(self) -> tuple[str, ...]:
+        """Micro-measurements of the device behind these constants, in order."""
+        return tuple(sorted({probe_id for prior in self.priors.values() for probe_id in prior.evidence}))
+
+    def without_probes(self) -> "Constants":
+        """As if the device had not been probed: what factors of measured configurations were made against."""
+        if not self.evidence:
+            return self
+        kept = {name: prior for name, prior in self.priors.items() if not prior.evidence}
+        return Constants(self.subject, kept | dict(self.unprobed))
 
     def replaced(self, values: Mapping[str, float], basis: str) -> "Constants":
         """The same with fitted values in place of the priors'."""
@@ -166,13 +192,26 @@ def resolve_constants(
     >>> resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm").si("link_efficiency")
     0.8
     """
+    applying = [
+        row
+        for row in rows
+        if row.device in ("*", device)
+        and row.family in ("*", family)
+        and row.engine in ("*", engine)
+        and row.llm in ("*", llm)
+    ]
+    subject = f"{device} under {engine}"
+    best = _most_specific(applying)
+    if not any(prior.evidence for prior in best.values()):
+        return Constants(subject, best)
+    plain = _most_specific(row for row in applying if not row.evidence)
+    return Constants(subject, best, {name: plain[name] for name, p in best.items() if p.evidence and name in plain})
+
+
+def _most_specific(rows: Iterable[ConstantPrior]) -> dict[str, ConstantPrior]:
     best: dict[str, tuple[tuple[int, int, int], ConstantPrior]] = {}
     for row in rows:
-        if row.device not in ("*", device) or row.family not in ("*", family) or row.engine not in ("*", engine):
-            continue
-        if row.llm not in ("*", llm):
-            continue
         rank = (int(row.llm != "*"), 2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
         if row.name not in best or rank > best[row.name][0]:
             best[row.name] = (rank, row)
-    return Constants(f"{device} under {engine}", {name: row for name, (_, row) in best.items()})
+    return {name: row for name, (_, row) in best.items()}
