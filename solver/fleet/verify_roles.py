@@ -45,6 +45,8 @@ def verify_roles_plan(problem: RolesProblem, plan: RolesPlan) -> list[str]:
     errors += [
         f"{p}: on another node type" for p in plan.replicas if rows[p[0]].node_type_id != offers[p[1]].node_type_id
     ]
+    allowed = problem.allowed_offer_ids
+    errors += [f"{p}: may not run there" for p in plan.replicas if allowed and p[1] not in allowed[rows[p[0]].workload]]
     errors += _check_bins(problem, plan)
     errors += _check_traffic(problem, plan)
     usd = math.fsum(offers[o].usd_per_hour * n for o, n in plan.nodes.items())

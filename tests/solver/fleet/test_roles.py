@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from solver.fleet.problem import OfferSlot
-from solver.fleet.roles import Role, RoleDeployment, RolesPlan, RolesProblem, RolesResult, solve_roles
+from solver.fleet.roles import Role, RoleDeployment, RolesPlan, RolesProblem, RolesResult
+from solver.fleet.roles_solve import solve_roles
 from solver.fleet.verify_roles import verify_roles
 
-INSTANCES = 600
+INSTANCES = 500
 BATCH = 100
 
 
