@@ -28,10 +28,19 @@ from solver.search import Screened
 from solver.workload import Workload
 
 MOST_ROUNDS = 40
+NOT_FROM_A_FLEET = "pools of their own are not planned from a fleet that runs"
 
 
 def wants_pools(planning: PlanningInput) -> bool:
     return any("disaggregated" in workload.roles for workload in planning.workloads)
+
+
+def without_pools(planning: PlanningInput) -> PlanningInput:
+    """The same with replicas that do both only. Raises InvalidInputError where a workload admits nothing but pools."""
+    forced = [w.name for w in planning.workloads if "aggregated" not in w.roles]
+    if forced:
+        raise InvalidInputError(f"{', '.join(forced)}: {NOT_FROM_A_FLEET}")
+    return replace(planning, workloads=tuple(replace(w, roles=("aggregated",)) for w in planning.workloads))
 
 
 def not_considered(planning: PlanningInput) -> str | None:

@@ -39,6 +39,12 @@ NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 ServingRole = Literal["aggregated", "disaggregated"]
+LineRole = Literal["aggregated", "prefill", "decode"]
+
+
+def _aggregated() -> LineRole:
+    """The role of lines stored before there were others."""
+    return "aggregated"
 
 
 class TargetsIn(Request):
@@ -156,7 +162,7 @@ class PlanLineOut(Answer):
     """Replicas of one workload on nodes of one offer."""
 
     workload: str
-    role: Literal["aggregated", "prefill", "decode"] = "aggregated"
+    role: LineRole = Field(default_factory=_aggregated)
     """``prefill`` and ``decode`` lines of one workload, provider and region serve the same requests together."""
     offer: str
     provider: str

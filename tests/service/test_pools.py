@@ -48,6 +48,8 @@ def test_pools_are_chosen_where_they_are_cheaper(client: TestClient) -> None:
         assert line["basis"] in ("borrowed", "analytical")
     stored = client.get(f"/v1/recommendations/{found['id']}").json()
     assert stored["plan"] == found["plan"]
+    refused = client.post(f"/v1/recommendations/{found['id']}/why-not", json={"devices": ["h100-sxm"]})
+    assert refused.status_code == 409, refused.text
     wanted = client.get(f"/v1/recommendations/{found['id']}/measurements-wanted")
     assert wanted.status_code == 200
     assert "prefill" not in wanted.text
