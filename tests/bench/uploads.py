@@ -63,8 +63,11 @@ class Phase:
 
     @property
     def capacity(self) -> float:
-        """Uploads a second at which client, service and database would fill two cores."""
-        return CORES * 1e3 / (self.service_ms + self.database_ms + self.client_ms)
+        """Uploads a second at which client, service and database would fill two cores, or the service one of them.
+
+        The service's Python runs on one core at a time.
+        """
+        return min(CORES * 1e3 / (self.service_ms + self.database_ms + self.client_ms), 1e3 / self.service_ms)
 
     def line(self, name: str) -> str:
         return (
