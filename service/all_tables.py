@@ -13,6 +13,7 @@ from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable,
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
+from service.fleets.tables import FleetTable
 from service.jobs.tables import JobEventTable, JobTable
 from service.llms.tables import LlmTable
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
@@ -36,6 +37,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     DeviceTable,
     EditionTable,
     EnergyTable,
+    FleetTable,
     IdempotencyKeyTable,
     JobEventTable,
     JobTable,

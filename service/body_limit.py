@@ -12,7 +12,7 @@ class _TooLargeError(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware. Import routes take whole files of other tools and have their own limit."""
+    """ASGI middleware. Import routes take whole files of other tools, fleets a year's demand; they have their own limit."""
 
     def __init__(self, app: ASGIApp, *, limit_bytes: int, import_limit_bytes: int) -> None:
         self.app = app
@@ -23,7 +23,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self.import_limit_bytes if scope["path"].rstrip("/").endswith("/import") else self.limit_bytes
+        path = scope["path"].rstrip("/")
+        limit = self.import_limit_bytes if path.endswith(("/import", "/v1/fleets")) else self.limit_bytes
         declared = dict(scope["headers"]).get(b"content-length", b"")
         if declared.isdigit() and int(declared) > limit:
             await self._refuse(limit)(scope, receive, send)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
+from service.fleets.job import FLEET_JOB
 from service.jobs.kind import JobKind
 from service.recommendations.job import RECOMMENDATION_JOB
 
-KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in (RECOMMENDATION_JOB,)}
+KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in (RECOMMENDATION_JOB, FLEET_JOB)}

@@ -19,6 +19,7 @@ from service.corrections.refresh import RefreshWorker
 from service.database import Database
 from service.devices import routes as devices
 from service.estimates import routes as estimates
+from service.fleets import routes as fleets
 from service.group_commit import GroupCommit
 from service.jobs import routes as jobs
 from service.jobs.worker import JobWorker
@@ -117,6 +118,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         offers.router,
         estimates.router,
         recommendations.router,
+        fleets.router,
         jobs.router,
         why.router,
         corrections.router,

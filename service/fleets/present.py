@@ -1,0 +1,55 @@
+"""Stored fleets → wire."""
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any
+
+from service.fleets.tables import FleetTable
+from service.wire.fleets import FleetOut, FleetSummaryOut
+from service.wire.recommendations import InputsOut
+
+LONG_SERIES = 1_000
+"""Values beyond which a series is echoed by its digest."""
+
+
+def present_fleet(stored: FleetTable) -> FleetOut:
+    """The stored result as it was written, with its id, inputs and request."""
+    inputs = InputsOut(
+        price_as_of=stored.price_as_of,
+        catalog_digest=stored.catalog_digest,
+        correction_set=stored.correction_set,
+        version=stored.version,
+    )
+    return FleetOut.model_validate(
+        stored.result
+        | {"id": stored.id, "created_at": stored.created_at, "inputs": inputs, "request": echoed(stored.request)}
+    )
+
+
+def echoed(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with long series as number of values and SHA-256 of their JSON."""
+
+    def shorter(workload: dict[str, Any]) -> dict[str, Any]:
+        demand = workload.get("demand") or {}
+        short = {
+            name: {"count": len(values), "sha256": hashlib.sha256(json.dumps(values).encode()).hexdigest()}
+            for name in ("requests_per_s", "points")
+            if len(values := demand.get(name) or ()) > LONG_SERIES
+        }
+        return workload | {"demand": demand | short} if short else workload
+
+    return request | {"workloads": [shorter(w) for w in request["workloads"]]}
+
+
+def present_summary(row: FleetTable) -> FleetSummaryOut:
+    """A line of the list; requests and results are not read for it."""
+    return FleetSummaryOut(
+        id=row.id,
+        created_at=row.created_at,
+        outcome=row.outcome,
+        workloads=[w["name"] for w in row.workloads],
+        llms=[w["llm"] for w in row.workloads],
+        months=row.months,
+        usd=None if row.usd is None else Decimal(row.usd),
+    )

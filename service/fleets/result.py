@@ -1,0 +1,216 @@
+"""The planner's answer → wire."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from service.fleets.prepare import FleetInputs
+from service.problems import UnavailableError
+from service.recommendations.money import usd
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.fleets import (
+    CommitmentOut,
+    DemandFitOut,
+    FleetAlternativeOut,
+    FleetDeploymentOut,
+    FleetResultOut,
+    FleetSolveOut,
+    FleetTotalsOut,
+    PeriodNodesOut,
+    PeriodOut,
+    PeriodReplicasOut,
+)
+from service.wire.recommendations import RejectedOut
+from solver.units import HOURS_PER_MONTH
+
+if TYPE_CHECKING:
+    from solver.horizon.fleet import FleetPlan
+    from solver.horizon.plan import HorizonPlan, HorizonResult
+    from solver.horizon.problem import HorizonProblem
+
+PURCHASE = "purchase"
+
+
+def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> FleetResultOut:
+    """Raises UnavailableError where the time ended with neither a plan nor a proof that there is none."""
+    result, problem = found.result, found.problem
+    if result.outcome == "unknown":
+        raise UnavailableError("no plan was found in the time given; give more, or fewer devices, offers and workloads")
+    reached = result.gap_fraction is not None and result.gap_fraction <= inputs.request.gap_fraction
+    status = "within_gap" if reached and not found.unconfirmed else "time_limit"
+    used = {d for c in result.plan.choices for d, n in enumerate(c.replicas) if n} if result.plan else set()
+    names = problem.workloads
+    return FleetResultOut(
+        outcome="feasible" if found.unconfirmed and result.plan is not None else result.outcome,
+        solve=FleetSolveOut(
+            status={"optimal": "proven_optimal", "infeasible": "proven_infeasible"}.get(result.outcome, status),
+            usd=None if result.usd is None else usd(result.usd),
+            bound_usd=None if result.bound_usd is None else usd(result.bound_usd),
+            gap_fraction=result.gap_fraction,
+            distinct_periods=result.periods,
+            periods_solved=result.periods_solved,
+            branches=result.branches,
+            simulations=found.simulated,
+            seconds=round(seconds, 4),
+        ),
+        demand=DemandFitOut(
+            points=found.fit.points,
+            hours=found.fit.hours,
+            periods=found.fit.periods,
+            overstated_fraction=found.fit.overstated_fraction,
+            worst_hour_fraction=found.fit.worst_hour_fraction,
+            peak_requests_per_s=dict(zip(names, found.fit.peaks_requests_per_s, strict=True)),
+        ),
+        totals=None if result.plan is None else _totals(problem, result.plan, found.on_demand),
+        commitments=[] if result.plan is None else _commitments(found, result.plan),
+        deployments=[_deployment(found, d) for d in sorted(used)],
+        periods=[] if result.plan is None else list(_periods(found, result.plan)),
+        alternatives=_alternatives(found),
+        rejected=[
+            RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)
+            for r in found.rejected
+        ],
+        left_out=list(inputs.left_out),
+        spot=inputs.spot,
+        reasons=list(result.reasons),
+    )
+
+
+def _totals(problem: "HorizonProblem", plan: "HorizonPlan", on_demand: "HorizonResult") -> FleetTotalsOut:
+    total = plan.usd(problem)
+    by_kind: Counter[bool] = Counter()
+    for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
+        by_kind[one.kind == PURCHASE] += nodes * one.usd_per_node  # type: ignore[assignment]
+    saved = None if on_demand.usd is None else on_demand.usd - total
+    return FleetTotalsOut(
+        usd=usd(total),
+        usd_per_month=usd(total / problem.months),
+        purchase_usd=usd(float(by_kind[True])),
+        reserved_usd=usd(float(by_kind[False])),
+        on_demand_part_usd=usd(plan.hourly_usd(problem, interruptible=False)),
+        spot_usd=usd(plan.hourly_usd(problem, interruptible=True)),
+        on_demand_usd=None if on_demand.usd is None else usd(on_demand.usd),
+        saved_usd=None if saved is None else usd(saved),
+        saved_fraction=None if saved is None or not on_demand.usd else saved / on_demand.usd,
+    )
+
+
+def _commitments(found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]:
+    problem = found.problem
+    used = _used_hours(problem, plan)
+    answers = []
+    for c, (nodes, one) in enumerate(zip(plan.commitments, problem.commitments, strict=True)):
+        if not nodes:
+            continue
+        offer = found.offers.get(one.id)
+        inside = min(one.end_month, problem.months) - one.start_month
+        total = nodes * one.usd_per_node
+        node = problem.node_types[one.node_type].id
+        answers.append(
+            CommitmentOut(
+                offer=one.id,
+                provider=offer.provider if offer else PURCHASE,
+                region=offer.region if offer else "",
+                commitment=one.kind,
+                node=node,
+                device=found.device_of(node),
+                start_month=one.start_month,
+                term_months=one.term_months,
+                nodes=nodes,
+                usd=usd(total),
+                usd_per_node_hour=usd(one.usd_per_node / (one.term_months * HOURS_PER_MONTH)),
+                beyond_horizon_usd=usd(total * (one.term_months - inside) / one.term_months),
+                used_fraction=min(1.0, used[c] / (nodes * inside * HOURS_PER_MONTH)),
+            )
+        )
+    return answers
+
+
+def _used_hours(problem: "HorizonProblem", plan: "HorizonPlan") -> Counter[int]:
+    """Node-hours of each commitment in use."""
+    hours: Counter[int] = Counter()
+    for period, choice in zip(problem.periods, plan.choices, strict=True):
+        for c, nodes in _taken(problem, plan, period.month, choice.committed):
+            hours[c] += nodes * period.hours  # type: ignore[assignment]
+    return hours
+
+
+def _taken(
+    problem: "HorizonProblem", plan: "HorizonPlan", month: int, committed: tuple[int, ...]
+) -> Iterable[tuple[int, int]]:
+    """Which commitments the committed nodes in use belong to: in the problem's order."""
+    left = list(committed)
+    for c, (nodes, one) in enumerate(zip(plan.commitments, problem.commitments, strict=True)):
+        if nodes and problem.live[c, month] and left[one.node_type]:
+            taken = min(nodes, left[one.node_type])
+            left[one.node_type] -= taken
+            yield c, taken
+
+
+def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
+    one = found.problem.deployments[d]
+    configuration = found.configurations[one.key]
+    layout, precision = configuration.layout, configuration.precision
+    node = found.problem.node_types[one.node_type].id
+    return FleetDeploymentOut(
+        id=d,
+        workload=found.problem.workloads[one.workload],
+        node=node,
+        device=configuration.device.id,
+        engine=configuration.engine.name,
+        layout=LayoutIn(
+            tensor_parallel=layout.tensor_parallel,
+            pipeline_parallel=layout.pipeline_parallel,
+            data_parallel=layout.data_parallel,
+            expert_parallel=layout.expert_parallel,
+        ),
+        precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
+        requests_per_s=one.requests_per_s,
+    )
+
+
+def _periods(found: "FleetPlan", plan: "HorizonPlan") -> Iterable[PeriodOut]:
+    problem = found.problem
+    for period, choice in zip(problem.periods, plan.choices, strict=True):
+        nodes = [
+            PeriodNodesOut(offer=problem.commitments[c].id, commitment=problem.commitments[c].kind, nodes=n, spare=0)
+            for c, n in _taken(problem, plan, period.month, choice.committed)
+        ]
+        spares = list(choice.spares)
+        for n, offer in zip(choice.hourly, problem.hourly, strict=True):
+            if n:
+                spare = min(n, spares[offer.node_type]) if offer.interruptible else 0
+                spares[offer.node_type] -= spare
+                kind = "spot" if offer.interruptible else "on_demand"
+                nodes.append(PeriodNodesOut(offer=offer.id, commitment=kind, nodes=n, spare=spare))
+        rates = dict(zip(problem.workloads, period.requests_per_s, strict=True))
+        for rate, work in zip(choice.batch_requests_per_s, problem.batch, strict=True):
+            rates[problem.workloads[work.workload]] = rate
+        yield PeriodOut(
+            month=period.month,
+            hours=period.hours,
+            requests_per_s=rates,
+            nodes=nodes,
+            replicas=[
+                PeriodReplicasOut(workload=problem.workloads[problem.deployments[d].workload], deployment=d, replicas=n)
+                for d, n in enumerate(choice.replicas)
+                if n
+            ],
+            usd_per_hour=usd(
+                sum(n * offer.usd_per_hour for n, offer in zip(choice.hourly, problem.hourly, strict=True))
+            ),
+        )
+
+
+def _alternatives(found: "FleetPlan") -> list[FleetAlternativeOut]:
+    best = found.result.usd
+    return [
+        FleetAlternativeOut(
+            why=why,
+            usd=None if other.usd is None else usd(other.usd),
+            bound_usd=None if other.bound_usd is None else usd(other.bound_usd),
+            gap_fraction=other.gap_fraction,
+            extra_usd=None if other.usd is None or best is None else usd(other.usd - best),
+        )
+        for why, other in (("without commitments", found.hourly), ("on demand only", found.on_demand))
+    ]

@@ -1,0 +1,401 @@
+"""POST /v1/fleets: workloads with demand over time in, what to own, reserve and rent by the hour out."""
+
+import datetime as dt
+import math
+from collections import Counter
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.quantities import (
+    Answer,
+    Commitment,
+    Instant,
+    Name,
+    PositiveFraction,
+    PositiveNumber,
+    Request,
+    TokenCount,
+    Usd,
+    at_most,
+)
+from service.wire.recommendations import (
+    MOST_NAMES,
+    InputsOut,
+    OfferLimitIn,
+    PrecisionChoiceIn,
+    RejectedOut,
+    TargetsIn,
+)
+from service.wire.traffic import TrafficShape
+
+MOST_WORKLOADS = 20
+MOST_POINTS = 600_000
+"""A year of minutes has 525,600."""
+MOST_MONTHS = 60
+HOUR_S = 3600
+HOURS_PER_MONTH = 730
+
+Rate = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Day = Annotated[tuple[Rate, ...], Field(min_length=24, max_length=24)]
+GrowthPercent = Annotated[float, Field(gt=-100, le=1000, allow_inf_nan=False)]
+
+
+class ProfileIn(Request):
+    """Requests per second by hour of day. ``monthly_factors``: for January to December, or any twelve months."""
+
+    kind: Literal["profile"]
+    weekday_requests_per_s: Day
+    weekend_requests_per_s: Day | None = None
+    """Null: as on weekdays."""
+    monthly_factors: Annotated[tuple[Rate, ...], Field(min_length=12, max_length=12)] | None = None
+    growth_percent_per_month: GrowthPercent = 0.0
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any(self.weekday_requests_per_s) and not any(self.weekend_requests_per_s or ()):
+            raise ValueError("the demand is zero at every hour")
+        return self
+
+
+class PointIn(Request):
+    at: Instant
+    requests_per_s: Rate
+
+
+def _numbers(values: Any) -> Any:
+    """A hole in a long list is one error that names its place."""
+    if not isinstance(values, list | tuple):
+        return values
+    if len(values) > MOST_POINTS:
+        raise ValueError(f"at most {MOST_POINTS} points; these are {len(values)}")
+    for i, value in enumerate(values):
+        if value is None:
+            raise ValueError(f"the series has a gap: no value at position {i}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"position {i} holds no number")
+        if not math.isfinite(value):
+            raise ValueError(f"position {i} holds {value}, not a finite number")
+        if value < 0:
+            raise ValueError(f"position {i} is negative ({value:g})")
+    return values
+
+
+class SeriesIn(Request):
+    """Measured or forecast demand from the start of the horizon on, without gaps; repeated until the horizon's end.
+
+    Either ``step_s`` and ``requests_per_s``, or ``points`` with equal steps. A step divides an hour or is whole hours.
+    """
+
+    kind: Literal["series"]
+    step_s: Annotated[int, Field(ge=1, le=31 * 24 * HOUR_S)] | None = None
+    requests_per_s: tuple[Rate, ...] | None = None
+    points: Annotated[tuple[PointIn, ...], Field(min_length=2), at_most(MOST_POINTS, "points")] | None = None
+    growth_percent_per_month: GrowthPercent = 0.0
+
+    _whole = field_validator("requests_per_s", mode="before")(_numbers)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.points is None) == (self.requests_per_s is None):
+            raise ValueError("state either points, or step_s with requests_per_s")
+        if (self.step_s is None) != (self.requests_per_s is None):
+            raise ValueError("requests_per_s needs step_s, the seconds between two values; points have their own")
+        if self.points is not None:
+            _check_times(self.points)
+        if HOUR_S % self.step and self.step % HOUR_S:
+            raise ValueError(f"a step of {self.step} s neither divides an hour nor is whole hours")
+        if not any(self.rates):
+            raise ValueError("the demand is zero at every point")
+        if len(self.rates) * self.step < HOUR_S:
+            raise ValueError("a series covers at least one hour")
+        return self
+
+    @property
+    def step(self) -> int:
+        """Seconds between two values."""
+        if self.step_s is not None:
+            return self.step_s
+        assert self.points is not None
+        return round((self.points[1].at - self.points[0].at).total_seconds())
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        if self.requests_per_s is not None:
+            return self.requests_per_s
+        assert self.points is not None
+        return tuple(point.requests_per_s for point in self.points)
+
+
+def _check_times(points: tuple[PointIn, ...]) -> None:
+    step = (points[1].at - points[0].at).total_seconds()
+    for i in range(1, len(points)):
+        seconds = (points[i].at - points[i - 1].at).total_seconds()
+        if seconds <= 0:
+            raise ValueError(
+                f"time does not go on: points/{i} is at {points[i].at.isoformat()}, not after the one before"
+            )
+        if seconds > step * 1.000001:
+            raise ValueError(f"the series has a gap of {seconds:g} s before points/{i}; its step is {step:g} s")
+        if seconds < step * 0.999999:
+            raise ValueError(f"points/{i} follows after {seconds:g} s; the step of the series is {step:g} s")
+    if step != round(step):
+        raise ValueError("the step of a series is whole seconds")
+
+
+Demand = Annotated[ProfileIn | SeriesIn, Field(discriminator="kind")]
+
+
+class BatchIn(Request):
+    """Work that may be done at any hour of the months [from_month, to_month); it fills what others leave over."""
+
+    requests: PositiveNumber
+    from_month: Annotated[int, Field(ge=0)] = 0
+    to_month: Annotated[int, Field(ge=1)] | None = None
+    """The deadline: done before this month begins; null means the end of the horizon."""
+
+
+class FleetWorkloadIn(Request):
+    """One stream of requests to one model: ``demand`` over time, or ``batch`` work with a deadline."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    llm: Name
+    context_tokens: TokenCount | None = None
+    traffic: TrafficShape
+    demand: Demand | None = None
+    batch: BatchIn | None = None
+    targets: TargetsIn = TargetsIn()
+    precision: PrecisionChoiceIn = PrecisionChoiceIn()
+    utilisation_limit_fraction: PositiveFraction = 0.85
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.demand is None) == (self.batch is None):
+            raise ValueError("a workload has either demand or batch")
+        return self
+
+
+class HorizonIn(Request):
+    """``months`` of 730 hours. ``periods_per_month``: most representative periods; 48 hold a profile exactly."""
+
+    months: Annotated[int, Field(ge=1, le=MOST_MONTHS)] = 12
+    periods_per_month: Annotated[int, Field(ge=1, le=200)] = 48
+
+
+class FleetLimitsIn(Request):
+    """What the fleet must stay within; null leaves a choice open."""
+
+    devices: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    providers: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    regions: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = None
+    """Null: every kind whose term fits; spot only with ``spot``."""
+    offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
+    max_nodes_per_offer: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+
+
+class SpotIn(Request):
+    """Interruptible nodes. Null figures are the catalog's, and echoed with their source.
+
+    availability_fraction: share of time in which the nodes that are left, without spares, are as many as planned.
+    reclaims_at_once: nodes of a type that may be taken together without harm.
+    """
+
+    max_fraction: PositiveFraction
+    interruptions_per_node_month: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
+    lost_hours_per_interruption: Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)] | None = None
+    availability_fraction: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.999
+    reclaims_at_once: Annotated[int, Field(ge=0, le=16)] = 1
+
+
+class FleetIn(Request):
+    workloads: Annotated[
+        tuple[FleetWorkloadIn, ...],
+        Field(min_length=1, max_length=MOST_WORKLOADS),
+        at_most(MOST_WORKLOADS, "workloads"),
+    ]
+    horizon: HorizonIn = HorizonIn()
+    limits: FleetLimitsIn = FleetLimitsIn()
+    spot: SpotIn | None = None
+    commitment_tail: Literal["inside", "liability"] = "inside"
+    """``inside``: a term ends within the horizon. ``liability``: it may end later, and all its payments count."""
+    price_as_of: Instant | None = None
+    time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 60.0
+    gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.01
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [w.name for w in self.workloads]
+        twice = sorted(n for n, count in Counter(names).items() if count > 1)
+        if twice:
+            raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
+        if all(w.demand is None for w in self.workloads):
+            raise ValueError("a fleet needs a workload with demand")
+        if self.spot is None and self.limits.commitments is not None and "spot" in self.limits.commitments:
+            raise ValueError("limits.commitments names spot; state `spot` with its share too")
+        return self
+
+
+class DemandFitOut(Answer):
+    """How representative periods stand for the demand: each has the largest rates of the hours it stands for, so that
+    a plan serves every hour. ``overstated_fraction``: what that adds to the requests; ``worst_hour_fraction``: the most
+    it adds to a workload in an hour, as a share of its peak."""
+
+    points: int
+    hours: int
+    periods: int
+    overstated_fraction: float
+    worst_hour_fraction: float
+    peak_requests_per_s: dict[str, float]
+
+
+class FleetSolveOut(Answer):
+    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible"]
+    usd: Usd | None
+    bound_usd: Usd | None
+    """No plan of the same demand, offers and capacities costs less."""
+    gap_fraction: float | None
+    distinct_periods: int
+    periods_solved: int
+    branches: int
+    simulations: int
+    seconds: float
+
+
+class CommitmentOut(Answer):
+    """Nodes reserved or bought at the start of month ``start_month`` (0 is the first).
+
+    usd: all payments of the term. beyond_horizon_usd: the part due after the horizon. used_fraction: of the node-hours
+    inside the horizon.
+    """
+
+    offer: str
+    provider: str
+    region: str
+    commitment: str
+    node: str
+    device: str
+    start_month: int
+    term_months: int
+    nodes: int
+    usd: Usd
+    usd_per_node_hour: Usd
+    beyond_horizon_usd: Usd
+    used_fraction: float
+
+
+class FleetDeploymentOut(Answer):
+    """One way of running a workload. ``requests_per_s``: of a replica, at the utilisation limit."""
+
+    id: int
+    workload: str
+    node: str
+    device: str
+    engine: str
+    layout: LayoutIn
+    precision: PrecisionIn
+    requests_per_s: float
+
+
+class PeriodNodesOut(Answer):
+    """``spare``: idle ones among them that ride out a reclaim."""
+
+    offer: str
+    commitment: str
+    nodes: int
+    spare: int
+
+
+class PeriodReplicasOut(Answer):
+    workload: str
+    deployment: int
+    replicas: int
+
+
+class PeriodOut(Answer):
+    """Hours of one month with one demand, and what runs in them. ``usd_per_hour``: of nodes taken by the hour."""
+
+    month: int
+    hours: float
+    requests_per_s: dict[str, float]
+    nodes: list[PeriodNodesOut]
+    replicas: list[PeriodReplicasOut]
+    usd_per_hour: Usd
+
+
+class FleetTotalsOut(Answer):
+    """Over the horizon, undiscounted. ``saved_usd``: against ``on_demand_usd``, the same demand on demand alone."""
+
+    usd: Usd
+    usd_per_month: Usd
+    purchase_usd: Usd
+    reserved_usd: Usd
+    on_demand_part_usd: Usd
+    spot_usd: Usd
+    on_demand_usd: Usd | None
+    saved_usd: Usd | None
+    saved_fraction: float | None
+
+
+class FleetAlternativeOut(Answer):
+    why: str
+    usd: Usd | None
+    """Null where no plan exists that way."""
+    bound_usd: Usd | None
+    gap_fraction: float | None
+    extra_usd: Usd | None
+
+
+class LeftOutOut(Answer):
+    commitment: str
+    why: str
+
+
+class SpotUsedOut(Answer):
+    """The figures the spare rule used, and where they come from."""
+
+    max_fraction: float
+    interruptions_per_node_month: float
+    lost_hours_per_interruption: float
+    unavailable_fraction: float
+    availability_fraction: float
+    reclaims_at_once: int
+    sources: list[str]
+
+
+class FleetResultOut(Answer):
+    """What the solver found: stored as it is."""
+
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    solve: FleetSolveOut
+    demand: DemandFitOut
+    totals: FleetTotalsOut | None
+    commitments: list[CommitmentOut]
+    deployments: list[FleetDeploymentOut]
+    periods: list[PeriodOut]
+    alternatives: list[FleetAlternativeOut]
+    rejected: list[RejectedOut]
+    left_out: list[LeftOutOut]
+    spot: SpotUsedOut | None
+    reasons: list[str]
+
+
+class FleetOut(FleetResultOut):
+    id: str
+    created_at: dt.datetime
+    inputs: InputsOut
+    request: dict[str, Any]
+    """The request with every default filled in; a long series is replaced by its number of values and SHA-256."""
+
+
+class FleetSummaryOut(Answer):
+    """A line of the list."""
+
+    id: str
+    created_at: dt.datetime
+    outcome: str
+    workloads: list[str]
+    llms: list[str]
+    months: int
+    usd: Usd | None

@@ -1,0 +1,85 @@
+"""What the planner over time returns."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from solver.horizon.period import PeriodChoice
+from solver.horizon.problem import HorizonProblem
+from solver.units import SECONDS_PER_HOUR
+
+Outcome = Literal["optimal", "feasible", "infeasible", "unknown"]
+
+PROVEN_GAP_FRACTION = 1e-6
+"""As in ``solver.fleet``: below this a gap is floating point."""
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonPlan:
+    """commitments: nodes by commitment of the problem. choices: by period of the problem."""
+
+    commitments: tuple[int, ...]
+    choices: tuple[PeriodChoice, ...]
+
+    def committed_usd(self, problem: HorizonProblem) -> float:
+        """Every payment of every term, what lies beyond the horizon included."""
+        return sum(
+            (nodes * one.usd_per_node for nodes, one in zip(self.commitments, problem.commitments, strict=True)), 0.0
+        )
+
+    def hourly_usd(self, problem: HorizonProblem, *, interruptible: bool) -> float:
+        """Σ_t hours_t Σ_o c_o n_ot over offers that may, or may not, be taken back."""
+        return sum(
+            (
+                period.hours * nodes * offer.usd_per_hour
+                for period, choice in zip(problem.periods, self.choices, strict=True)
+                for nodes, offer in zip(choice.hourly, problem.hourly, strict=True)
+                if offer.interruptible == interruptible
+            ),
+            0.0,
+        )
+
+    def usd(self, problem: HorizonProblem) -> float:
+        hourly = self.hourly_usd(problem, interruptible=False) + self.hourly_usd(problem, interruptible=True)
+        return self.committed_usd(problem) + hourly
+
+    def batch_requests(self, problem: HorizonProblem) -> tuple[float, ...]:
+        """Requests of each batch work done over the horizon."""
+        return tuple(
+            sum(
+                choice.batch_requests_per_s[b] * period.hours * SECONDS_PER_HOUR
+                for period, choice in zip(problem.periods, self.choices, strict=True)
+            )
+            for b in range(len(problem.batch))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonResult:
+    """A plan, its cost over the horizon and the bound below which no plan can be; ``gap_fraction`` is recomputed.
+
+    hourly_only_*: the same with no commitment at all (the best plan of on-demand and spot nodes) and its bound.
+    on_demand_*: without spot either. None where there is no such plan.
+    """
+
+    outcome: Outcome
+    plan: HorizonPlan | None
+    usd: float | None
+    bound_usd: float | None
+    gap_fraction: float | None
+    periods_solved: int
+    """Period programmes solved: the effort, on any machine."""
+    branches: int
+    periods: int
+    """Different periods: equal ones are solved once."""
+    reasons: tuple[str, ...] = ()
+
+
+def relative_gap(usd: float, bound: float) -> float:
+    """How much dearer than the bound a plan is, as a share of its cost.
+
+    >>> relative_gap(200.0, 198.0)
+    0.01
+    """
+    if usd <= bound:
+        return 0.0
+    return (usd - bound) / max(usd, 1e-12)

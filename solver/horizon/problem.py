@@ -1,0 +1,202 @@
+"""The horizon problem: periods with demand, machines by the hour, and machines committed to for months.
+
+As in ``solver.fleet.problem`` latency targets are inside the capacities. A replica stays inside one node here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from solver.errors import InvalidInputError
+from solver.fleet.packing import is_chain
+from solver.units import HOURS_PER_MONTH
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MOST_NODES = 100_000
+"""Of one type in one period; a limit for the solver's integers, beyond any fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    id: str
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonDeployment:
+    """One way of running a workload inside a node.
+
+    requests_per_s: what one replica serves within the targets and the utilisation limit. key: the caller's own, unique.
+    """
+
+    workload: int
+    node_type: int
+    devices_per_replica: int
+    requests_per_s: float
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyOffer:
+    """Nodes taken and given back by the hour. interruptible: the provider may take them back (spot)."""
+
+    id: str
+    node_type: int
+    usd_per_hour: float
+    max_nodes: int | None = None
+    interruptible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """Nodes of one offer paid for ``term_months`` from ``start_month`` on, used or not.
+
+    usd_per_node: all payments of the whole term, the part beyond the horizon included. max_nodes holds for all terms
+    of the offer that run at the same time.
+    """
+
+    id: str
+    node_type: int
+    kind: str
+    start_month: int
+    term_months: int
+    usd_per_node: float
+    max_nodes: int | None = None
+
+    @property
+    def end_month(self) -> int:
+        """First month in which it runs no more."""
+        return self.start_month + self.term_months
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """``hours`` of month ``month`` in which every workload asks for ``requests_per_s`` (batch work: 0)."""
+
+    month: int
+    hours: float
+    requests_per_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWork:
+    """``requests`` of a workload that may be served at any hour of the months [from_month, to_month)."""
+
+    workload: int
+    requests: float
+    from_month: int
+    to_month: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRule:
+    """What interruptible nodes need.
+
+    max_fraction: most of the devices in use that may be interruptible, in any period. unavailable_fraction: share of
+    time that a node is gone, at random. availability_fraction: share of time in which the nodes left, without the
+    spares, must be as many as planned. reclaims_at_once: fewest nodes that may go together without harm.
+    """
+
+    max_fraction: float = 0.0
+    unavailable_fraction: float = 0.0
+    availability_fraction: float = 0.999
+    reclaims_at_once: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.max_fraction <= 1.0:
+            raise InvalidInputError("the share of spot must lie in [0, 1]")
+        if not 0.0 <= self.unavailable_fraction < 1.0:
+            raise InvalidInputError("a spot node must be available for some of the time")
+        if not 0.0 < self.availability_fraction < 1.0:
+            raise InvalidInputError("availability_fraction must lie between 0 and 1")
+        if self.reclaims_at_once < 0:
+            raise InvalidInputError("reclaims_at_once is negative")
+
+
+@dataclass(frozen=True, eq=False)
+class HorizonProblem:
+    """Choose commitments once, and nodes and replicas in every period, at least cost over ``months`` months."""
+
+    months: int
+    workloads: tuple[str, ...]
+    periods: tuple[Period, ...]
+    node_types: tuple[NodeType, ...]
+    deployments: tuple[HorizonDeployment, ...]
+    hourly: tuple[HourlyOffer, ...]
+    commitments: tuple[Commitment, ...] = ()
+    batch: tuple[BatchWork, ...] = ()
+    spot: SpotRule = field(default_factory=SpotRule)
+
+    def __post_init__(self) -> None:
+        if self.months < 1 or not self.periods or not self.workloads:
+            raise InvalidInputError("a horizon needs at least one month, one period and one workload")
+        hours = [0.0] * self.months
+        for period in self.periods:
+            if not 0 <= period.month < self.months:
+                raise InvalidInputError(f"a period lies in month {period.month} of {self.months}")
+            if len(period.requests_per_s) != len(self.workloads):
+                raise InvalidInputError("a period needs a rate for each workload")
+            if not (math.isfinite(period.hours) and period.hours > 0):
+                raise InvalidInputError("a period needs hours above zero")
+            if any(not math.isfinite(rate) or rate < 0 for rate in period.requests_per_s):
+                raise InvalidInputError("rates must be finite and not negative")
+            hours[period.month] += period.hours
+        if any(not math.isclose(total, HOURS_PER_MONTH, rel_tol=1e-6) for total in hours):
+            raise InvalidInputError(f"the periods of each month must last {HOURS_PER_MONTH:g} hours together")
+        kinds = range(len(self.node_types))
+        for deployment in self.deployments:
+            if deployment.node_type not in kinds or deployment.workload not in range(len(self.workloads)):
+                raise InvalidInputError("a deployment names an unknown node type or workload")
+            if not 1 <= deployment.devices_per_replica <= self.node_types[deployment.node_type].devices:
+                raise InvalidInputError("a replica must fit inside one node")
+            if not (math.isfinite(deployment.requests_per_s) and deployment.requests_per_s > 0):
+                raise InvalidInputError("a deployment must serve something")
+        for t in kinds:
+            if not is_chain(d.devices_per_replica for d in self.deployments if d.node_type == t):
+                raise InvalidInputError("replica sizes on a node must divide one another")
+        self._check_offers()
+        for work in self.batch:
+            if not (0 <= work.from_month < work.to_month <= self.months):
+                raise InvalidInputError("batch work needs at least one month inside the horizon")
+            if not (math.isfinite(work.requests) and work.requests > 0):
+                raise InvalidInputError("batch work needs requests")
+
+    def _check_offers(self) -> None:
+        if len({d.key for d in self.deployments}) != len(self.deployments):
+            raise InvalidInputError("deployment keys are not unique")
+        if len({offer.id for offer in self.hourly}) != len(self.hourly):
+            raise InvalidInputError("offer ids are not unique")
+        for offer in self.hourly:
+            if not (math.isfinite(offer.usd_per_hour) and offer.usd_per_hour >= 0):
+                raise InvalidInputError(f"offer {offer.id}: the price must be finite and not negative")
+        for one in self.commitments:
+            if one.term_months < 1 or not 0 <= one.start_month < self.months:
+                raise InvalidInputError(f"commitment {one.id} does not start inside the horizon")
+            if not (math.isfinite(one.usd_per_node) and one.usd_per_node >= 0):
+                raise InvalidInputError(f"commitment {one.id}: the price must be finite and not negative")
+
+    @cached_property
+    def demand(self) -> FloatArray:
+        """Requests per second: periods × workloads."""
+        return np.array([period.requests_per_s for period in self.periods], dtype=np.float64)
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Does a commitment run in a month: commitments × months."""
+        months = np.arange(self.months)
+        starts = np.array([one.start_month for one in self.commitments], dtype=np.int64)
+        ends = np.array([one.end_month for one in self.commitments], dtype=np.int64)
+        return (starts[:, None] <= months) & (months < ends[:, None])
+
+    def committed(self, nodes: Sequence[int] | FloatArray | IntArray) -> FloatArray:
+        """Committed nodes by month and node type, from nodes by commitment."""
+        total = np.zeros((self.months, len(self.node_types)))
+        for c, one in enumerate(self.commitments):
+            total[self.live[c], one.node_type] += nodes[c]
+        return total

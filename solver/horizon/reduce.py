@@ -1,0 +1,131 @@
+"""What matters of a catalog for a plan over time: exact reductions, before anything is solved.
+
+Nodes of one type are one another's equals wherever they are rented, so that only the cheapest sources of each type
+count; and a type that another replaces at no higher price is not needed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from solver.horizon.problem import Commitment, HourlyOffer
+from solver.units import HOURS_PER_MONTH
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A candidate inside one node: devices it takes and requests per second it serves, and where it came from."""
+
+    workload: int
+    node_type: str
+    devices: int
+    requests_per_s: float
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where nodes of a type come from. term_months: 0 by the hour. usd_per_hour: of the whole term, hours unused too."""
+
+    offer_id: str
+    node_type: str
+    kind: str
+    usd_per_hour: float
+    term_months: int
+    max_nodes: int | None
+    interruptible: bool
+
+
+Offers = dict[str, list[Row]]
+"""Candidates by node type."""
+
+
+def undominated_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows of one workload and node type that no other replaces: t = ⌈μ_i / μ_j⌉ replicas of j in the devices of i."""
+    kept: list[Row] = []
+    for one in sorted(rows, key=lambda r: (r.devices, -r.requests_per_s, r.row)):
+        replaced = any(
+            math.ceil(one.requests_per_s / other.requests_per_s - 1e-12) * other.devices <= one.devices
+            for other in kept
+        )
+        if not replaced:
+            kept.append(one)
+    return kept
+
+
+def replaces(a: Sequence[Row], a_devices: int, b: Sequence[Row], b_devices: int) -> bool:
+    """Can a node of type a always stand where one of type b stood?
+
+    A replica with g of b's G devices gets ⌊g G_a / G⌋ devices of the other node; its work must fit there.
+    """
+    for one in b:
+        room = one.devices * a_devices // b_devices
+        if not any(
+            other.workload == one.workload
+            and math.ceil(one.requests_per_s / other.requests_per_s - 1e-12) * other.devices <= room
+            for other in a
+        ):
+            return False
+    return True
+
+
+def needed_sources(
+    sources: Sequence[Source], rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]
+) -> list[Source]:
+    """Sources that some best plan may need.
+
+    Dropped: nodes of a type nothing runs on; beyond an unlimited source of the same type and term, dearer ones; a
+    source that an unlimited one of a type that replaces it undercuts, where that one is at least as flexible: by the
+    hour beats any term, and a term beats its equal. Interruptible sources replace interruptible ones only.
+    """
+    able = [one for one in sources if rows.get(one.node_type)]
+    able.sort(key=lambda s: (s.usd_per_hour, s.offer_id))
+    replacing: dict[tuple[str, str], bool] = {}
+
+    def stands_in(a: str, b: str) -> bool:
+        if a == b:
+            return True
+        if (a, b) not in replacing:
+            replacing[a, b] = replaces(rows[a], devices[a], rows[b], devices[b])
+        return replacing[a, b]
+
+    kept: list[Source] = []
+    for one in able:
+        beaten = any(
+            other.max_nodes is None
+            and other.interruptible <= one.interruptible
+            and other.term_months in (0, one.term_months)
+            and stands_in(other.node_type, one.node_type)
+            for other in kept
+        )
+        if not beaten:
+            kept.append(one)
+    return kept
+
+
+def hourly_offers(sources: Sequence[Source], index: Mapping[str, int]) -> tuple[HourlyOffer, ...]:
+    return tuple(
+        HourlyOffer(one.offer_id, index[one.node_type], one.usd_per_hour, one.max_nodes, one.interruptible)
+        for one in sources
+        if one.term_months == 0
+    )
+
+
+def commitments(
+    sources: Sequence[Source], index: Mapping[str, int], months: int, *, beyond_horizon: bool
+) -> tuple[Commitment, ...]:
+    """Every month in which each term may start: so that it ends inside the horizon, or any, all payments counted."""
+    return tuple(
+        Commitment(
+            one.offer_id,
+            index[one.node_type],
+            one.kind,
+            start,
+            one.term_months,
+            one.usd_per_hour * HOURS_PER_MONTH * one.term_months,
+            one.max_nodes,
+        )
+        for one in sources
+        if one.term_months
+        for start in range(months if beyond_horizon else months - one.term_months + 1)
+    )

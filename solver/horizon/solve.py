@@ -1,0 +1,395 @@
+"""Search and proof: price commitments, solve periods at those prices, mix, round, branch. Ends at any time with a plan.
+
+The bound of a box of commitments is the Lagrangian one: every period at prices π for committed nodes, plus the least
+that commitments cost once they are paid those prices. Prices start from the linear relaxation and move towards the
+duals of the master. A box of one point is priced exactly, period by period.
+"""
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from solver.errors import InvalidInputError
+from solver.horizon.incumbent import Incumbent
+from solver.horizon.master import Box, Columns, Group, Master, Prices, column_of, groups_of
+from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
+from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, Outcome, relative_gap
+from solver.horizon.pool import Pool
+from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
+
+Clock = Callable[[], float]
+Progress = Callable[[float | None, float | None], None]
+"""Called with the cost of the best plan and the bound, in USD over the horizon, whenever one of them improves."""
+
+PERIOD_GAP_SHARE = 0.25
+"""Share of the asked gap that a single period may keep."""
+MOST_BRANCHES = 50
+"""Branches of a period's programme where no proof is asked: the last parts of a percent take most of its time."""
+UNLIMITED = 2_000_000_000
+MOST_SWEEPS = 30
+CONVERGED = 1e-4
+"""Prices are good once the master and the bound they give are this close."""
+SMOOTHING = 0.5
+"""How far prices move from the best so far to the master's (Wentges, Operations Research Letters 1997)."""
+MOST_PRICING_ROUNDS = 4
+DEARER = 10.0
+BATCH_SECONDS = 10.0
+BATCH_TIME_FRACTION = 0.2
+"""Most time for one programme that shares batch work out among the periods."""
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonOptions:
+    """gap_fraction: distance from the bound at which to stop; 0 asks for a proof."""
+
+    time_limit_s: float = 60.0
+    gap_fraction: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.time_limit_s) and self.time_limit_s > 0):
+            raise InvalidInputError("time_limit_s must be positive")
+        if not 0.0 <= self.gap_fraction < 1.0:
+            raise InvalidInputError("gap_fraction must lie in [0, 1)")
+
+
+@dataclass(order=True)
+class _Node:
+    bound: float
+    order: int
+    box: Box = field(compare=False)
+    prices: Prices | None = field(compare=False, default=None)
+    split: FloatArray | None = field(compare=False, default=None)
+
+
+def solve_horizon(
+    problem: HorizonProblem,
+    options: HorizonOptions,
+    clock: Clock,
+    progress: Progress | None = None,
+    known: tuple[PeriodChoice, ...] = (),
+) -> HorizonResult:
+    """The cheapest plan over the horizon, or the best within the time, with a bound that holds for every plan.
+
+    clock: seconds, from anywhere. known: choices of an earlier solve of the same deployments and offers.
+    """
+    return _Search(problem, options, clock, progress, known).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        problem: HorizonProblem,
+        options: HorizonOptions,
+        clock: Clock,
+        progress: Progress | None,
+        known: tuple[PeriodChoice, ...],
+    ) -> None:
+        self.problem, self.options, self.clock, self.progress = problem, options, clock, progress
+        self.end = clock() + options.time_limit_s
+        self.groups: tuple[Group, ...] = groups_of(problem)
+        self.model = PeriodModel(problem)
+        self.master = Master(problem, self.groups, self.model)
+        self.pool = Pool(problem)
+        self.columns = Columns()
+        self.solved = 0
+        self.branches = 0
+        self.bound = 0.0
+        self.floors: list[float] = []
+        """Bounds of boxes that are done with but not refuted."""
+        self.cache: dict[tuple[object, ...], float] = {}
+        self.boxes = 0
+        self.dearest = 1.0
+        """USD for what no column does yet: raised until it is done."""
+        scaled = problem.demand / np.maximum(problem.demand.max(axis=0), 1e-12)
+        busy = np.array([scaled[group.first].sum() for group in self.groups])
+        self.order: list[int] = np.argsort(-busy, kind="stable").tolist()
+        """Busiest group first: what serves it serves most of the next, which so has a good choice to start from."""
+        self.hours = np.array([group.hours for group in self.groups])
+        self.period_gap = options.gap_fraction * PERIOD_GAP_SHARE
+        self.most_branches = MOST_BRANCHES if options.gap_fraction else UNLIMITED
+        self.most = self._most_commitments()
+        self.incumbent = Incumbent(
+            problem,
+            self.groups,
+            self.master,
+            self.pool,
+            self.period_gap,
+            max(0.5, min(BATCH_SECONDS, BATCH_TIME_FRACTION * options.time_limit_s)),
+            self._report,
+            self._out_of_time,
+        )
+        for choice in known:
+            self.pool.add(choice)
+
+    # -- the search
+
+    def run(self) -> HorizonResult:
+        root = Box(np.zeros(len(self.most), dtype=np.int64), self.most)
+        self._open_pool(root)
+        relaxed = self.master.relaxation(root)
+        if relaxed is None:
+            return self._infeasible()
+        usd, commitments, prices = relaxed
+        self._raise_bound(usd)
+        self.dearest = DEARER * max(usd, 1.0)
+        self.incumbent.improve(commitments, None, self.most)
+        heap = [_Node(usd, 0, root, prices)]
+        while heap and not self._done():
+            node = heapq.heappop(heap)
+            if node.bound >= self.incumbent.usd * (1.0 - PROVEN_GAP_FRACTION / 2):
+                continue
+            self.branches += 1
+            for child in self._explore(node):
+                heapq.heappush(heap, child)
+            if self.clock() < self.end or heap:
+                self._raise_bound(min([child.bound for child in heap] + self.floors, default=math.inf))
+        if not heap and self.incumbent.best is not None:
+            self._raise_bound(min([self.incumbent.usd, *self.floors]))
+        return self._result(refuted=not heap and not self.floors)
+
+    def _explore(self, node: _Node) -> list[_Node]:
+        """Tighten the bound of a box, look for plans in it, and halve it."""
+        box = node.box
+        bound, prices = node.bound, node.prices
+        if not self.master.within_shared_limits(box.low.astype(np.float64)):
+            return []
+        if box.is_point and not self.problem.batch:
+            value = self._price_exactly(box.low)
+            if value is None:  # out of time
+                self.floors.append(bound)
+            elif math.isfinite(value):
+                self.floors.append(max(bound, value))
+            return []
+        if prices is None:
+            relaxed = self.master.relaxation(box)
+            if relaxed is None:
+                return []
+            bound, prices = max(bound, relaxed[0]), relaxed[2]
+        bound, prices, fractional = self._generate(box, bound, prices)
+        if math.isinf(bound):
+            return []
+        if bound >= self.incumbent.usd * (1.0 - PROVEN_GAP_FRACTION / 2):
+            self.floors.append(bound)
+            return []
+        if self._done() or box.is_point:
+            self.floors.append(bound)
+            return []
+        near = self._nearest(fractional, box)
+        if self._price_exactly(near, prices) is None:
+            self.floors.append(bound)
+            return []
+        return self._halve(box, bound, prices, fractional)
+
+    def _generate(self, box: Box, bound: float, prices: Prices) -> tuple[float, Prices, FloatArray]:
+        """Column generation over one box: (bound, prices of the best bound, the master's commitments)."""
+        best_bound, best_prices, asked = -math.inf, prices, prices
+        commitments = np.asarray(box.low, dtype=np.float64)
+        for sweep in range(MOST_SWEEPS):
+            found = self._sweep(asked, box)
+            if found is None:
+                break
+            if math.isinf(found):
+                return math.inf, prices, commitments
+            if found > best_bound:
+                best_bound, best_prices = found, asked
+            bound = max(bound, best_bound)
+            if sweep == 0 and not self.branches > 1:
+                self._raise_bound(bound)
+            usd, commitments, dual = self._mix(box)
+            self.incumbent.improve(commitments, dual, self.most)
+            if box.low.sum() == 0 and self.branches == 1:
+                self._raise_bound(bound)
+            if self._done() or (
+                math.isfinite(usd)
+                and usd - bound <= CONVERGED * abs(usd) * (1.0 if self.options.gap_fraction else 1e-4)
+            ):
+                break
+            if bound >= self.incumbent.usd * (1.0 - PROVEN_GAP_FRACTION / 2):
+                break
+            asked = best_prices.towards(dual, SMOOTHING if sweep < MOST_SWEEPS // 2 else 1.0)
+        return bound, best_prices, commitments
+
+    def _sweep(self, prices: Prices, box: Box) -> float | None:
+        """The Lagrangian bound at these prices: every period solved once. None when the time ends first."""
+        cap = self.master.committed(box.high.astype(np.float64))
+        total = self.master.floor(prices, box)
+        for g in self.order:
+            group = self.groups[g]
+            key = (g, prices.committed[g].tobytes(), cap[g].tobytes(), prices.batch.tobytes())
+            bound = self.cache.get(key)
+            if bound is None:
+                if self._out_of_time():
+                    return None
+                answer = self._solve(g, prices.committed[g] / group.hours, cap[g], prices.batch)
+                bound = self.cache[key] = answer.bound
+                if answer.choice is not None:
+                    self.columns.add(column_of(self.problem, self.groups, g, answer.choice))
+            if math.isinf(bound):
+                return math.inf
+            total += group.hours * bound
+        return total
+
+    def _solve(self, g: int, price: FloatArray, cap: FloatArray, batch: FloatArray) -> PeriodAnswer:
+        t = self.groups[g].first
+        start = self.pool.best(t, price, cap, batch)
+        left = max(self.end - self.clock(), 0.05)
+        answer = self.model.solve(t, price, cap, batch, self.period_gap, left, start, self.most_branches)
+        self.solved += 1
+        if answer.choice is not None:
+            self.pool.add(answer.choice)
+        return answer
+
+    def _mix(self, box: Box) -> tuple[float, FloatArray, Prices]:
+        """The master over the columns found, with pooled choices added as long as they are worth it."""
+        cap = self.master.committed(box.high.astype(np.float64))
+        for _ in range(MOST_PRICING_ROUNDS):
+            usd, commitments, prices = self.master.restricted(self.columns.found, box, self.dearest)
+            added = 0
+            for g, group in enumerate(self.groups):
+                t = group.first
+                cost = self.pool.priced(t, prices.committed[g] / group.hours, cap[g], prices.batch)
+                position = int(np.argmin(cost)) if len(cost) else -1
+                if position >= 0 and math.isfinite(cost[position]):
+                    choice = self.pool.choice_at(position, t, cap[g])
+                    added += self.columns.add(column_of(self.problem, self.groups, g, choice))
+            if not added or self._out_of_time():
+                break
+        if math.isinf(usd):
+            self.dearest *= DEARER
+        return usd, commitments, prices
+
+    # -- plans
+
+    def _open_pool(self, box: Box) -> None:
+        """A choice for all peaks at once, committed nodes at their price over the term: every period has a plan."""
+        price = np.zeros(self.model.types)
+        for one in self.problem.commitments:
+            hours = one.term_months * self.hours.sum() / self.problem.months
+            price[one.node_type] = max(price[one.node_type], one.usd_per_node / hours)
+        cap = self.problem.committed(box.high).max(axis=0) if len(box.high) else np.zeros(self.model.types)
+        none = np.zeros(len(self.problem.batch))
+        answer = self.model.solve(self.model.at_peak, price, cap, none, 0.02, max(0.2 * self.options.time_limit_s, 1.0))
+        if answer.choice is not None:
+            self.pool.add(answer.choice)
+
+    def _price_exactly(self, nodes: IntArray, prices: Prices | None = None) -> float | None:
+        """Every period beside these commitments: the best plan with them, and a bound on all such plans, or None when
+        the time ends first. With batch work at the given prices, and no bound."""
+        if not self.master.within_shared_limits(nodes.astype(np.float64)):
+            return math.inf
+        committed = self.master.committed(nodes)
+        free = np.zeros(self.model.types)
+        batch = prices.batch if prices is not None else np.zeros(len(self.problem.batch))
+        total = float(self.master.usd_per_node @ nodes)
+        complete = True
+        for g in self.order:
+            group = self.groups[g]
+            key = (g, b"free", committed[g].tobytes(), batch.tobytes())
+            bound = self.cache.get(key)
+            if bound is None:
+                if self._out_of_time():
+                    complete = False
+                    break
+                answer = self._solve(g, free, committed[g], batch)
+                bound = self.cache[key] = answer.bound
+            if math.isinf(bound):
+                return math.inf
+            total += bound * group.hours
+        if self.problem.batch:
+            self.incumbent.take_batch(nodes, batch)
+        elif self.incumbent.value(nodes, batch) < self.incumbent.usd:
+            self.incumbent.take_pooled(nodes)
+        return total if complete else None
+
+    # -- branching
+
+    def _nearest(self, fractional: FloatArray, box: Box) -> IntArray:
+        """The best plan's commitments if they lie in the box, else the master's, rounded."""
+        if (
+            self.incumbent.best is not None
+            and (box.low <= self.incumbent.best[1]).all()
+            and (self.incumbent.best[1] <= box.high).all()
+        ):
+            return self.incumbent.best[1]
+        return np.clip(np.round(fractional), box.low, box.high).astype(np.int64)
+
+    def _halve(self, box: Box, bound: float, prices: Prices, fractional: FloatArray) -> list[_Node]:
+        wide = np.flatnonzero(box.high > box.low)
+        away = np.abs(fractional[wide] - np.round(fractional[wide]))
+        if away.max() > 1e-6:
+            c = int(wide[int(np.argmax(away))])
+            cut = math.floor(fractional[c])
+        else:
+            c = int(wide[int(np.argmax((box.high - box.low)[wide] * self.master.usd_per_node[wide]))])
+            cut = int(np.clip(round(fractional[c]), box.low[c], box.high[c] - 1))
+        children = []
+        for low, high in ((box.low[c], cut), (cut + 1, box.high[c])):
+            if low > high:
+                continue
+            lows, highs = box.low.copy(), box.high.copy()
+            lows[c], highs[c] = low, high
+            self.boxes += 1
+            children.append(_Node(bound, self.boxes, Box(lows, highs), prices))
+        return children
+
+    def _most_commitments(self) -> IntArray:
+        return np.array(
+            [
+                int(self.model.most_nodes[one.node_type]) if one.max_nodes is None
+                else min(int(self.model.most_nodes[one.node_type]), one.max_nodes)
+                for one in self.problem.commitments
+            ],
+            dtype=np.int64,
+        )  # fmt: skip
+
+    # -- reporting
+
+    def _out_of_time(self) -> bool:
+        return self.clock() >= self.end
+
+    def _done(self) -> bool:
+        if self._out_of_time():
+            return True
+        if self.incumbent.best is None:
+            return False
+        return relative_gap(self.incumbent.usd, self.bound) <= max(self.options.gap_fraction, PROVEN_GAP_FRACTION)
+
+    def _raise_bound(self, bound: float) -> None:
+        if self.incumbent.best is not None:
+            bound = min(bound, self.incumbent.usd)
+        if math.isfinite(bound) and bound > self.bound:
+            self.bound = bound
+            self._report()
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(None if self.incumbent.best is None else self.incumbent.usd, self.bound)
+
+    def _infeasible(self) -> HorizonResult:
+        reasons = ("the linear relaxation has no solution: some demand cannot be served within the limits",)
+        return HorizonResult(
+            "infeasible", None, None, None, None, self.solved, self.branches, len(self.groups), reasons
+        )
+
+    def _result(self, *, refuted: bool) -> HorizonResult:
+        if self.incumbent.best is None:
+            none: Outcome = "infeasible" if refuted else "unknown"
+            reasons = ("no whole-number plan within the limits",) if refuted else ()
+            return HorizonResult(none, None, None, None, None, self.solved, self.branches, len(self.groups), reasons)
+        usd, nodes, choices = self.incumbent.best
+        bound = min(self.bound, usd)
+        gap = relative_gap(usd, bound)
+        proven = gap <= PROVEN_GAP_FRACTION
+        return HorizonResult(
+            outcome="optimal" if proven else "feasible",
+            plan=self.incumbent.plan(nodes, choices),
+            usd=usd,
+            bound_usd=usd if proven else bound,
+            gap_fraction=0.0 if proven else gap,
+            periods_solved=self.solved,
+            branches=self.branches,
+            periods=len(self.groups),
+        )

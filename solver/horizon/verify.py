@@ -1,0 +1,158 @@
+"""An independent check of a plan over time: plain arithmetic over the problem as it was stated."""
+
+import math
+from collections import Counter
+
+from solver.horizon.period import PeriodChoice
+from solver.horizon.plan import HorizonPlan, HorizonResult
+from solver.horizon.problem import HorizonProblem, Period
+
+TOLERANCE = 2e-6
+"""Relative; as in ``solver.fleet.verify``."""
+
+
+def verify(problem: HorizonProblem, result: HorizonResult) -> list[str]:
+    """Everything wrong with a result; empty for a correct one."""
+    if result.plan is None:
+        stated = (result.usd, result.bound_usd, result.gap_fraction)
+        wrong = result.outcome in ("optimal", "feasible") or any(one is not None for one in stated)
+        return ["a result without a plan claims one"] if wrong else []
+    if result.usd is None or result.bound_usd is None or result.gap_fraction is None:
+        return ["a result with a plan leaves out its figures"]
+    errors = verify_plan(problem, result.plan)
+    if errors:
+        return errors
+    usd = _usd(problem, result.plan)
+    if not math.isclose(usd, result.usd, rel_tol=1e-9, abs_tol=1e-6):
+        errors.append(f"the cost is stated as {result.usd}, the plan gives {usd}")
+    if result.bound_usd > result.usd * (1.0 + 1e-9):
+        errors.append("the bound is above the cost")
+    gap = 0.0 if result.usd <= 0.0 else max(0.0, (result.usd - result.bound_usd) / result.usd)
+    if not math.isclose(gap, result.gap_fraction, abs_tol=1e-9):
+        errors.append("the gap does not follow from cost and bound")
+    if (result.outcome == "optimal") != (result.gap_fraction == 0.0):
+        errors.append(f"outcome {result.outcome} with a gap of {result.gap_fraction}")
+    return errors
+
+
+def verify_plan(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
+    """Everything wrong with a plan: shapes, commitments, every period, batch work."""
+    if len(plan.commitments) != len(problem.commitments) or len(plan.choices) != len(problem.periods):
+        return ["the plan is not one of this problem"]
+    errors = [
+        f"{nodes} nodes of commitment {one.id}"
+        for nodes, one in zip(plan.commitments, problem.commitments, strict=True)
+        if nodes < 0
+    ]
+    for month in range(problem.months):
+        running: Counter[str] = Counter()
+        for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
+            if one.start_month <= month < one.start_month + one.term_months:
+                running[one.id] += nodes
+        limits = {one.id: one.max_nodes for one in problem.commitments}
+        for offer, nodes in running.items():
+            most = limits[offer]
+            if most is not None and nodes > most:
+                errors.append(f"{nodes} nodes of {offer} in month {month}, at most {most} are offered")
+    for t, (period, choice) in enumerate(zip(problem.periods, plan.choices, strict=True)):
+        errors += [f"period {t}: {error}" for error in _period(problem, plan, period, choice)]
+    errors += _batch(problem, plan)
+    return errors
+
+
+def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: PeriodChoice) -> list[str]:
+    counts = (*choice.replicas, *choice.committed, *choice.hourly, *choice.spares)
+    if any(count < 0 for count in counts) or len(choice.replicas) != len(problem.deployments):
+        return ["counts that cannot be"]
+    errors = []
+    served = [0.0] * len(problem.workloads)
+    inside: dict[int, list[int]] = {}
+    for count, one in zip(choice.replicas, problem.deployments, strict=True):
+        served[one.workload] += count * one.requests_per_s
+        inside.setdefault(one.node_type, []).extend([one.devices_per_replica] * count)
+    for name, rate, wanted in zip(problem.workloads, served, period.requests_per_s, strict=True):
+        if rate < wanted * (1.0 - TOLERANCE):
+            errors.append(f"{name} asks for {wanted} requests/s, {rate} can be served")
+    spot_devices = all_devices = 0
+    for t, node_type in enumerate(problem.node_types):
+        live = sum(
+            nodes
+            for nodes, one in zip(plan.commitments, problem.commitments, strict=True)
+            if one.node_type == t and one.start_month <= period.month < one.start_month + one.term_months
+        )
+        if choice.committed[t] > live:
+            errors.append(f"{choice.committed[t]} committed nodes of {node_type.id} in use, {live} are there")
+        spot = steady = 0
+        for nodes, offer in zip(choice.hourly, problem.hourly, strict=True):
+            if offer.node_type != t:
+                continue
+            if offer.max_nodes is not None and nodes > offer.max_nodes:
+                errors.append(f"{nodes} nodes of {offer.id}, at most {offer.max_nodes} are offered")
+            spot, steady = (spot + nodes, steady) if offer.interruptible else (spot, steady + nodes)
+        needed = _spares(problem, spot)
+        if choice.spares[t] < needed:
+            errors.append(f"{choice.spares[t]} spare spot nodes of {node_type.id}, {needed} are needed")
+        room = choice.committed[t] + steady + spot - choice.spares[t]
+        bins = _bins(inside.get(t, []), node_type.devices)
+        if bins > room:
+            errors.append(f"replicas fill {bins} nodes of {node_type.id}, there are {room}")
+        spot_devices += spot * node_type.devices
+        all_devices += (choice.committed[t] + steady + spot) * node_type.devices
+    if spot_devices > problem.spot.max_fraction * all_devices + TOLERANCE:
+        errors.append(f"{spot_devices} of {all_devices} devices are spot")
+    return errors
+
+
+def _bins(sizes: list[int], devices: int) -> int:
+    """Nodes that replicas fill, placed largest first into the first node with room."""
+    free: list[int] = []
+    for size in sorted(sizes, reverse=True):
+        for i, left in enumerate(free):
+            if left >= size:
+                free[i] -= size
+                break
+        else:
+            free.append(devices - size)
+    return len(free)
+
+
+def _spares(problem: HorizonProblem, nodes: int) -> int:
+    """The law of ``SpotRule``, summed term by term."""
+    if nodes == 0:
+        return 0
+    rule = problem.spot
+    away = rule.unavailable_fraction
+    for spares in range(min(rule.reclaims_at_once, nodes), nodes + 1):
+        more = sum(math.comb(nodes, k) * away**k * (1.0 - away) ** (nodes - k) for k in range(spares + 1, nodes + 1))
+        if more <= (1.0 - rule.availability_fraction) * (1.0 + 1e-9):
+            return spares
+    return nodes
+
+
+def _batch(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
+    errors = []
+    for b, work in enumerate(problem.batch):
+        done = 0.0
+        for period, choice in zip(problem.periods, plan.choices, strict=True):
+            rate = choice.batch_requests_per_s[b]
+            if rate > 0.0 and not work.from_month <= period.month < work.to_month:
+                errors.append(f"batch work {problem.workloads[work.workload]} runs outside its window")
+            capacity = sum(
+                count * one.requests_per_s
+                for count, one in zip(choice.replicas, problem.deployments, strict=True)
+                if one.workload == work.workload
+            )
+            if rate < 0.0 or rate > capacity * (1.0 + TOLERANCE) + TOLERANCE:
+                errors.append(f"batch work at {rate} requests/s, its replicas serve {capacity}")
+            done += rate * period.hours * 3600.0
+        if done < work.requests * (1.0 - TOLERANCE):
+            errors.append(f"{done} of {work.requests} requests of {problem.workloads[work.workload]} are done")
+    return errors
+
+
+def _usd(problem: HorizonProblem, plan: HorizonPlan) -> float:
+    total = math.fsum(n * one.usd_per_node for n, one in zip(plan.commitments, problem.commitments, strict=True))
+    for period, choice in zip(problem.periods, plan.choices, strict=True):
+        hour = math.fsum(n * offer.usd_per_hour for n, offer in zip(choice.hourly, problem.hourly, strict=True))
+        total += hour * period.hours
+    return total

@@ -1,0 +1,143 @@
+"""The planner over time against trying everything, on tiny random horizons; plans pass the independent check."""
+
+import math
+import time
+from dataclasses import replace
+
+import pytest
+
+from solver.horizon.period import PeriodChoice
+from solver.horizon.plan import HorizonPlan, HorizonResult
+from solver.horizon.problem import HorizonProblem
+from solver.horizon.solve import HorizonOptions, solve_horizon
+from solver.horizon.verify import verify, verify_plan
+from tests.solver.horizon.instances import cheapest, tiny, with_batch
+
+INSTANCES = 400
+SPOT_INSTANCES = 100
+BATCH_INSTANCES = 15
+EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
+
+
+def solved(problem: HorizonProblem, options: HorizonOptions = EXACT) -> HorizonResult:
+    return solve_horizon(problem, options, time.monotonic)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "spot"), [(range(INSTANCES), False), (range(SPOT_INSTANCES), True)], ids=["", "spot"]
+)
+def test_equals_enumeration(seeds: range, spot: bool) -> None:
+    infeasible = with_commitments = with_spot = 0
+    for seed in seeds:
+        problem = tiny(seed, spot=spot)
+        best, result = cheapest(problem), solved(problem)
+        assert verify(problem, result) == [], seed
+        if math.isinf(best):
+            assert result.outcome == "infeasible", seed
+            infeasible += 1
+            continue
+        assert result.outcome == "optimal", seed
+        assert result.usd == pytest.approx(best, rel=1e-6), seed
+        assert result.plan is not None
+        with_commitments += any(result.plan.commitments)
+        with_spot += result.plan.hourly_usd(problem, interruptible=True) > 0.0
+    assert infeasible > 0.1 * len(seeds)
+    assert with_commitments > 0.2 * len(seeds)
+    assert not spot or with_spot > 0.2 * len(seeds)
+
+
+def test_mutated_plans_are_refused() -> None:
+    refused = 0
+    for seed in range(30):
+        problem = tiny(seed, spot=seed % 2 == 0)
+        plan = solved(problem).plan
+        if plan is None:
+            continue
+        assert verify_plan(problem, plan) == []
+        for broken in _mutations(problem, plan):
+            assert verify_plan(problem, broken) != [], (seed, broken)
+            refused += 1
+    assert refused > 20
+
+
+def _mutations(problem: HorizonProblem, plan: HorizonPlan) -> list[HorizonPlan]:
+    """All replicas or nodes of a period with demand taken away, nodes used that nobody committed to, spares left out."""
+    found = []
+    for t, choice in enumerate(plan.choices):
+        if not any(problem.periods[t].requests_per_s):
+            continue
+        found.append(_with(plan, t, replace(choice, replicas=(0,) * len(choice.replicas))))
+        for k, used in enumerate(choice.committed):
+            if used:
+                more = tuple(n + 1_000 if i == k else n for i, n in enumerate(choice.committed))
+                found.append(_with(plan, t, replace(choice, committed=more)))
+        if any(choice.hourly) and not any(choice.committed) and any(choice.replicas):
+            found.append(_with(plan, t, replace(choice, hourly=(0,) * len(choice.hourly))))
+        if any(choice.spares):
+            found.append(_with(plan, t, replace(choice, spares=(0,) * len(choice.spares))))
+    return found
+
+
+def _with(plan: HorizonPlan, t: int, choice: PeriodChoice) -> HorizonPlan:
+    return replace(plan, choices=tuple(choice if i == t else one for i, one in enumerate(plan.choices)))
+
+
+def test_stated_figures_are_checked() -> None:
+    problem = next(one for one in map(tiny, range(100)) if (solved(one).usd or 0.0) > 0.0)
+    result = solved(problem)
+    assert result.usd is not None
+    for wrong in (
+        replace(result, usd=result.usd * 0.99),
+        replace(result, bound_usd=result.usd * 1.01),
+        replace(result, gap_fraction=0.5),
+        replace(result, bound_usd=result.usd * 0.9),
+    ):
+        assert verify(problem, wrong) != []
+
+
+def test_batch_work_is_done_and_costs_no_less_than_the_bound() -> None:
+    """Work that may run at any time is never dearer than the same work at an even rate around the clock."""
+    planned = 0
+    for seed in range(BATCH_INSTANCES):
+        problem = with_batch(tiny(seed), seed)
+        result = solved(problem, HorizonOptions(5.0, 1e-3))
+        assert verify(problem, result) == [], seed
+        (work,) = problem.batch
+        even = work.requests / (730.0 * problem.months * 3600.0)
+        steady = replace(
+            problem,
+            batch=(),
+            periods=tuple(replace(p, requests_per_s=(*p.requests_per_s[:-1], even)) for p in problem.periods),
+        )
+        around_the_clock = solved(steady)
+        if around_the_clock.usd is None:
+            continue
+        assert result.plan is not None, seed
+        assert result.usd is not None
+        assert result.bound_usd is not None
+        assert result.bound_usd <= around_the_clock.usd * (1.0 + 1e-9), seed
+        assert result.usd <= around_the_clock.usd * 1.02, seed
+        planned += 1
+    assert planned > 4
+
+
+def test_ends_in_time_with_a_plan_and_a_bound() -> None:
+    """A clock that runs out after a few looks: what is there by then is a plan, and its gap is the true one."""
+    problem = next(one for one in map(tiny, range(100)) if (solved(one).usd or 0.0) > 0.0)
+    ticks = iter(range(1_000_000))
+    result = solve_horizon(problem, HorizonOptions(5.0, 0.0), lambda: float(next(ticks)))
+    assert verify(problem, result) == []
+    exact = solved(problem)
+    assert exact.usd is not None
+    assert result.usd is not None
+    assert result.bound_usd is not None
+    assert result.bound_usd <= exact.usd * (1.0 + 1e-9) <= result.usd * (1.0 + 2e-9)
+
+
+def test_progress_tells_of_better_plans_and_bounds() -> None:
+    told: list[tuple[float | None, float | None]] = []
+    problem = next(one for one in map(tiny, range(100)) if (solved(one).usd or 0.0) > 0.0)
+    result = solve_horizon(problem, EXACT, time.monotonic, lambda usd, bound: told.append((usd, bound)))
+    costs = [usd for usd, _ in told if usd is not None]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == result.usd
