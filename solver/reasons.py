@@ -196,7 +196,7 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
             new_value(one.change),
             one.result.usd_per_hour,
         )
-        for one in fleet.relaxations(problem, options)
+        for one in fleet.relaxations(problem, options, limited_offers(planning, problem))
     ]  # fmt: skip
     multiple = _largest_multiple(problem, options)
     if multiple is not None and 0.0 < multiple < 1.0:
@@ -217,6 +217,14 @@ def _has_plan_without_targets(planning: PlanningInput, assembly: Assembly, optio
     """Where no plan exists even without any target, no target is to blame and none needs to be tried."""
     free = [with_targets(one, Targets()) for one in assembly.screened]
     return fleet.has_plan(assemble(planning, free, assembly.problem.offers).problem, options)
+
+
+def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:
+    """Offers whose own limit may be what is missing: cheapest per device first, few, each costs some solves."""
+    default = planning.default_max_nodes or MOST_NODES_MULTIPLIED
+    limited = [offer for offer in problem.offers if offer.max_nodes is not None and offer.max_nodes < default]
+    limited.sort(key=lambda offer: (offer.usd_per_hour / offer.devices, offer.id))
+    return [offer.id for offer in limited[:MOST_OFFER_STEPS]]
 
 
 def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | None:

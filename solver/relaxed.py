@@ -18,6 +18,9 @@ from solver.workload import PERCENTILES
 WIDER = 1.15
 """How much further a target is relaxed where the suggested value does not hold in simulation."""
 MOST_WIDENINGS = 6
+MORE_NODES = 0.05
+"""The same for nodes of an offer, of which at least one more is tried."""
+OFFER_LIMITS = "limits.offers."
 
 Solve = Callable[[Assembly], FleetResult | None]
 """None: no answer in time."""
@@ -26,11 +29,14 @@ Solve = Callable[[Assembly], FleetResult | None]
 def confirmed_targets(
     planning: PlanningInput, assembly: Assembly, relaxations: tuple[Relaxation, ...], solve: Solve
 ) -> Iterator[Relaxation]:
-    """Every relaxation; those of a target at the value, and with the price, at which a plan holds in simulation.
+    """Every relaxation; those of targets and offers' nodes at the value, and price, at which a plan holds in simulation.
 
-    A target that no widening makes reachable in simulation is left out.
+    One that no widening makes hold in simulation is left out.
     """
     for one in relaxations:
+        if one.limit.startswith(OFFER_LIMITS) and isinstance(one.to_value, float | int):
+            yield from _confirmed_nodes(assembly, one, int(one.to_value), solve)
+            continue
         parts = one.limit.split(".")
         if parts[0] != "targets" or len(parts) != 3 or not isinstance(one.to_value, float):
             yield one
@@ -46,6 +52,18 @@ def confirmed_targets(
                 yield replace(one, to_value=value, usd_per_hour=found.usd_per_hour)
                 break
             value *= WIDER
+
+
+def _confirmed_nodes(assembly: Assembly, one: Relaxation, nodes: int, solve: Solve) -> Iterator[Relaxation]:
+    """More nodes of one offer, as many as a plan that holds in simulation needs."""
+    offer_id = one.limit.removeprefix(OFFER_LIMITS).removesuffix(".max_nodes")
+    for _ in range(MOST_WIDENINGS):
+        offers = tuple(replace(o, max_nodes=nodes) if o.id == offer_id else o for o in assembly.problem.offers)
+        found = solve(replace(assembly, problem=replace(assembly.problem, offers=offers)))
+        if found is not None and found.plan is not None:
+            yield replace(one, to_value=nodes, usd_per_hour=found.usd_per_hour)
+            return
+        nodes += max(1, round(MORE_NODES * nodes))
 
 
 def confirmed_multiple(assembly: Assembly, screened: float | None, solve: Solve) -> float | None:

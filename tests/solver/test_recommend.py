@@ -389,3 +389,32 @@ class TestExplanations:
     def test_one_token_prompts_and_replies(self) -> None:
         asked = workload(traffic=Traffic(fixed_lengths(1), fixed_lengths(1)), tpot={}, rate=50.0)
         holds(plan(asked), asked)
+
+
+class TestContradictions:
+    def test_limits_of_several_workloads_are_named_and_priced(self) -> None:
+        """Two workloads of which the nodes on offer serve one: more nodes are among the ways out, with the price."""
+        one, two = workload("one", rate=60.0, tpot={"p95": 0.03}), workload("two", rate=60.0, tpot={"p95": 0.03})
+        few = [offer(A100, 7.0, 1), offer(L40S, 7.2, 1)]
+        found = plan(one, two, offers=few)
+        assert found.solve.outcome == "infeasible"
+        assert [c.limits for c in found.conflicts] == [("limits.offers.max_nodes",)]
+        wider = {r.limit: r for r in found.relaxations if r.limit.startswith("limits.offers.")}
+        assert wider
+        for name, relaxation in wider.items():
+            assert isinstance(relaxation.to_value, float | int)
+            allowed = [replace(o, max_nodes=int(relaxation.to_value)) if f".{o.id}." in name else o for o in few]
+            made = plan(one, two, offers=allowed)
+            assert made.solve.outcome == "optimal"
+            assert relaxation.usd_per_hour == pytest.approx(cost(made), rel=0.02)
+
+    def test_a_budget_and_a_spare_that_contradict_each_other(self) -> None:
+        one, two = workload("one", rate=60.0, tpot={"p95": 0.03}), workload("two", rate=60.0, tpot={"p95": 0.03})
+        free = plan(one, two)
+        tight = PlanLimits(max_usd_per_hour=cost(free) * 1.01, spare_nodes=1)
+        found = plan(one, two, limits=tight)
+        assert {c.limits for c in found.conflicts} == {("limits.max_usd_per_hour", "limits.spare_nodes")}
+        priced = {r.limit: r.usd_per_hour for r in found.relaxations}
+        assert priced["limits.spare_nodes"] == pytest.approx(cost(free))
+        least = cost(plan(one, two, limits=PlanLimits(spare_nodes=1)))
+        assert priced["limits.max_usd_per_hour"] == pytest.approx(least)
