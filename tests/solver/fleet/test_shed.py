@@ -21,6 +21,8 @@ def scarce_problem(seed: int) -> tuple[FleetProblem, list[float | None]]:
         make = tiny_problem if rng.random() < 0.8 else tiny_resilient_problem
         problem = replace(make(rng.randrange(10**6)), objective="cost")
         problem = replace(problem, limits=replace(problem.limits, power_w=None, spare_nodes=0))
+        offers = tuple(replace(offer, max_nodes=min(offer.max_nodes or 1, 2)) for offer in problem.offers)
+        problem = replace(problem, offers=offers)
         if len(problem.demands) == 2 and any(problem.demands[1].requests_per_s):
             return problem, [rng.choice((0.0, 0.3, 0.7, 1.0)), None]
 
