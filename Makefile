@@ -32,6 +32,8 @@ lint: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.class_plans
+	$(BIN)/python -m tests.bench.bucket_ilp
 
 clean:
 	rm -rf $(VENV)

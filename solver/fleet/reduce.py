@@ -69,7 +69,7 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
     own = {"cost": cost, "power": power}.get(problem.objective)
     bound = own.lower if own else _most_throughput(problem, cost, power)
     if reasons or not exact_steps:
-        most = _most_nodes(problem, pools, pairs, None, bound)
+        most = most_nodes(problem, pools, pairs, None, bound)
         return ReducedProblem(problem, pools, pairs, most, bound, None, candidates, reasons)
 
     draft = None if problem.objective == "throughput" else draft_plan(problem, pools, pairs, thorough=False)
@@ -96,8 +96,8 @@ def prune(reduced: ReducedProblem) -> ReducedProblem:
     problem, pools, pairs = reduced.problem, reduced.pools, reduced.pairs
     cost, power = (bound_candidates(problem, pools, pairs, resource) for resource in ("cost", "power"))
     pairs = pairs.take(_worth_keeping(problem, cost, power, reduced.draft))
-    pools, pairs = _drop_unused_pools(problem, pools, pairs)
-    most = _most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
+    pools, pairs = drop_unused_pools(problem, pools, pairs)
+    most = most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
     pools = _shorten(problem, pools, pairs, most)
     offered = np.array(sorted({-1, *(offer for pool in pools for offer in pool.offers)}))
     pairs = pairs.take(np.isin(pairs.offer, offered))
@@ -117,8 +117,8 @@ def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
     keys = zip(pairs.deployment.tolist(), anchors.tolist(), pairs.offer.tolist(), strict=True)
     keep |= np.fromiter((key in in_draft for key in keys), dtype=np.bool_, count=len(pairs))
     pairs = pairs.take(keep)
-    pools, pairs = _drop_unused_pools(problem, pools, pairs)
-    most = _most_nodes(problem, pools, pairs, draft, reduced.bound)
+    pools, pairs = drop_unused_pools(problem, pools, pairs)
+    most = most_nodes(problem, pools, pairs, draft, reduced.bound)
     return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
 
 
@@ -315,7 +315,7 @@ def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> floa
     return most
 
 
-def _most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
+def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
     """Nodes of each pool that some best plan stays within."""
     limits = problem.limits
     most = np.zeros(len(pools))
@@ -361,7 +361,7 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     return most
 
 
-def _drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[list[Pool], Pairs]:
+def drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[list[Pool], Pairs]:
     share = problem.limits.max_spot_fraction
     used = set(np.unique(pairs.pool).tolist())
     if share is not None and any(pools[p].interruptible for p in used):

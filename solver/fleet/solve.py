@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
+from solver.fleet.decompose import neighbourhoods, one_by_one
 from solver.fleet.formulation import Model, build_model, cost_terms, power_terms
 from solver.fleet.greedy import Draft, PlacementKey
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
+from solver.fleet.own_cost import OwnCost, add_own_cost, own_cost, promising, within
 from solver.fleet.packing import paths
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
@@ -55,6 +58,14 @@ FEW_PAIRS = 150
 PROMISING_FRACTION = 0.1
 """Pairs tried first: those that use up at most this share of the distance between bound and heuristic plan."""
 SHARPENING_GAP_FRACTION = 0.01
+OWN_TIME_FRACTION = 0.25
+"""Share of the time limit for what each workload costs alone, and again for their plans alone."""
+MOST_COLUMNS = 20_000
+"""Routing columns beyond which workloads are improved a few at a time instead of all together."""
+SHARED_TIME_FRACTION = 0.2
+"""Share of the time limit for a first plan in which workloads share nodes."""
+SHARED_EXCESS_FRACTION = 0.25
+"""Pairs tried for that plan: those that use up at most this share of the distance between bound and plan."""
 
 DEFAULTS = SolveOptions()
 
@@ -80,12 +91,20 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
         return _report(reduced, replace(draft, solver="bound"), reduced.bound, False, 0, 0.0)
     failure: SolverFailedError | None = None
     seconds = 0.0
+    own: OwnCost | None = None
     if draft is not None and options.solver == "highs" and len(reduced.pairs) > FEW_PAIRS:
-        reduced, draft, seconds = _sharpen(reduced, options, draft)
+        if len(problem.demands) > 1 and problem.objective != "throughput":
+            reduced, own, draft, seconds = _by_workload(reduced, options, draft)
+            gap = gap_between(draft.objective, reduced.bound)
+            if gap <= max(PROVEN_GAP_FRACTION, options.gap_fraction) or is_large(reduced):
+                asked = PROVEN_GAP_FRACTION < gap <= options.gap_fraction
+                return _report(reduced, draft, reduced.bound, asked, len(reduced.pairs), seconds)
+        else:
+            reduced, draft, seconds = _sharpen(reduced, options, draft)
     solvers: tuple[SolverName, ...] = ("highs", "cbc") if options.solver == "highs" else ("cbc", "highs")
     for name in solvers:
         try:
-            answer, candidates, spent = _attempt(reduced, _time_left(options, seconds), name, draft)
+            answer, candidates, spent = _attempt(reduced, _time_left(options, seconds), name, draft, own)
         except SolverFailedError as failed:
             failure = failed
             continue
@@ -118,10 +137,54 @@ def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: _Found) -> t
     return prune(replace(reduced, draft=better.draft)), better, seconds
 
 
+def _by_workload(
+    reduced: ReducedProblem, options: SolveOptions, draft: _Found
+) -> tuple[ReducedProblem, OwnCost, _Found, float]:
+    """Bound and plan from the workloads one by one, then a plan that shares nodes, and what both leave to be proven."""
+    own = own_cost(reduced, OWN_TIME_FRACTION * options.time_limit_s, options.seed)
+    seconds = own.seconds
+    placed = one_by_one(reduced, own, OWN_TIME_FRACTION * options.time_limit_s, options.seed)
+    if placed is not None:
+        seconds += placed.seconds
+        draft = _better(reduced.problem, draft, _realised(reduced, placed.draft(), {}, "highs")) or draft
+    bound = max(reduced.bound, min(own.lower, draft.objective))
+    reduced, own = within(replace(reduced, draft=draft.draft, bound=bound), own, draft.objective)
+    if gap_between(draft.objective, bound) <= max(PROVEN_GAP_FRACTION, options.gap_fraction):
+        return reduced, own, draft, seconds
+    if placed is not None and is_large(reduced):
+        left_s = max(options.time_limit_s - seconds, LEAST_TIME_FRACTION * options.time_limit_s)
+        began_s = placed.seconds
+        placed = neighbourhoods(reduced, own, placed, left_s, options.seed)
+        draft = _better(reduced.problem, draft, _realised(reduced, placed.draft(), {}, "highs")) or draft
+        return replace(reduced, draft=draft.draft), own, draft, seconds + placed.seconds - began_s
+    few, few_own = promising(reduced, own, SHARED_EXCESS_FRACTION)
+    model = build_model(few)
+    add_own_cost(model, few_own)
+    try:
+        start = starting_values(model, draft.draft)
+        limit_s = SHARED_TIME_FRACTION * options.time_limit_s
+        solved = solve_with_highs(model.programme, start, limit_s, options.gap_fraction, options.seed)
+        seconds += solved.seconds
+        found = _read(model, "highs") if solved.proof in ("optimal", "feasible") else None
+    except SolverFailedError:
+        found = None
+    draft = _better(reduced.problem, draft, found) or draft
+    reduced, own = within(replace(reduced, draft=draft.draft), own, draft.objective)
+    return reduced, own, draft, seconds
+
+
+def is_large(reduced: ReducedProblem) -> bool:
+    """Has the programme of all workloads together more columns than a solver makes anything of in seconds?"""
+    classes = np.isfinite(reduced.pairs.load) & (reduced.pairs.load > 0)
+    return int(classes.sum()) > MOST_COLUMNS
+
+
 def _attempt(
-    reduced: ReducedProblem, options: SolveOptions, name: SolverName, draft: _Found | None
+    reduced: ReducedProblem, options: SolveOptions, name: SolverName, draft: _Found | None, own: OwnCost | None
 ) -> tuple[FleetResult, int, float]:
     model = build_model(reduced)
+    if own is not None:
+        add_own_cost(model, own)
     start = starting_values(model, reduced.draft) if draft is not None and reduced.draft is not None else None
     solved = _run(model, options, name, start)
     candidates = len(reduced.pairs)

@@ -1,0 +1,82 @@
+"""Bounds and plans from workloads one by one: never above the optimum, never a plan that does not hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from solver.fleet import SolveOptions, solve, solve_fleet
+from solver.fleet.decompose import neighbourhoods, one_by_one
+from solver.fleet.formulation import build_model
+from solver.fleet.highs import solve_with_highs
+from solver.fleet.own_cost import add_own_cost, own_cost, promising, replacement_price, within
+from solver.fleet.realise import realise
+from solver.fleet.reduce import reduce_problem
+from solver.fleet.verify import verify_plan
+from tests.solver.fleet.brute_force import best_objective
+from tests.solver.fleet.instances import middling_problem, tiny_problem
+from tests.solver.fleet.test_brute_force import check
+
+INSTANCES = 500
+BATCH = 50
+
+
+@pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))
+def test_workload_by_workload_equals_enumeration(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tiny problem goes through the steps that are otherwise kept for larger ones."""
+    monkeypatch.setattr(solve, "FEW_PAIRS", 0)
+    for seed in range(5000 + start, 5000 + start + BATCH):
+        problem = tiny_problem(seed)
+        check(problem, SolveOptions(), seed, best_objective(problem))
+
+
+def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:
+    compared = 0
+    for seed in range(120):
+        problem = middling_problem(seed)
+        reduced = reduce_problem(problem)
+        if problem.objective == "throughput" or reduced.reasons or not len(reduced.pairs):
+            continue
+        best = solve_fleet(problem)
+        own = own_cost(reduced, 10.0, 0)
+        if best.objective is None:
+            continue
+        assert own.lower <= best.objective * (1 + 1e-9), f"seed {seed}"
+        assert own.lower >= reduced.bound * (1 - 1e-6), f"seed {seed}: no better than replicas divisible"
+        few, few_own = within(reduced, own, best.objective)
+        model = build_model(few)
+        add_own_cost(model, few_own)
+        solved = solve_with_highs(model.programme, None, 10.0, 0.0, 0)
+        assert solved.proof == "optimal", f"seed {seed}"
+        assert solved.bound == pytest.approx(best.objective, rel=1e-5), f"seed {seed}"
+        compared += 1
+    assert compared > 60
+
+
+def test_steps_return_plans_within_all_limits() -> None:
+    held = 0
+    for seed in range(80):
+        problem = middling_problem(seed)
+        reduced = reduce_problem(problem)
+        if problem.objective == "throughput" or reduced.draft is None or len(problem.demands) < 2:
+            continue
+        own = own_cost(reduced, 10.0, 0)
+        placed = one_by_one(reduced, own, 10.0, 0)
+        assert placed is not None
+        placed = neighbourhoods(reduced, own, placed, 10.0, 0)
+        plan, multiple = realise(problem, reduced.pools, placed.draft(), {})
+        assert verify_plan(problem, plan, multiple) == [], f"seed {seed}"
+        objective = plan.power_w(problem) if problem.objective == "power" else plan.usd_per_hour(problem)
+        assert objective <= reduced.draft.objective * (1 + 1e-9), f"seed {seed}: dearer than it began"
+        few, few_own = promising(replace(reduced, bound=own.lower), own, 0.1)
+        assert len(few.pairs) == len(few_own.excess)
+        held += 1
+    assert held > 10
+
+
+def test_a_replica_is_priced_by_the_whole_replicas_that_do_its_work() -> None:
+    # Two replicas of the first do all the second does; nothing else serves the third's second class.
+    load = np.array([[1.0, np.inf], [0.6, np.inf], [1.0, 1.0]])
+    price, needed = replacement_price(load, np.array([1.0, 2.5, 4.0]))
+    assert price.tolist() == [1.0, 2.0, 4.0]
+    assert needed.tolist() == [0, 2]
