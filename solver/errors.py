@@ -8,7 +8,7 @@
     ├── InvalidInputError       an argument outside its domain (negative tokens, an empty distribution)
     ├── SolverFailedError       HiGHS and CBC both failed on a programme and no plan is in hand
     ├── NoPlanInTimeError       the time limit ended before any plan was found or ruled out
-    └── VerificationError       the independent checker refused a plan: a defect (solver.recommend)
+    └── VerificationError       the independent checker refused a plan: a defect, never an answer
 
 Infeasibility of a plan is not an error: it is a result with reasons.
 """
@@ -66,3 +66,7 @@ class NoPlanInTimeError(SolverError):
 
 class SolverFailedError(SolverError):
     """A solver is missing or ended in a way that says nothing about the problem."""
+
+
+class VerificationError(SolverError):
+    """The independent checker refused a plan: a defect, never an answer."""

@@ -38,6 +38,11 @@ def kv_link(over: Over, prefill: ServingPool, decode: ServingPool) -> KvLink:
     devices can receive is shared evenly by all that send. Raises UnsupportedError where no such link joins the pools,
     FigureMissingError where nobody states its rate.
     """
+    vendors = {pool.configuration.device.vendor for pool in (prefill, decode)}
+    if len(vendors) > 1:
+        raise UnsupportedError(
+            "no_link_between_pools", f"no engine is known to hand a cache over between {' and '.join(sorted(vendors))}"
+        )
     sends, receives = device_link_bytes_per_s(over, prefill), device_link_bytes_per_s(over, decode)
     if over != "network":
         check_one_node(over, prefill, decode)

@@ -102,6 +102,22 @@ class PlanEntry:
     estimate: Estimate | None
     network_s: float | None = None
     """Round trip between users and this line's region; None where the workload states none."""
+    role: Literal["aggregated", "prefill", "decode"] = "aggregated"
+    """aggregated: prefills and decodes. prefill, decode: one of two pools, which serve the same requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsReport:
+    """Whether prefill and decode got pools of their own, and what that is worth.
+
+    saves_usd_per_hour: over the best plan without, None where there is none. extra_usd_per_hour: what pools would cost on
+    top, where they were not chosen and that was found. reason: why they were not.
+    """
+
+    chosen: bool
+    saves_usd_per_hour: float | None = None
+    extra_usd_per_hour: float | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +228,8 @@ class Recommendation:
     worst_losses: tuple[Loss, ...] = ()
     shares: tuple[float, ...] = ()
     """Of each workload's demand that the plan serves, where some of it was shed; empty where none was."""
+    pools: PoolsReport | None = None
+    """None unless a workload admits pools of their own."""
 
 
 __all__ = [
@@ -227,6 +245,7 @@ __all__ = [
     "PlanEntry",
     "PlanLimits",
     "PlanningInput",
+    "PoolsReport",
     "Recommendation",
     "Relaxation",
     "SearchProgress",

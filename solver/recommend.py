@@ -16,7 +16,7 @@ from solver.assemble import (
 from solver.confidence import margins
 from solver.confirm import ALTERNATIVE_OPTIMISM, Confirmations, confirmed_capacity
 from solver.corrections.sets import configuration_correction
-from solver.errors import NoPlanInTimeError, SolverError
+from solver.errors import NoPlanInTimeError, VerificationError
 from solver.estimate import estimate
 from solver.fleet import FleetResult, Plan, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
@@ -32,6 +32,7 @@ from solver.planning import (
     SolveReport,
     unobserved,
 )
+from solver.pools import wants_pools, with_pools
 from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
 from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen
@@ -50,10 +51,6 @@ PREDICTION_REQUESTS = 500
 """Requests replayed to predict a line of the plan, per lane."""
 
 SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
-
-
-class VerificationError(SolverError):
-    """The independent checker refused a plan: a defect, never an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +112,14 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
     rejected = [reason for one in assembly.screened for reason in rejections(one)]
     if result.plan is None:
         refused = infeasible(planning, assembly, result, rejected, confirmations, rounds)
+        if wants_pools(planning):
+            refused = with_pools(planning, assembly, confirmations, refused)
+            if refused.entries:
+                return refused
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
-    return Recommendation(
+    found = Recommendation(
         confidence_premium_usd_per_hour=confidence_premium(planning, result, memo),
         solve=report(result, confirmations, rounds),
         entries=entries,
@@ -131,6 +132,7 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
     )
+    return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
 
 
 def shortened(
@@ -168,7 +170,10 @@ def confidence_premium(planning: PlanningInput, result: FleetResult, memo: Space
     """What meeting the targets with more than even odds adds to the price; None where nobody asked for that."""
     if all(w.targets.confidence_fraction <= 0.5 for w in planning.workloads) or result.usd_per_hour is None:
         return None
-    even = tuple(replace(w, targets=replace(w.targets, confidence_fraction=0.5)) for w in planning.workloads)
+    even = tuple(
+        replace(w, targets=replace(w.targets, confidence_fraction=0.5), roles=("aggregated",))
+        for w in planning.workloads
+    )
     plain = recommend(replace(planning, workloads=even, explain=False, alternatives=0), memo)
     return result.usd_per_hour - plain.usd_per_hour if plain.entries else None
 

@@ -28,9 +28,11 @@ from solver.planning import (
     Observer,
     PlanEntry,
     PlanningInput,
+    PoolsReport,
     Recommendation,
     unobserved,
 )
+from solver.pools import NOT_FROM_A_FLEET, wants_pools, without_pools
 from solver.recommend import SpaceMemo, explained, stand
 
 Tier = Literal["paid", "held", "added"]
@@ -149,9 +151,12 @@ def replan(
 
     The objective must be cost. Raises as ``recommend`` does, and SwitchingMisstatedError on a defect.
     """
+    asked, planning = planning, without_pools(planning)
     split = split_offers(planning.offers, current)
     tiered = with_offers(planning, split)
     found = merged(explained(stand(tiered, memo, observe), memo, observe), split)
+    if wants_pools(asked):
+        found = replace(found, pools=PoolsReport(chosen=False, reason=NOT_FROM_A_FLEET))
     before = {h.offer.id: h.nodes for h in current.held}
     kept = _kept(planning, current, memo)
     rent_now = math.fsum(h.nodes * h.offer.usd_per_hour for h in current.held)

@@ -178,6 +178,8 @@ class Workload:
     places: Places = ANYWHERE
     priority: int = 0
     network_s_by_region: Mapping[str, float] | None = None
+    roles: tuple[Literal["aggregated", "disaggregated"], ...] = ("aggregated",)
+    """How it may be served: by replicas that do both, by prefill and decode in pools of their own, or by either."""
 
     @property
     def distances_s(self) -> tuple[float, ...]:

@@ -187,7 +187,7 @@ def recommended_work(recommendation: dict[str, Any], device: str | None, workloa
         line
         for line in recommendation.get("plan") or []
         if (device is None or line["device"] == device) and (workload is None or line["workload"] == workload)
-        if line["serves_requests_per_s"] > 0
+        if line["serves_requests_per_s"] > 0 and line.get("role", "aggregated") == "aggregated"
     ]
     if not lines:
         raise LaunchError(

@@ -61,7 +61,7 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
     for line in plan:
         table.add_row(
             f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['offer'])}",
-            f"[bold]{escape(line['workload'])}[/bold], {line['serves_requests_per_s']:.3g} req/s\n"
+            f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
             f"{line['replicas']} × {replica_layout(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
             f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}",
@@ -69,6 +69,15 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
+
+
+def role_text(line: Answer) -> str:
+    """
+    >>> role_text({"role": "prefill"}), role_text({})
+    (' prefill', '')
+    """
+    role = line.get("role", "aggregated")
+    return "" if role == "aggregated" else f" {role}"
 
 
 def replica_layout(line: Answer) -> str:

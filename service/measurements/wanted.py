@@ -43,17 +43,20 @@ ROUNDS = 3
 def measurements_wanted(
     session: Session, recommendation: RecommendationOut, snapshot: CatalogSnapshot
 ) -> list[WantedOut]:
-    """Measurements of the plan's and its alternatives' configurations, the most decisive first."""
+    """Measurements of the plan's and its alternatives' configurations, the most decisive first.
+
+    Pools of their own are left out: an agent runs whole replicas.
+    """
     workloads = {w.name: w for w in recommendation.request.workloads}
     found: dict[str, WantedOut] = {}
-    for line in recommendation.plan:
+    for line in _whole(recommendation.plan):
         swing = _swing(session, line, workloads[line.workload], snapshot)
         if swing is not None:
             low, high = swing
             _keep(found, recommendation.id, line, workloads, "in the plan", line.usd_per_hour * (high - low))
     for alternative in recommendation.alternatives:
         extra = alternative.extra_usd_per_hour
-        for line in alternative.plan:
+        for line in _whole(alternative.plan):
             swing = _swing(session, line, workloads[line.workload], snapshot)
             if swing is None or extra is None:
                 continue
@@ -61,6 +64,11 @@ def measurements_wanted(
             if gain > 0:
                 _keep(found, recommendation.id, line, workloads, f"may be cheaper: {alternative.why}", gain)
     return sorted(found.values(), key=lambda w: w.decides_usd_per_hour, reverse=True)
+
+
+def _whole(lines: list[PlanLineOut]) -> list[PlanLineOut]:
+    """Lines of replicas that prefill and decode."""
+    return [line for line in lines if line.role == "aggregated"]
 
 
 def _keep(

@@ -22,6 +22,7 @@ from service.wire.recommendations import (
     ConflictOut,
     FleetNodesOut,
     PlanLineOut,
+    PoolsOut,
     PredictedOut,
     RecommendationIn,
     RejectedOut,
@@ -36,7 +37,7 @@ from service.wire.resilience import LossOut, ServedOut
 from solver.errors import InvalidInputError
 from solver.estimate import Estimate
 from solver.llm_shape import LlmShape
-from solver.planning import Observer, PlanEntry, PlanningInput, Recommendation, unobserved
+from solver.planning import Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
 
@@ -186,6 +187,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
         network_s_by_region=None
         if asked.network_ms_by_region is None
         else {region: away / 1e3 for region, away in asked.network_ms_by_region.items()},
+        roles=tuple(dict.fromkeys(asked.roles)),
     )
 
 
@@ -266,6 +268,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             for loss in found.worst_losses
         ],
         largest_servable_fraction=found.largest_servable_multiple,
+        pools=None if found.pools is None else _pools(found.pools),
         confidence_premium_usd_per_hour=None
         if found.confidence_premium_usd_per_hour is None
         else usd(found.confidence_premium_usd_per_hour),
@@ -289,6 +292,16 @@ def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
     return limit
 
 
+def _pools(found: PoolsReport) -> PoolsOut:
+    saves, extra = found.saves_usd_per_hour, found.extra_usd_per_hour
+    return PoolsOut(
+        chosen=found.chosen,
+        saves_usd_per_hour=None if saves is None else usd(saves),
+        extra_usd_per_hour=None if extra is None else usd(extra),
+        reason=found.reason,
+    )
+
+
 def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut]:
     offers = {offer.id: offer for offer in planning.offers}
     return [
@@ -308,6 +321,7 @@ def present_line(entry: PlanEntry) -> PlanLineOut:
     layout, precision = entry.configuration.layout, entry.configuration.precision
     return PlanLineOut(
         workload=entry.workload,
+        role=entry.role,
         offer=entry.offer.id,
         provider=entry.offer.provider,
         region=entry.offer.region,
@@ -347,11 +361,13 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
 
 def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
     traffic: dict[str, Traffic] = {w.name: w.traffic for w in planning.workloads}
-    output = sum(e.serves_requests_per_s * traffic[e.workload].output.mean for e in found.entries)
-    prompt = sum(e.serves_requests_per_s * traffic[e.workload].prompt.mean for e in found.entries)
+    # What one pool prefills another decodes: the requests count once.
+    serving = [e for e in found.entries if e.role != "prefill"]
+    output = sum(e.serves_requests_per_s * traffic[e.workload].output.mean for e in serving)
+    prompt = sum(e.serves_requests_per_s * traffic[e.workload].prompt.mean for e in serving)
     per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     asked = sum(w.requests_per_s for w in planning.workloads)
-    served = sum(e.serves_requests_per_s for e in found.entries)
+    served = sum(e.serves_requests_per_s for e in serving)
     devices = {e.offer.id: e.offer.node.devices for e in found.entries}
     known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
     watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)

@@ -38,6 +38,15 @@ Objective = Literal["cost", "throughput", "power"]
 NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
+ServingRole = Literal["aggregated", "disaggregated"]
+LineRole = Literal["aggregated", "prefill", "decode"]
+
+
+def _aggregated() -> LineRole:
+    """The role of lines stored before there were others."""
+    return "aggregated"
+
+
 class TargetsIn(Request):
     """Upper limits by percentile: ``{"ttft_ms": {"p95": 1000}}``. What is left out is not limited."""
 
@@ -73,6 +82,8 @@ class WorkloadIn(Request):
     """Round trip between the users and each region in which an offer may be used; counts towards TTFT and e2e."""
     priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
     """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
+    roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
+    """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
 
 
 class OfferLimitIn(Request):
@@ -151,6 +162,8 @@ class PlanLineOut(Answer):
     """Replicas of one workload on nodes of one offer."""
 
     workload: str
+    role: LineRole = Field(default_factory=_aggregated)
+    """``prefill`` and ``decode`` lines of one workload, provider and region serve the same requests together."""
     offer: str
     provider: str
     region: str
@@ -206,6 +219,19 @@ class TotalsOut(Answer):
     devices: int
     served_fraction: float
     """Share of the stated traffic that the plan serves: 1 unless the objective is throughput or some was shed."""
+
+
+class PoolsOut(Answer):
+    """Whether prefill and decode got pools of their own.
+
+    ``saves_usd_per_hour``: over the best plan without, null where there is none. ``extra_usd_per_hour``: what they would
+    cost on top where they were not chosen; null where that is not known. ``reason``: why they were not.
+    """
+
+    chosen: bool
+    saves_usd_per_hour: Usd | None
+    extra_usd_per_hour: Usd | None
+    reason: str | None
 
 
 class AlternativeOut(Answer):
@@ -280,6 +306,8 @@ class ResultOut(Answer):
     """For every kind of loss that the plan survives: the worst one for each workload."""
     confidence_premium_usd_per_hour: Usd | None
     """What confidence above 50 % adds to the price; null where it was not asked for."""
+    pools: PoolsOut | None = None
+    """Null unless a workload's ``roles`` admit pools of their own."""
     largest_servable_fraction: float | None
     """Infeasible requests only: the largest share of the stated traffic that the limits admit; 0 when none of it."""
 
