@@ -29,6 +29,7 @@ TOOL_OF_FILE = {
     "sglang_bench_serving.jsonl": "sglang-bench-serving",
     "vllm_bench_serve.json": "vllm-bench-serve", "vllm_bench_serve.jsonl": "vllm-bench-serve",
     "vllm_bench_serve_detailed.json": "vllm-bench-serve",
+    "vllm_bench_serve_h200_closed.json": "vllm-bench-serve", "vllm_bench_serve_h200_rate.json": "vllm-bench-serve",
 }  # fmt: skip
 ALL_STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 
@@ -187,6 +188,19 @@ class TestFilesTheToolsWrote:
         assert run.results.ttft_ms.p50 == pytest.approx(23.5, abs=3.5)
         assert run.results.e2e_ms.p50 == pytest.approx(334.0, abs=5.0)
         assert mean_tokens(run.traffic.output_tokens) == 32.0
+
+    def test_vllm_against_llama_8b_on_an_h200(self) -> None:
+        """Beside this project's own load generator on the same server: 10.5 requests/s gave 7.34 ms, 32 clients 8.22."""
+        (poisson,), (closed,) = read("vllm_bench_serve_h200_rate.json"), read("vllm_bench_serve_h200_closed.json")
+        assert open_load(poisson).requests_per_s == 8.0
+        assert closed_load(closed).concurrency == 32
+        for run, tpot_ms, ttft_p99_ms, tokens_per_s in (
+            (poisson, 6.0495, 88.688, 975.12), (closed, 10.0152, 783.37, 2624.18),
+        ):  # fmt: skip
+            assert run.results.completed == 96
+            assert run.results.tpot_ms.mean == pytest.approx(tpot_ms, abs=1e-4)
+            assert run.results.ttft_ms.p99 == pytest.approx(ttft_p99_ms, abs=1e-3)
+            assert run.results.output_tokens_per_s == pytest.approx(tokens_per_s, abs=1e-2)
 
     def test_aiperf_figures(self) -> None:
         (run,) = read("aiperf.json")
