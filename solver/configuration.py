@@ -93,6 +93,7 @@ class Configuration:
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
             clock_headroom_fraction=c("clock_headroom_fraction"),
+            clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),
         )
         return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)

@@ -34,8 +34,9 @@ def calibrate_command(arguments: argparse.Namespace, _settings: Settings) -> int
     console = Console(stderr=True)
     with console.status("fitting the performance model to the measured runs (minutes)"):
         row = calibrate(
-            read_catalog(), read_benchmark_files(), number, dt.datetime.now(dt.UTC).date(), arguments.rounds
-        )
+            read_catalog(), read_benchmark_files(), number, dt.datetime.now(dt.UTC).date(), arguments.rounds,
+            known[-1] if known else None,
+        )  # fmt: skip
     if arguments.write:
         path = DEFAULT_ROOT / f"{number:04d}.json"
         path.write_text(row.model_dump_json(indent=1) + "\n", encoding="utf-8")

@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.benchmark_rows import BenchmarkFile
 from catalog.correction_rows import (
@@ -28,8 +28,9 @@ FITTED = (
     "kv_read_efficiency", "kv_read_efficiency_8bit", "attention_efficiency", "stream_efficiency", "link_efficiency",
     "all_reduce_latency_us", "decode_sequence_tokens", "layer_overhead_us", "quantised_layer_overhead_us",
     "expert_layer_overhead_us", "quantised_cache_layer_overhead_us", "eager_layer_us", "eager_expert_layer_us",
-    "step_overhead_us", "sequence_overhead_us", "pipeline_step_overhead_us", "request_overhead_ms",
+    "eager_collective_us", "step_overhead_us", "sequence_overhead_us", "pipeline_step_overhead_us", "request_overhead_ms",
     "request_ingest_us", "prompt_token_us", "token_front_end_us", "schedule_lag_fraction", "clock_headroom_fraction",
+    "clock_sag_fraction", "clock_settling_s",
     "idle_power_fraction", "memory_power_fraction", "compute_power_fraction_16bit", "compute_power_fraction_8bit",
     "power_cap_fraction",
 )  # fmt: skip
@@ -43,9 +44,17 @@ Predictions = dict[str, dict[str, float]]
 
 
 def calibrate(
-    catalog: Catalog, files: Sequence[BenchmarkFile], number: int, made_on: dt.date, rounds: int = 8
+    catalog: Catalog,
+    files: Sequence[BenchmarkFile],
+    number: int,
+    made_on: dt.date,
+    rounds: int = 8,
+    previous: CorrectionSetRow | None = None,
 ) -> CorrectionSetRow:
-    """One correction set from all clean runs, one entry a device and engine."""
+    """One correction set from all clean runs, one entry a device and engine.
+
+    previous: where the search begins, an earlier set; it pulls nothing towards itself.
+    """
     priors = catalog_priors(catalog)
     runs = measurements(catalog, files, priors)
     groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
@@ -56,10 +65,19 @@ def calibrate(
         made_on=made_on,
         made_by="clusterwright calibrate",
         corrections=[
-            _engine_correction(catalog, priors, device, engine, members, rounds)
+            _engine_correction(catalog, priors, device, engine, members, rounds, _start(previous, device, engine))
             for (device, engine), members in sorted(groups.items())
         ],
     )
+
+
+def _start(previous: CorrectionSetRow | None, device: str, engine: str) -> dict[str, float]:
+    """Constants at which the search begins."""
+    start = dict(SEARCH_START)
+    for correction in previous.corrections if previous else ():
+        if (correction.device, correction.engine) == (device, engine):
+            start |= {name: fitted.value for name, fitted in correction.constants.items() if fitted.value > 0}
+    return start
 
 
 def _engine_correction(
@@ -69,9 +87,10 @@ def _engine_correction(
     engine: str,
     runs: Sequence[Measurement],
     rounds: int,
+    start: Mapping[str, float],
 ) -> EngineCorrectionRow:
     base = constants_of(catalog, priors, device, engine)
-    fit = fit_constants(runs, base, FITTED, rounds, SEARCH_START)
+    fit = fit_constants(runs, base, FITTED, rounds, start)
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}
     physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}

@@ -17,7 +17,8 @@ from solver.engine.replay import (
     statistics,
     weighted_statistics,
 )
-from solver.engine.simulate import MOST_REQUESTS, Schedule, simulate
+from solver.engine.replayable import MOST_REQUESTS
+from solver.engine.simulate import Schedule, simulate
 from solver.errors import InvalidInputError, SaturatedError, UnsupportedError
 from solver.kv_transfer import ServingPool
 from solver.workload import Load, Traffic

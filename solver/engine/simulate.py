@@ -14,12 +14,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from solver.errors import InvalidInputError
+from solver.engine.replayable import check_replayable
 from solver.step.blocks import attention_pairs
 from solver.step.tables import StepTables
-
-MOST_REQUESTS = 200_000
-"""Requests one simulation accepts: keeps its time bounded (a few seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,8 @@ class Schedule:
     cached_prefix_fraction: float = 0.0
     clock_headroom_fraction: float = 0.0
     """How much shorter an arithmetic-bound step is while the board is still below its sustained power."""
+    clock_sag_fraction: float = 0.0
+    """How much longer a decode step is while the board is at its sustained power, as long prompts leave it."""
     clock_settling_s: float = 1.0
     """Time constant with which the board settles to its sustained clock under load, and recovers."""
     lane_step_s: float = 0.0
@@ -100,7 +99,7 @@ def simulate(
     Raises InvalidInputError for inconsistent arguments, a prompt that exceeds the KV cache, or too many requests.
     """
     count = len(prompts)
-    _check(schedule, prompts, outputs, concurrency, arrivals_s)
+    check_replayable(schedule, prompts, outputs, concurrency, arrivals_s)
     s = schedule
     decode_s, mixed_s, head_s = tables.decode_s, tables.mixed_s, tables.head_s
     sequence_s, pair_laws = tables.sequence_s, tables.pairs
@@ -154,8 +153,9 @@ def simulate(
     contending = s.contending_lanes
     lane_s = s.lane_step_s if contending else 0.0
     promised = float(shared)  # the same for engines that never evict: whole requests, output included
-    headroom, settling = s.clock_headroom_fraction, s.clock_settling_s
+    headroom, sag, settling = s.clock_headroom_fraction, s.clock_sag_fraction, s.clock_settling_s
     heat = 0.0  # 0: rested, 1: at the sustained clock
+    prefilling = 0.0  # share of the recent past in which this batch had prompts of its own
     now = front = previous = 0.0
     step = done = 0
     blocked = False
@@ -300,12 +300,18 @@ def simulate(
                     # they prefill as well: seen from one batch, its own prompts stand for those of the others.
                     extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
                     if extra > 0.0:
-                        duration += contending * (1.0 - heat) * extra
+                        duration += contending * (1.0 - prefilling) * extra
+                moved += mixed_bytes[tokens if tokens <= longest else longest] + head_bytes[rows]
+                step_flops = token_flops * tokens + head_flops * rows
+                flops += step_flops
+                # A step that waits for the host or for memory leaves the board below its sustained power.
+                target = step_flops / (sustained * duration)
+                if target > 1.0:
+                    target = 1.0
                 cooling = exp(-duration / settling)
                 duration -= headroom * (1.0 - heat) * (1.0 - cooling) * settling
-                heat = 1.0 - (1.0 - heat) * cooling
-                moved += mixed_bytes[tokens if tokens <= longest else longest] + head_bytes[rows]
-                flops += token_flops * tokens + head_flops * rows
+                heat = target + (heat - target) * cooling
+                prefilling = 1.0 - (1.0 - prefilling) * cooling
                 now += duration
                 busy += duration
                 total_steps += 1
@@ -351,6 +357,7 @@ def simulate(
         while running.get(finishing[0][1], _GONE)[0] != finishing[0][0]:
             heapq.heappop(finishing)
         steps = finishing[0][0] - step
+        slowed = 1.0 + sag * heat
         if preempts:
             free = capacity - context - reserved - slack * (sequences + len(partial))
             fit = int(free / (sequences * gain))
@@ -360,7 +367,7 @@ def simulate(
             if fit < steps:
                 steps = fit if fit > 1 else 1
         if upcoming and not blocked and not static:
-            until = _steps_until(upcoming[0][0] - now, start_s, growth, lag)
+            until = _steps_until(upcoming[0][0] - now, start_s * slowed, growth * slowed, lag)
             if until < steps:
                 steps = until
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
@@ -373,7 +380,12 @@ def simulate(
         target = work_flops / (sustained * duration)
         if target > 1.0:
             target = 1.0
-        heat = target + (heat - target) * exp(-duration / settling)
+        cooling = exp(-duration / settling)
+        # The heat of the stretch on average; it runs on unslowed time, so that a stretch cut in two takes as long.
+        warm = target + (heat - target) * (1.0 - cooling) * settling / duration
+        heat = target + (heat - target) * cooling
+        prefilling *= cooling
+        duration *= 1.0 + sag * warm
         now += duration
         busy += duration
         total_steps += steps
@@ -383,7 +395,7 @@ def simulate(
         if backlog > front:
             front = backlog
         gaps.append(((front - before) / (steps * gain), produced))
-        previous = start_s + growth * (steps - 1)
+        previous = (start_s + growth * (steps - 1)) * (1.0 + sag * heat)
         step += steps
         context += produced
         context = retire(context)
@@ -414,29 +426,3 @@ def _steps_until(wait_s: float, start_s: float, growth_s: float, lag: float) -> 
         return max(1, math.ceil(need / start_s))
     half = start_s - growth_s / 2.0
     return max(1, math.ceil((math.sqrt(half * half + 2.0 * growth_s * need) - half) / growth_s))
-
-
-def _check(
-    schedule: Schedule,
-    prompts: Sequence[int],
-    outputs: Sequence[int],
-    concurrency: int,
-    arrivals_s: Sequence[float] | None,
-) -> None:
-    """Refuse what cannot be replayed. Raises InvalidInputError."""
-    if not prompts or len(prompts) != len(outputs):
-        raise InvalidInputError("a simulation needs at least one request, with one output length for each prompt")
-    if len(prompts) > MOST_REQUESTS:
-        raise InvalidInputError(f"{len(prompts)} requests are more than the {MOST_REQUESTS} one simulation accepts")
-    if min(prompts) < 1 or min(outputs) < 1:
-        raise InvalidInputError("prompts and outputs have at least one token each")
-    if (arrivals_s is None) == (concurrency < 1):
-        raise InvalidInputError("give either a concurrency of at least 1 or arrival times")
-    if arrivals_s is not None and len(arrivals_s) != len(prompts):
-        raise InvalidInputError("one arrival time for each request")
-    cached = [int(p * schedule.cached_prefix_fraction) for p in prompts]
-    longest = max(cached) + max(p - c + o for p, c, o in zip(prompts, cached, outputs, strict=True))
-    if longest + schedule.block_slack_tokens > schedule.kv_cache_tokens:
-        raise InvalidInputError(
-            f"a request of {longest} tokens does not fit the KV cache of {schedule.kv_cache_tokens:.0f} tokens"
-        )

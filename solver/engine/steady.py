@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from solver.llm_shape import LlmShape
 from solver.step import terms
 from solver.step.blocks import attention_pairs
+from solver.step.gemm import mean_tiled_rows
 from solver.step.rates import Rates
 from solver.step.tables import GraphSizes
 from solver.workload import Traffic
@@ -54,7 +55,7 @@ def step_grid(
     """
     rows = pipeline_parallel.shape[0]
     tokens = TOKEN_GRID[None, :]
-    token = terms.token_terms(shape, rates, tokens)
+    token = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens))
     padded = graphs.padded(TOKEN_GRID)[None, :]
     padded_body = np.asarray(terms.token_terms(shape, rates, padded).body_s)
     head = np.asarray(terms.head_product(shape, rates, tokens).seconds)

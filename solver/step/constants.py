@@ -45,6 +45,12 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "shape", 1.0, 0.01, 1000.0, "evenness of routing: shape of the gamma law of experts' popularity (large: all alike)"
     ),
     "expert_evenness_8bit": ConstantLaw("shape", 1.0, 0.01, 1000.0, "the same in 8 bits and below"),
+    "partial_tile_slowdown_8bit": ConstantLaw(
+        "fraction", 1.0, 0.0, 3.0, "how much longer 8-bit products take, per share of their row tiles left empty"
+    ),
+    "partial_tile_read_slowdown_8bit": ConstantLaw(
+        "fraction", 1.0, 0.0, 3.0, "the same where one tile holds all rows, and reading the weights takes the time"
+    ),
     "attention_efficiency": _efficiency("prefill attention, share of the 16-bit FLOP/s"),
     "weight_read_efficiency": _efficiency("reading weights, share of the memory bandwidth"),
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
@@ -71,6 +77,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "qk_norm_layer_overhead_us": _micro("extra kernels of one layer with query/key norms", 1000.0),
     "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
     "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
+    "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
@@ -85,6 +92,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "expert_imbalance": ConstantLaw("ratio", 1.0, 1.0, 10.0, "most loaded expert device over the mean"),
     "clock_headroom_fraction": ConstantLaw(
         "fraction", 1.0, 0.0, 0.5, "how much shorter an arithmetic-bound step is on a board below its sustained power"
+    ),
+    "clock_sag_fraction": ConstantLaw(
+        "fraction", 1.0, 0.0, 0.5, "how much longer a memory-bound step is on a board at its sustained power than on a rested one"
     ),
     "clock_settling_s": ConstantLaw("s", 1.0, 0.01, 60.0, "time constant of settling to the sustained clock"),
     # Memory an engine takes besides weights and cache (solver.memory.EngineMemory).

@@ -21,9 +21,6 @@ GEMM_EFFICIENCY = {
 }
 """Which efficiency belongs to which compute dtype."""
 
-TILE_ROWS_8BIT = 128.0
-"""Row tile of 8-bit tensor-core kernels: a definition of their instruction shape (two 64-row warp-group instructions)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -37,7 +34,9 @@ class Rates:
     kv_bytes: Quantity
     quantised_activations: Quantity
     """1 where activations are quantised on the fly (fp8, int8, fp4 compute), else 0."""
-    row_tile: Quantity
+    partial_tile_slowdown: Quantity
+    """Dense products: how much longer, per share of their row tiles left empty; 0 beyond 8 bits."""
+    partial_tile_read_slowdown: Quantity
     gemm_flop_per_s: Quantity
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
@@ -60,6 +59,7 @@ class Rates:
     qk_norm_layer_overhead_s: Quantity
     eager_layer_s: Quantity
     eager_expert_layer_s: Quantity
+    eager_collective_s: Quantity
     step_overhead_s: Quantity
     pipeline_step_overhead_s: Quantity
     sequence_overhead_s: Quantity
@@ -164,7 +164,8 @@ def rates(
         activation_bytes=1.0 if narrow else 2.0,
         kv_bytes=kv_bytes,
         quantised_activations=1.0 if narrow else 0.0,
-        row_tile=TILE_ROWS_8BIT if narrow else 1.0,
+        partial_tile_slowdown=c("partial_tile_slowdown_8bit") if narrow else 0.0,
+        partial_tile_read_slowdown=c("partial_tile_read_slowdown_8bit") if narrow else 0.0,
         gemm_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
         expert_half_width=c(f"expert_half_width_{bits}"),
@@ -184,6 +185,7 @@ def rates(
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
         eager_layer_s=c("eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
+        eager_collective_s=c("eager_collective_us"),
         step_overhead_s=c("step_overhead_us"),
         pipeline_step_overhead_s=c("pipeline_step_overhead_us"),
         sequence_overhead_s=c("sequence_overhead_us"),

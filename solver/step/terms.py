@@ -13,7 +13,7 @@ import numpy as np
 from solver.llm_shape import LlmShape
 from solver.step import blocks
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
-from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, soft_maximum_s, tile_rows
+from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
 
 
@@ -48,22 +48,24 @@ class TokenTerms:
 
 def _product(
     rows: Quantity, columns: Quantity, inner: Quantity, *, weight_bytes: Quantity, activation_bytes: Quantity,
-    flop_per_s: Quantity, bytes_per_s: Quantity, worked_rows: Quantity,
+    flop_per_s: Quantity, bytes_per_s: Quantity, worked_rows: Quantity, factor: Quantity = 1.0,
 ) -> Product:  # fmt: skip
     size = gemm_bytes(rows, columns, inner, weight_bytes, activation_bytes)
     return Product(
-        gemm_flops(worked_rows, columns, inner) / flop_per_s,
-        size / bytes_per_s,
+        factor * gemm_flops(worked_rows, columns, inner) / flop_per_s,
+        factor * size / bytes_per_s,
         gemm_flops(rows, columns, inner),
         size,
     )
 
 
-def dense_product(rates: Rates, tokens: Quantity, worked: Quantity, columns: Quantity, inner: Quantity) -> Product:
-    """One product of ``tokens`` rows with a matrix in the deployment's weight format."""
+def dense_product(rates: Rates, tokens: Quantity, tiled: Quantity, columns: Quantity, inner: Quantity) -> Product:
+    """One product of ``tokens`` rows with a matrix in the deployment's weight format; in 8 bits, of ``tiled`` rows."""
+    worked = np.where(np.asarray(rates.quantised_activations) > 0.0, tiled, tokens)
     return _product(
         tokens, columns, inner, weight_bytes=rates.weight_bytes, activation_bytes=rates.activation_bytes,
         flop_per_s=rates.gemm_flop_per_s, bytes_per_s=rates.weight_bytes_per_s, worked_rows=worked,
+        factor=partial_tile_factor(tokens, worked, rates.partial_tile_slowdown, rates.partial_tile_read_slowdown),
     )  # fmt: skip
 
 
@@ -100,15 +102,15 @@ def routed_experts_product(
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 
-def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> TokenTerms:
+def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
 
-    tokens: T ≥ 1, float or array.
+    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``.
     """
     tp = rates.tensor_parallel
+    tiled = tiled_rows(tokens) if tiled is None else tiled
     h = float(shape.hidden)
-    worked = tile_rows(tokens, rates.row_tile)
     dense_s: Quantity = 0.0
     expert_s: Quantity = 0.0
     sums: dict[str, list[Quantity]] = {"gemm": [0.0, 0.0, 0.0, 0.0], "experts": [0.0, 0.0, 0.0, 0.0]}
@@ -124,7 +126,7 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> TokenTerms:
     quantised = rates.quantised_activations
     for group in shape.attention:
         for columns, inner in blocks.attention_matrices(group, shape.hidden, tp):
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, worked, columns, inner), group.layers)
+            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, columns, inner), group.layers)
         query, key_value = blocks.attention_width(group, tp)
         per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
         stream_bytes = stream_bytes + group.layers * per_token * tokens
@@ -139,8 +141,8 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> TokenTerms:
         quantise_bytes = quantise_bytes + ffn.layers * quantised * 3.0 * (h + width) * tokens
         if blocks.dense_width(ffn) > 0:
             up = (ffn.matrices - 1) * width
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, worked, up, h), ffn.layers)
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, worked, h, width), ffn.layers)
+            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, up, h), ffn.layers)
+            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, h, width), ffn.layers)
         if ffn.experts > 0:
             expert_layers += ffn.layers
             dense_s = dense_s + add("gemm", wide_product(rates, tokens, float(ffn.experts), h), ffn.layers)
@@ -188,7 +190,9 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> TokenTerms:
         products={kind: Product(*parts) for kind, parts in sums.items()} | {},
         streams=streams | {"gemm": dense_s, "experts": expert_s},
         body_s=body,
-        eager_floor_s=shape.layers * rates.eager_layer_s + expert_layers * rates.eager_expert_layer_s,
+        eager_floor_s=shape.layers * rates.eager_layer_s
+        + expert_layers * rates.eager_expert_layer_s
+        + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0),
         flops=sums["gemm"][2] + sums["experts"][2],
         bytes=sums["gemm"][3] + sums["experts"][3] + stream_bytes + quantise_bytes + state_bytes,
     )

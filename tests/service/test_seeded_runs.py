@@ -43,10 +43,10 @@ class TestStored:
             assert bool(items[run_id]["reasons"]) == (run.quality == STALLED)
             assert items[run_id]["output_tokens_per_s"] == run.benchmark["results"]["output_tokens_per_s"]
 
-    def test_one_shows_what_is_predicted_against_what_was_measured(self, client: TestClient) -> None:
+    def test_one_shows_what_is_predicted_against_what_was_measured(self, client: TestClient, catalog: Catalog) -> None:
         stored = client.get(f"/v1/benchmarks/{RUN}").json()
         assert stored["benchmark"]["context"]["driver"] == "580.159.04"
-        assert stored["after"]["correction_set"] == 1
+        assert stored["after"]["correction_set"] == catalog.corrections[-1].number
         ratios = stored["after"]["predicted_over_measured"]
         assert 0.9 < ratios["tpot_ms"] < 1.1
         assert stored["before"]["predicted_over_measured"] is None
@@ -73,13 +73,13 @@ class TestStored:
 
 
 class TestCountedOnce:
-    def test_storing_notes_no_cell_and_leaves_no_residual(self, seeded_url: str) -> None:
+    def test_storing_notes_no_cell_and_leaves_no_residual(self, seeded_url: str, catalog: Catalog) -> None:
         database = Database(seeded_url)
         with database.writing() as session:
             assert not any_changed_cell(session)
             assert refresh(session, NOW) is None
-            assert newest_number(session) == 1
-            assert versioned_residuals(session, 1, 1_000) == []
+            assert newest_number(session) == catalog.corrections[-1].number
+            assert versioned_residuals(session, catalog.corrections[-1].number, 1_000) == []
         database.close()
 
     def test_estimates_are_the_same_without_them(self, empty_url: str, catalog: Catalog, clock: FixedClock) -> None:

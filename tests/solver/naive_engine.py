@@ -66,7 +66,7 @@ class NaiveEngine:
         self.prefix = max(job.cached for job in self.jobs)
         self.unsent = list(self.jobs)
         self.closed = arrivals_s is None
-        self.ingest = self.now = self.front = self.previous = self.heat = 0.0
+        self.ingest = self.now = self.front = self.previous = self.heat = self.crowded = 0.0
         self.upcoming: list[Job] = []
         self.waiting: list[Job] = []
         self.preempted: list[Job] = []
@@ -205,15 +205,22 @@ class NaiveEngine:
             seconds += s.lane_step_s
             if chunks:
                 without = t.decode_s[len(decoding)] + attention if decoding else 0.0
-                seconds += s.contending_lanes * (1 - self.heat) * max(0.0, seconds - without)
+                seconds += s.contending_lanes * (1 - self.crowded) * max(0.0, seconds - without)
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)
+            flops = t.flops_per_token * (work + len(decoding)) + t.head_flops * rows
+            target = min(1.0, flops / (t.sustained_flop_per_s * seconds))
             seconds -= s.clock_headroom_fraction * (1 - self.heat) * (1 - cooling) * s.clock_settling_s
-            self.heat = 1 - (1 - self.heat) * cooling
+            self.heat = target + (self.heat - target) * cooling
+            self.crowded = 1 - (1 - self.crowded) * cooling
         else:
             flops = (t.flops_per_token + t.head_flops) * len(decoding)
             target = min(1.0, flops / (t.sustained_flop_per_s * seconds))
-            self.heat = target + (self.heat - target) * math.exp(-seconds / s.clock_settling_s)
+            cooling = math.exp(-seconds / s.clock_settling_s)
+            warm = target + (self.heat - target) * (1 - cooling) * s.clock_settling_s / seconds
+            self.heat = target + (self.heat - target) * cooling
+            self.crowded *= cooling
+            seconds *= 1 + s.clock_sag_fraction * warm
         self.now += seconds
         self.previous = seconds
         self.front = max(self.front, self.now) + rows * s.token_front_end_s

@@ -25,7 +25,7 @@ FOUND = configuration(shape("llama-3.1-8b"), engine=EngineSettings(max_sequences
 TABLES, SCHEDULE = FOUND.tables(), FOUND.schedule()
 BARE: Schedule = replace(
     SCHEDULE, lag_fraction=0.0, request_overhead_s=0.0, request_ingest_s=0.0, prompt_token_s=0.0,
-    token_front_end_s=0.0, clock_headroom_fraction=0.0,
+    token_front_end_s=0.0, clock_headroom_fraction=0.0, clock_sag_fraction=0.0,
 )  # fmt: skip
 FAST = KvLink(1e15, 0.0)
 

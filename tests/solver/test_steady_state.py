@@ -80,12 +80,13 @@ class TestClosedForm:
     def test_shorter_prompts_and_shared_prefixes_are_never_slower(
         self, name: str, prompt: int, output: int, share: float
     ) -> None:
+        """Partly empty row tiles aside, which cost 8-bit kernels more than full ones."""
+        full = dict.fromkeys(("partial_tile_slowdown_8bit", "partial_tile_read_slowdown_8bit"), 0.0)
+        found = DEPLOYED[name].with_constants(DEPLOYED[name].constants.replaced(full, "analytical"))
         clients = [1.0, 8.0, 64.0]
-        long = points(DEPLOYED[name], Traffic(fixed_lengths(prompt), fixed_lengths(output)), clients)
-        short = points(
-            DEPLOYED[name], Traffic(fixed_lengths(max(1, int(prompt * share))), fixed_lengths(output)), clients
-        )
-        shared = points(DEPLOYED[name], Traffic(fixed_lengths(prompt), fixed_lengths(output), share), clients)
+        long = points(found, Traffic(fixed_lengths(prompt), fixed_lengths(output)), clients)
+        short = points(found, Traffic(fixed_lengths(max(1, int(prompt * share))), fixed_lengths(output)), clients)
+        shared = points(found, Traffic(fixed_lengths(prompt), fixed_lengths(output), share), clients)
         for better in (short, shared):
             assert (better.requests_per_s >= long.requests_per_s * (1 - 2e-3)).all()
             assert (better.time_to_first_token_s <= long.time_to_first_token_s * (1 + 2e-3)).all()
