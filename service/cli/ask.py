@@ -1,8 +1,9 @@
-"""Commands that ask the API: recommend, estimate and the lists."""
+"""Commands that ask the API: recommend, fleet, estimate and the lists."""
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.fleet_view import show_fleet
 from service.cli.jobs import is_job, progress_line, result_of
 from service.cli.main import LISTS
 from service.cli.plan_view import show_recommendation
@@ -20,20 +22,34 @@ errors = Console(stderr=True)
 
 
 def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = read_request(arguments.file)
     client = Client(settings, arguments.url)
+
+    def show(answer: dict[str, Any]) -> None:
+        show_recommendation(answer, Console(), lambda offer_id: offer_of_plan(client, answer, offer_id))
+
+    return _plan(arguments, client, "/v1/recommendations", show)
+
+
+def fleet_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    client = Client(settings, arguments.url)
+    return _plan(arguments, client, "/v1/fleets", lambda answer: show_fleet(answer, Console()))
+
+
+def _plan(arguments: argparse.Namespace, client: Client, path: str, show: Callable[[dict[str, Any]], None]) -> ExitCode:
+    """Post the request, wait for the job that a long one becomes, show the answer."""
+    body = read_request(arguments.file)
     if arguments.later:
-        job = client.post("/v1/recommendations", body, prefer="respond-async")
+        job = client.post(path, body, prefer="respond-async")
         print_json(job) if arguments.json else sys.stdout.write(f"{job['id']}\n")
         return ExitCode.ok
     with errors.status("searching for the cheapest plan") as status:
-        answer = client.post("/v1/recommendations", body)
+        answer = client.post(path, body)
         if is_job(answer):
             answer = result_of(client, answer, lambda job: status.update(progress_line(job)))
     if arguments.json:
         print_json(answer)
     else:
-        show_recommendation(answer, Console(), lambda offer_id: offer_of_plan(client, answer, offer_id))
+        show(answer)
     return ExitCode.infeasible if answer["outcome"] == "infeasible" else ExitCode.ok
 
 

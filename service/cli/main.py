@@ -58,11 +58,12 @@ def build_parser() -> argparse.ArgumentParser:
 
     for name, text in (
         ("recommend", "the cheapest cluster for the workloads in FILE"),
+        ("fleet", "what to reserve and what to rent for the demand over time in FILE"),
         ("estimate", "predict the deployments in FILE"),
     ):
         asking = _add(commands, name, text)
         asking.add_argument("file", metavar="FILE", help="the request's JSON body; - reads standard input")
-        if name == "recommend":
+        if name != "estimate":
             asking.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
         _add_client_options(asking)
 
@@ -182,4 +183,6 @@ def _command(name: str) -> Command:
 
     if name in LISTS:
         return ask.list_command
-    return {"recommend": ask.recommend_command, "estimate": ask.estimate_command}[name]
+    return {
+        "recommend": ask.recommend_command, "fleet": ask.fleet_command, "estimate": ask.estimate_command,
+    }[name]  # fmt: skip

@@ -1,0 +1,173 @@
+"""A fleet over time as a buyer reads it: what to commit to, what runs when, what it costs and saves, and the proof."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Answer = Mapping[str, Any]
+NodesOfMonth = dict[tuple[str, str], tuple[int, int]]
+"""Fewest and most nodes in any hour of a month, by offer and commitment."""
+
+MOST_REASONS = 6
+PERCENT = 100.0
+COST_KINDS = (
+    ("purchase_usd", "bought"), ("reserved_usd", "reserved"), ("on_demand_part_usd", "on demand"), ("spot_usd", "spot"),
+)  # fmt: skip
+
+
+def show_fleet(answer: Answer, console: Console) -> None:
+    """The whole answer, most important first."""
+    console.print()
+    _show_totals(answer, console)
+    if answer["commitments"]:
+        console.print(commitments_table(answer["commitments"]))
+    if answer["periods"]:
+        console.print(months_table(answer["periods"]))
+        console.print(deployments_table(answer["deployments"]))
+    _show_demand(answer["demand"], console)
+    _show_proof(answer["solve"], console)
+    _show_rest(answer, console)
+    console.print(
+        f"stored as [bold]{escape(answer['id'])}[/bold]; GET /v1/fleets/{escape(answer['id'])} has every hour"
+    )
+
+
+def _show_totals(answer: Answer, console: Console) -> None:
+    totals, months = answer["totals"], answer["request"]["horizon"]["months"]
+    if totals is None:
+        console.print("[bold red]infeasible[/bold red]: no allowed fleet serves this demand within its limits")
+        return
+    console.print(
+        f"[bold green]{answer['outcome']}[/bold green]: [bold]{_usd(totals['usd'])}[/bold] for {months} months, "
+        f"{_usd(totals['usd_per_month'])} a month"
+    )
+    parts = [f"{what} {_usd(totals[name])}" for name, what in COST_KINDS if float(totals[name])]
+    console.print(f"of that: {', '.join(parts) or 'nothing'}")
+    if totals["saved_fraction"] is not None:
+        console.print(
+            f"on demand alone: {_usd(totals['on_demand_usd'])}; "
+            f"[bold]saved: {_usd(totals['saved_usd'])}, {_percent(totals['saved_fraction'])}[/bold]"
+        )
+    if not answer["commitments"]:
+        console.print("no commitment pays for itself within this horizon")
+
+
+def commitments_table(commitments: Iterable[Answer]) -> Table:
+    table = Table(title="commit to")
+    table.add_column("nodes", justify="right", no_wrap=True)
+    table.add_column("offer", overflow="fold", ratio=1)
+    table.add_column("from month", justify="right")
+    table.add_column("for months", justify="right")
+    table.add_column("USD", justify="right", no_wrap=True)
+    table.add_column("in use", justify="right", no_wrap=True)
+    for one in commitments:
+        table.add_row(
+            str(one["nodes"]), f"[bold]{escape(one['node'])}[/bold]\n{escape(one['offer'])}", str(one["start_month"]),
+            str(one["term_months"]), f"{float(one['usd']):,.0f}", _percent(one["used_fraction"]),
+        )  # fmt: skip
+    return table
+
+
+def months_table(periods: Sequence[Answer]) -> Table:
+    """Months with the same nodes share a line."""
+    table = Table(title="nodes in use, quietest to busiest hour", show_lines=True)
+    table.add_column("months", no_wrap=True)
+    table.add_column("peak requests/s", overflow="fold", ratio=2)
+    table.add_column("nodes", overflow="fold", ratio=5)
+    table.add_column("USD by the hour", justify="right")
+    by_month = [(month, list(found)) for month, found in groupby(periods, key=lambda period: period["month"])]
+    for nodes, same in groupby(by_month, key=lambda one: nodes_of_month(one[1])):
+        months = list(same)
+        first, last = months[0][0], months[-1][0]
+        hours = [period for _, found in months for period in found]
+        peaks = {name: max(p["requests_per_s"][name] for p in hours) for name in hours[0]["requests_per_s"]}
+        table.add_row(
+            str(first) if first == last else f"{first}–{last}",
+            "\n".join(f"{escape(name)} {rate:,.3g}" for name, rate in peaks.items()),
+            "\n".join(f"{_range(*count)} × {escape(offer)}" for (offer, _), count in nodes.items()) or "none",
+            f"{sum(p['hours'] * float(p['usd_per_hour']) for p in hours):,.0f}",
+        )
+    return table
+
+
+def nodes_of_month(periods: Sequence[Answer]) -> NodesOfMonth:
+    """
+    >>> offer = {"offer": "a", "commitment": "spot"}
+    >>> nodes_of_month([{"nodes": [offer | {"nodes": 3}]}, {"nodes": []}, {"nodes": [offer | {"nodes": 1}]}])
+    {('a', 'spot'): (0, 3)}
+    """
+    counts = [{(n["offer"], n["commitment"]): n["nodes"] for n in period["nodes"]} for period in periods]
+    names = sorted({name for one in counts for name in one})
+    return {name: (min(one.get(name, 0) for one in counts), max(one.get(name, 0) for one in counts)) for name in names}
+
+
+def deployments_table(deployments: Iterable[Answer]) -> Table:
+    table = Table(title="what runs on them")
+    for heading in ("workload", "node", "layout", "weights / KV cache", "requests/s a replica"):
+        table.add_column(heading, overflow="fold")
+    for one in deployments:
+        layout, precision = one["layout"], one["precision"]
+        cut = f"TP{layout['tensor_parallel']}"
+        cut += f" PP{layout['pipeline_parallel']}" if layout["pipeline_parallel"] > 1 else ""
+        table.add_row(
+            escape(one["workload"]), escape(one["node"]), cut, f"{precision['weights']} / {precision['kv_cache']}",
+            f"{one['requests_per_s']:.3g}",
+        )  # fmt: skip
+    return table
+
+
+def _show_demand(demand: Answer, console: Console) -> None:
+    text = (
+        f"demand: {demand['points']:,} values over {demand['hours']:,} hours, planned in {demand['periods']:,} periods"
+    )
+    if demand["overstated_fraction"]:
+        text += f" that overstate it by {_percent(demand['overstated_fraction'])}"
+    console.print(text)
+
+
+def _show_proof(solve: Answer, console: Console) -> None:
+    work = f"{solve['periods_solved']:,} period programmes, {solve['seconds']:.1f} s"
+    if solve["bound_usd"] is None:
+        console.print(f"{solve['status'].replace('_', ' ')} ({work})")
+        return
+    gap = solve["gap_fraction"] or 0.0
+    proof = "[bold]proof[/bold]" if gap == 0.0 else f"[bold]gap[/bold]: may be {_percent(gap)} above the best"
+    console.print(f"{proof}; no plan costs less than {_usd(solve['bound_usd'])} ({work})")
+
+
+def _show_rest(answer: Answer, console: Console) -> None:
+    for reason in answer["reasons"]:
+        console.print(f"[red]why[/red]: {escape(reason)}")
+    for other in answer["alternatives"]:
+        extra = other["extra_usd"]
+        console.print(
+            f"{escape(other['why'])}: " + ("there is no plan" if extra is None else f"{_usd(extra)} more")
+        )  # fmt: skip
+    for one in answer["left_out"]:
+        console.print(f"left out: {escape(one['commitment'])}, {escape(one['why'])}")
+    if answer["totals"] is None:
+        for rejected in answer["rejected"][:MOST_REASONS]:
+            nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
+            reason = rejected["reason"].replace("_", " ")
+            console.print(f"  {escape(rejected['device'])}: {reason}{escape(nearest)}")
+
+
+def _range(fewest: int, most: int) -> str:
+    return str(most) if fewest == most else f"{fewest}–{most}"
+
+
+def _usd(amount: str | float) -> str:
+    return f"${float(amount):,.0f}"
+
+
+def _percent(fraction: float) -> str:
+    """
+    >>> _percent(0.0043), _percent(0.4567)
+    ('0.43 %', '45.7 %')
+    """
+    value = PERCENT * fraction
+    return f"{value:.2g} %" if value < 1.0 else f"{value:.1f} %"
