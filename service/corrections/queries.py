@@ -1,6 +1,6 @@
 """SQL about correction sets, residuals and changed cells."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -88,18 +88,16 @@ def note_device(session: Session, measurement_id: str, device: str) -> None:
     session.add(ChangedCellTable(id=f"{measurement_id}:{ULID()}", cell=device_note(device)))
 
 
-def any_changed_cell(session: Session) -> bool:
-    return session.exec(select(ChangedCellTable.cell).limit(1)).first() is not None
-
-
-def take_changed_cells(session: Session, most: int) -> set[str]:
-    """Take notes off the list, in this transaction; those another process is taking are passed over."""
+def changed_cells(session: Session, most: int) -> dict[str, str]:
+    """The notes that wait: id → configuration."""
     wanted = select(ChangedCellTable.id, ChangedCellTable.cell).order_by(ChangedCellTable.id).limit(most)
-    notes = session.exec(wanted.with_for_update(skip_locked=True)).all()
-    if notes:
-        ids = [note_id for note_id, _ in notes]
-        session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.id).in_(ids)))
-    return {cell for _, cell in notes}
+    return dict(session.exec(wanted).all())
+
+
+def take_notes(session: Session, ids: Collection[str]) -> int:
+    """Take notes off the list, in this transaction; how many were still on it."""
+    result = session.connection().execute(delete(ChangedCellTable).where(col(ChangedCellTable.id).in_(ids)))
+    return result.rowcount
 
 
 def accepted_residuals(session: Session, cell: str, base: int, most: int) -> list[AcceptedResidual]:

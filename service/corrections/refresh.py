@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
@@ -21,10 +22,10 @@ from service.corrections.queries import (
     AcceptedResidual,
     accepted_residuals,
     add_correction_set,
-    any_changed_cell,
+    changed_cells,
     newest_correction_set,
     newest_number,
-    take_changed_cells,
+    take_notes,
 )
 from service.corrections.snapshot import correction_set
 from service.corrections.tables import CorrectionSetTable
@@ -44,11 +45,41 @@ REST_SHARE = 9.0
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A set that was computed and is not stored yet. notes: ids of the notes that asked for it."""
+
+    notes: frozenset[str]
+    content: dict[str, object]
+
+
 def refresh(session: Session, now: dt.datetime) -> int | None:
     """Make a set from the changed cells; its number, None when nothing changed. In the caller's transaction."""
-    changed = take_changed_cells(session, MOST_NOTES)
-    if not changed:
+    prepared = prepare(session)
+    return None if prepared is None else keep(session, prepared, now)
+
+
+def keep(session: Session, prepared: Prepared, now: dt.datetime) -> int | None:
+    """Store a prepared set and take its notes; None where another process has stored a newer one meanwhile.
+
+    A note that came after the set was prepared stays on the list and asks for the next one. Of two sets prepared at
+    once the later has all notes of the earlier: if it is stored first, nothing is left for the earlier to take.
+    """
+    if not take_notes(session, prepared.notes):
         return None
+    number = max(newest_number(session), NUMBERS_FROM) + 1
+    row = CorrectionSetTable(number=number, made_at=now, origin=UPLOADS, content=prepared.content)
+    add_correction_set(session, row)
+    session.flush()
+    return number
+
+
+def prepare(session: Session) -> Prepared | None:
+    """Compute a set from the changed cells without writing anything; None when nothing changed."""
+    notes = changed_cells(session, MOST_NOTES)
+    if not notes:
+        return None
+    changed = set(notes.values())
     edition_row = newest_correction_set(session)
     edition = None if edition_row is None else correction_set(CorrectionSetRow.model_validate(edition_row.content))
     base = edition.number if edition is not None else 0
@@ -58,13 +89,10 @@ def refresh(session: Session, now: dt.datetime) -> int | None:
         for text in sorted(changed)
         if device_of_note(text) is None
     ]
-    number = max(newest_number(session), NUMBERS_FROM) + 1
     content: dict[str, object] = {"base": base, "cells": cells}
     if devices:
         content["devices"] = [device_content(session, device) for device in devices]
-    add_correction_set(session, CorrectionSetTable(number=number, made_at=now, origin=UPLOADS, content=content))
-    session.flush()
-    return number
+    return Prepared(frozenset(notes), content)
 
 
 def cell_content(text: str, edition: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:
@@ -127,11 +155,12 @@ class RefreshWorker:
         while not self._stop.wait(rest_s):
             started = time.monotonic()
             try:
+                # Computed before writing: a set takes tens of milliseconds, and on SQLite uploads wait for a writer.
                 with self._database.reading() as session:
-                    changed = any_changed_cell(session)
-                if changed:
+                    prepared = prepare(session)
+                if prepared is not None:
                     with self._database.writing() as session:
-                        refresh(session, self._clock())
+                        keep(session, prepared, self._clock())
             except SQLAlchemyError as error:  # not migrated yet, busy, or out of reach: the notes are kept
                 log.debug("no new correction set: %s", error)
             rest_s = max(self._every_s, REST_SHARE * (time.monotonic() - started))

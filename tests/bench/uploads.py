@@ -33,6 +33,8 @@ CONFIGURATIONS = [
 ]  # fmt: skip
 CORES = 2
 CLOCK_TICKS_PER_S = 100
+IDLE_REUSE_S = 2.0
+"""The service closes a connection that was idle for some seconds; one idle for longer than this is opened anew."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,14 @@ class Uploader:
     def __init__(self, port: int) -> None:
         self.port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._used_at = 0.0
 
     async def post(self, body: bytes) -> int:
-        if self._streams is None:
+        if self._streams is None or time.perf_counter() > self._used_at + IDLE_REUSE_S:
+            if self._streams is not None:
+                self._streams[1].close()
             self._streams = await asyncio.open_connection("127.0.0.1", self.port)
+        self._used_at = time.perf_counter()
         reader, writer = self._streams
         writer.write(
             b"POST /v1/benchmarks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from service.corrections.queries import any_changed_cell, newest_number
+from service.corrections.queries import changed_cells, newest_number
 from service.corrections.refresh import refresh
 from tests.conftest import FixedClock
 from tests.service.bodies import ESTIMATE, RECOMMENDATION
@@ -89,7 +89,7 @@ def settled(app: FastAPI) -> int:
     """Wait until no change is waiting for a new set; its number."""
     for _ in range(100):
         with app.state.database.reading() as session:
-            if not any_changed_cell(session):
+            if not changed_cells(session, 1):
                 return newest_number(session)
         time.sleep(0.05)
     raise AssertionError("no correction set was made")

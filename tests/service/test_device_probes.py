@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from service.corrections.queries import any_changed_cell
+from service.corrections.queries import changed_cells
 from service.corrections.refresh import refresh
 from tests.conftest import FixedClock
 from tests.service.bodies import ESTIMATE
@@ -32,7 +32,7 @@ def settled(app: FastAPI) -> None:
     while True:
         with app.state.database.writing() as session:
             refresh(session, app.state.clock())
-            if not any_changed_cell(session):
+            if not changed_cells(session, 1):
                 return
 
 

@@ -12,7 +12,7 @@ from sqlmodel import select
 from catalog.read import Catalog
 from service.benchmarks.own_runs import store_own_runs
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable
-from service.corrections.queries import any_changed_cell, newest_number, versioned_residuals
+from service.corrections.queries import changed_cells, newest_number, versioned_residuals
 from service.corrections.refresh import refresh
 from service.database import Database
 from service.main import create_app
@@ -76,7 +76,7 @@ class TestCountedOnce:
     def test_storing_notes_no_cell_and_leaves_no_residual(self, seeded_url: str, catalog: Catalog) -> None:
         database = Database(seeded_url)
         with database.writing() as session:
-            assert not any_changed_cell(session)
+            assert not changed_cells(session, 1)
             assert refresh(session, NOW) is None
             assert newest_number(session) == catalog.corrections[-1].number
             assert versioned_residuals(session, catalog.corrections[-1].number, 1_000) == []
