@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from solver.recommend import Standing
 
-MOST_STANDINGS = 3
-"""Some 10 MB a workload."""
+MOST_WORKLOADS = 4
+"""Workloads kept in all, at some 10 MB each; the newest request is kept whatever its size."""
 
 
 class StandingCache:
     """The most recently used, by everything they depend on. Safe for threads; a standing is never changed."""
 
-    def __init__(self, most: int = MOST_STANDINGS) -> None:
-        self._most = most
+    def __init__(self, most_workloads: int = MOST_WORKLOADS) -> None:
+        self._most_workloads = most_workloads
         self._kept: OrderedDict[tuple[object, ...], Standing] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -30,5 +30,8 @@ class StandingCache:
         with self._lock:
             self._kept[key] = standing
             self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
+            while len(self._kept) > 1 and self._workloads() > self._most_workloads:
                 self._kept.popitem(last=False)
+
+    def _workloads(self) -> int:
+        return sum(len(standing.planning.workloads) for standing in self._kept.values())
