@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from solver.assemble import (
     Assembly,
+    Placement,
     assemble,
     exceeds_default,
     fewest_nodes,
@@ -257,11 +258,7 @@ def solve_options(planning: PlanningInput, confirmations: Confirmations, *, prov
 
 
 def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
-    """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation.
-
-    A replica is asked for its planned rate over the utilisation limit, so that the headroom is real; where it has to
-    take more after a loss, for all the capacity that the plan counts on.
-    """
+    """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation."""
     assert result.plan is not None
     failed: dict[tuple[int, int], float] = {}
     for place in placements(assembly, result.plan):
@@ -269,13 +266,22 @@ def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmati
         if place.requests_per_s <= 0.0 or key in failed:
             continue
         one = assembly.screened[place.workload]
-        rate = place.rate_per_replica / one.workload.utilisation_limit_fraction
-        if assembly.problem.limits.survive.losses:
-            rate = place.capacity_requests_per_s
+        rate = rate_to_hold(bool(assembly.problem.limits.survive.losses), one.workload, place)
         confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate, one.margin_of(place.row))
         if confirmed < rate * (1.0 - 1e-9):
             failed[key] = confirmed
     return failed
+
+
+def rate_to_hold(losses: bool, workload: Workload, place: Placement) -> float:
+    """The rate at which a replica's targets are simulated.
+
+    Its planned rate over the utilisation limit, so that the headroom is real; where it has to take more after a loss,
+    all the capacity that the plan counts on.
+    """
+    if losses:
+        return place.capacity_requests_per_s
+    return place.rate_per_replica / workload.utilisation_limit_fraction
 
 
 def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:

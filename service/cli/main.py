@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 from service import VERSION
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.prices_arguments import add_prices_command
-from service.cli.why_arguments import add_diff_arguments, add_price_curve_arguments, add_why_not_arguments
+from service.cli.why_arguments import (
+    add_diff_arguments,
+    add_pareto_arguments,
+    add_price_curve_arguments,
+    add_why_not_arguments,
+)
 from service.settings import Settings, SettingsError, read_settings
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -70,6 +75,11 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text, add_arguments in (
         ("why-not", "what things a stored plan does without would cost", add_why_not_arguments),
         ("price-curve", "what a requirement of a stored plan costs at several values", add_price_curve_arguments),
+        (
+            "pareto",
+            "cost against a target or power: plans none of which is both cheaper and better",
+            add_pareto_arguments,
+        ),
         ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
     ):
         asking = _add(commands, name, text)
@@ -173,11 +183,12 @@ def _command(name: str) -> Command:
         from service.cli.jobs import jobs_command
 
         return jobs_command
-    if name in ("why-not", "price-curve", "diff"):
+    if name in ("why-not", "price-curve", "pareto", "diff"):
         from service.cli import why
 
         return {
-            "why-not": why.why_not_command, "price-curve": why.price_curve_command, "diff": why.diff_command,
+            "why-not": why.why_not_command, "price-curve": why.price_curve_command, "pareto": why.pareto_command,
+            "diff": why.diff_command,
         }[name]  # fmt: skip
     from service.cli import ask
 

@@ -1,4 +1,4 @@
-"""Commands that ask about a stored recommendation: why-not, price-curve, diff."""
+"""Commands that ask about a stored recommendation: why-not, price-curve, pareto, diff."""
 
 import argparse
 from collections.abc import Mapping
@@ -58,6 +58,33 @@ def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> in
         why = "; ".join(r["detail"] for r in point["reasons"][:1])
         table.add_row(f"{point['value']:,.6g}{mark}", price, escape(solved["says"]), escape(plan or why))
     console.print(table)
+    return ExitCode.ok
+
+
+def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = {"against": arguments.against, "workload": arguments.workload, "points": arguments.point or None}
+    answer = _ask(arguments, settings, "pareto", body)
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    console = Console()
+    _show_base(answer["base"], console)
+    table = Table(arguments.against, "predicted", "USD/h", "", "plan")
+    for point in answer["points"]:
+        solved = point["solved"]
+        predicted = "–" if point["predicted"] is None else f"{point['predicted']:,.4g}"
+        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
+        price = f"{float(solved['usd_per_hour']):,.2f}"
+        table.add_row(f"{point['value']:,.6g}", predicted, price, escape(solved["says"]), escape(plan))
+    console.print(table)
+    if answer["none_below"] is not None:
+        console.print(f"no plan below {answer['none_below']:,.4g}")
+    console.print(
+        "nothing else belongs on the front" if answer["complete"] else "sampled: more plans may lie in between"
+    )
+    left_out = sum(one["offers"] for one in answer["left_out"])
+    if left_out:
+        console.print(f"left out: {left_out} offers of nodes whose power nobody publishes")
     return ExitCode.ok
 
 

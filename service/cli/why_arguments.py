@@ -22,6 +22,15 @@ def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workload", help="which one, where there are several")
 
 
+def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION")
+    parser.add_argument("against", metavar="AGAINST", help="targets.ttft_ms.p95, targets.tpot_ms.p95, power_kw, …")
+    parser.add_argument(
+        "point", metavar="LIMIT", nargs="*", type=float, help="without any, from the tightest to the cheapest"
+    )
+    parser.add_argument("--workload", help="whose target, where there are several")
+
+
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("against", metavar="BEFORE")
     parser.add_argument("recommendation", metavar="AFTER")

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 
 from service.access import Reader
 from service.recommendations.create import workshop_of
+from service.wire.pareto import ParetoIn, ParetoOut
 from service.wire.why import NearOptimalIn, NearOptimalOut, PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
 
 router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"])
@@ -35,3 +36,10 @@ async def post_near_optimal(
     from service.why.near_optimal import answer_near_optimal
 
     return await answer_near_optimal(recommendation_id, asked, workshop_of(request))
+
+
+@router.post("/pareto", summary="Plans none of which is both cheaper and better: cost against a target or power")
+async def post_pareto(request: Request, _caller: Reader, recommendation_id: str, asked: ParetoIn) -> ParetoOut:
+    from service.why.pareto import answer_pareto
+
+    return await answer_pareto(recommendation_id, asked, workshop_of(request))

@@ -7,7 +7,16 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import Assembly, assemble, needed_offers, offer_slots, plan_entries, slot_of
+from solver.assemble import (
+    Assembly,
+    Placement,
+    assemble,
+    needed_offers,
+    offer_slots,
+    placements,
+    plan_entries,
+    slot_of,
+)
 from solver.confirm import Confirmations
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
@@ -28,7 +37,7 @@ class Answer:
     """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
 
     measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
-    nodes: bought per offer, spares included.
+    nodes: bought per offer, spares included. placements: replicas by row of the workloads' candidates.
     """
 
     outcome: Outcome
@@ -41,6 +50,7 @@ class Answer:
     gap_fraction: float | None = None
     extra: float | None = None
     measurable: bool = False
+    placements: tuple[Placement, ...] = ()
 
 
 class Clock:
@@ -73,7 +83,7 @@ def resolve(
     if result.plan is None:
         return Answer("infeasible")
     check(changed, result)
-    return answer_of(standing, result, plan_entries(planning, changed, result.plan))
+    return answer_of(standing, changed, result, plan_entries(planning, changed, result.plan))
 
 
 def unchanged(standing: Standing) -> Answer:
@@ -81,10 +91,10 @@ def unchanged(standing: Standing) -> Answer:
     if standing.result.plan is None:
         raise ValueError("there is no plan")
     entries = plan_entries(standing.planning, standing.assembly, standing.result.plan)
-    return answer_of(standing, standing.result, entries)
+    return answer_of(standing, standing.assembly, standing.result, entries)
 
 
-def answer_of(standing: Standing, result: FleetResult, entries: tuple[PlanEntry, ...]) -> Answer:
+def answer_of(standing: Standing, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]) -> Answer:
     assert result.plan is not None
     extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
     return Answer(
@@ -98,6 +108,7 @@ def answer_of(standing: Standing, result: FleetResult, entries: tuple[PlanEntry,
         gap_fraction=result.gap_fraction,
         extra=extra,
         measurable=measurable,
+        placements=tuple(placements(assembly, result.plan)),
     )
 
 

@@ -41,5 +41,10 @@ def test_each_command_says_what_the_api_does(
     arguments = parser.parse_args(["price-curve", rec["id"], "requests_per_s", "10", "20", "--json"])
     assert why.price_curve_command(arguments, settings) == 0
     assert [p["value"] for p in json.loads(capsys.readouterr().out)["points"]] == [10, 20]
+    arguments = parser.parse_args(["pareto", rec["id"], "power_kw", "1", "1000"])
+    assert why.pareto_command(arguments, settings) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no plan below 1" in said
+    assert "sampled: more plans may lie in between" in said
     assert why.diff_command(parser.parse_args(["diff", rec["id"], rec["id"]]), settings) == 0
     assert capsys.readouterr().out.strip() == "nothing changes"

@@ -1,0 +1,145 @@
+"""POST /v1/recommendations/{id}/pareto: plans of which none is both cheaper and better, by solving at several limits."""
+
+import math
+import time
+
+from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.recommendations.create import Workshop
+from service.recommendations.limits import allowed_offers
+from service.recommendations.money import usd
+from service.why.present import present_answer, present_miss
+from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
+from service.wire.pareto import (
+    DominatedOut,
+    FrontPointOut,
+    ParetoIn,
+    ParetoOut,
+    StretchOut,
+    UnmeteredOut,
+    UnreachedOut,
+)
+from solver.recommend import Standing
+from solver.why.misses import MS_PER_S
+from solver.why.pareto import Sample, Stretch
+from solver.why.power_front import power_front, unmetered
+from solver.why.resolve import Clock
+from solver.why.target_front import Target, target_front, with_predictions
+
+POWER, CARBON = "power_kw", "carbon_kg_co2e_per_hour"
+W_PER_KW = 1e3
+
+
+async def answer_pareto(recommendation_id: str, asked: ParetoIn, workshop: Workshop) -> ParetoOut:
+    """Raises NotFoundError, ConflictError without a plan, InvalidFieldsError for what no front can be made of."""
+    return await answered(
+        recommendation_id,
+        workshop,
+        "pareto",
+        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay: _check(asked, replay),
+    )
+
+
+def _check(asked: ParetoIn, replay: Replay) -> None:
+    request = replay.request
+    names = [w.name for w in request.workloads]
+    errors = []
+    if request.objective != "cost":
+        wrong = f"a front is of cost; this recommendation's objective is {request.objective}"
+        errors.append(FieldError(wrong, pointer="/against"))
+    if asked.against == CARBON:
+        errors.append(FieldError(_no_carbon(replay), pointer="/against"))
+    if not asked.against.startswith("targets."):
+        if asked.workload is not None:
+            errors.append(FieldError("power is the whole plan's; leave the workload out", pointer="/workload"))
+    elif asked.workload is None and len(names) > 1:
+        errors.append(FieldError(f"name one of the workloads: {', '.join(names)}", pointer="/workload"))
+    elif asked.workload is not None and asked.workload not in names:
+        errors.append(FieldError(unknown_name("workload", asked.workload, names), pointer="/workload"))
+    if errors:
+        raise InvalidFieldsError(errors)
+
+
+def _no_carbon(replay: Replay) -> str:
+    regions = {o.region for o in allowed_offers(replay.inputs.snapshot.offers, replay.request.limits)}
+    return (
+        "figure_missing: grid_kg_co2e_per_kwh of the offers' regions; the catalog states it for countries and parts of"
+        f" grids, and in none of them is known which of the {len(regions)} regions of this request's offers lie"
+    )
+
+
+def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
+    began = time.perf_counter()
+    require_plan(standing, replay.stored.id)
+    clock, spaces = Clock(asked.time_limit_s), replay.inputs.spaces
+    limits = None if asked.points is None else tuple(dict.fromkeys(asked.points))
+    names = [w.name for w in replay.request.workloads]
+    target: Target | None = None
+    if asked.against == POWER:
+        unit = W_PER_KW
+        front = power_front(standing, None if limits is None else [v * unit for v in limits], spaces, clock)
+    else:
+        unit = 1.0
+        target = Target(asked.against, 0 if asked.workload is None else names.index(asked.workload))
+        front = target_front(standing, target, limits, spaces, clock)
+    left_out = unmetered(standing.planning.offers) if target is None else ()
+    return ParetoOut(
+        base=present_base(replay, standing),
+        against=asked.against,
+        workload=None if target is None else names[target.workload],
+        points=[_point(one, standing, target, unit) for one in front.points],
+        dominated=[
+            DominatedOut(
+                limit=one.limit / unit, value=_value(one, unit), usd_per_hour=usd(one.usd_per_hour), by=_value(by, unit)
+            )
+            for one, by in front.dominated
+        ],
+        unreached=[_unreached(one, unit) for one in front.unreached],
+        stretches=[_stretch(one, unit) for one in front.stretches],
+        none_below=None if front.none_below is None else front.none_below / unit,
+        reaches_cheapest=front.reaches_cheapest,
+        complete=front.complete,
+        left_out=[
+            UnmeteredOut(node=o.node, reason="figure_missing", figure=o.figure, offers=o.offers) for o in left_out
+        ],
+        seconds=elapsed_since(began),
+    )
+
+
+def _point(one: Sample, standing: Standing, target: Target | None, unit: float) -> FrontPointOut:
+    answer, predicted = one.answer, None
+    if target is not None:
+        answer, seconds = with_predictions(standing, target, answer)
+        predicted = seconds * MS_PER_S
+    plan = standing.result.plan
+    return FrontPointOut(
+        limit=one.limit / unit,
+        value=_value(one, unit),
+        predicted=predicted,
+        is_recommended=plan is not None and answer.nodes == plan.nodes_by_offer(),
+        solved=present_answer(answer, standing.result.usd_per_hour, standing.planning.objective),
+    )
+
+
+def _value(one: Sample, unit: float) -> float:
+    assert one.value is not None
+    return one.value / unit
+
+
+def _unreached(one: Sample, unit: float) -> UnreachedOut:
+    return UnreachedOut(
+        limit=one.limit / unit if math.isfinite(one.limit) else None,
+        outcome="infeasible" if one.answer.outcome == "infeasible" else "not_in_time",
+        reasons=[present_miss(miss) for miss in one.misses],
+    )
+
+
+def _stretch(one: Stretch, unit: float) -> StretchOut:
+    ceiling = one.ceiling_usd_per_hour
+    return StretchOut(
+        above=one.above / unit,
+        up_to=one.up_to / unit,
+        complete=one.complete,
+        usd_per_hour_at_least=usd(one.floor_usd_per_hour),
+        usd_per_hour_at_most=None if ceiling is None else usd(ceiling),
+    )

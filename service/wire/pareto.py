@@ -1,0 +1,101 @@
+"""POST /v1/recommendations/{id}/pareto: fronts of cost against one other thing."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from service.wire.quantities import Answer, Name, PositiveNumber, Request, Usd, at_most
+from service.wire.why import BaseOut, MissOut, SolvedOut, TimeLimit
+
+MOST_POINTS = 20
+Against = Annotated[
+    str, Field(pattern=r"^(targets\.(ttft|tpot)_ms\.(mean|p50|p90|p95|p99)|power_kw|carbon_kg_co2e_per_hour)$")
+]
+
+
+class ParetoIn(Request):
+    """against: a target by its path, such as ``targets.ttft_ms.p95``, ``power_kw`` or ``carbon_kg_co2e_per_hour``.
+    workload: whose target is moved; may be left out where there is one."""
+
+    against: Against
+    workload: Name | None = None
+    points: (
+        Annotated[
+            tuple[PositiveNumber, ...], Field(min_length=1, max_length=MOST_POINTS), at_most(MOST_POINTS, "points")
+        ]
+        | None
+    ) = None
+    """Limits to solve at, in the unit of ``against``; null chooses some from the tightest that has a plan to the one
+    at which cost stops falling."""
+    time_limit_s: TimeLimit = 10.0
+    """For all solves of this call together."""
+
+
+class FrontPointOut(Answer):
+    """A plan that no other one found is both no dearer and no worse than.
+
+    limit: what it was made to keep. value: what it is compared by: the target kept at its utilisation limit, or its
+    power at full use. predicted: the percentile at the planned rate, the slowest line's; null for power.
+    """
+
+    limit: float
+    value: float
+    predicted: float | None
+    is_recommended: bool
+    """It rents what the recommendation rents."""
+    solved: SolvedOut
+
+
+class DominatedOut(Answer):
+    """A plan found on the way. by: the value of the front's point that is no dearer and no worse."""
+
+    limit: float
+    value: float
+    usd_per_hour: Usd
+    by: float
+
+
+class UnreachedOut(Answer):
+    """A limit without a plan: there is none, or it was not found in time. Null is no limit at all."""
+
+    limit: float | None
+    outcome: Literal["infeasible", "not_in_time"]
+    reasons: list[MissOut]
+
+
+class StretchOut(Answer):
+    """Limits above ``above`` and up to ``up_to``. complete: proven that no plan in between is cheaper than that of
+    ``above``; else sampled: plans there cost at least ``usd_per_hour_at_least``, the cheapest at most the other."""
+
+    above: float
+    up_to: float
+    complete: bool
+    usd_per_hour_at_least: Usd
+    usd_per_hour_at_most: Usd | None
+
+
+class UnmeteredOut(Answer):
+    """Offers of one node type that are left out, because nobody publishes a figure of theirs."""
+
+    node: str
+    reason: Literal["figure_missing"]
+    figure: str
+    offers: int
+
+
+class ParetoOut(Answer):
+    """points: by value. none_below: no plan keeps a limit below it; null where that is not known. reaches_cheapest: no
+    limit looser than the last point's saves more. complete: no other plan belongs on the front."""
+
+    base: BaseOut
+    against: str
+    workload: str | None
+    points: list[FrontPointOut]
+    dominated: list[DominatedOut]
+    unreached: list[UnreachedOut]
+    stretches: list[StretchOut]
+    none_below: float | None
+    reaches_cheapest: bool
+    complete: bool
+    left_out: list[UnmeteredOut]
+    seconds: float

@@ -1,0 +1,126 @@
+"""Cost against a latency target: the target is moved, and what each value costs is solved for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solver.confirm import Confirmations, ratio_at
+from solver.planning import PlanEntry
+from solver.reasons import TARGET_FIELDS, changed_target
+from solver.recommend import SpaceMemo, Standing, rate_to_hold, with_estimate
+from solver.search import Screened, with_targets
+from solver.why.pareto import Front, Sample, front_of
+from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve
+from solver.why.resolve import Answer, Clock
+from solver.workload import PERCENTILES, Percentile, Targets
+
+AUTOMATIC_TARGETS = 6
+"""Between the tightest value screening thinks possible and the one beyond which nothing is saved, each a fixed
+factor from the next."""
+TIGHTENING_STEPS = 2
+"""How often the distance between what cannot be and the tightest plan is halved, on a logarithmic scale."""
+NO_TARGET_MS = 1e9
+IMPOSSIBLE_S = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``name``: ``targets.ttft_ms.p95`` and the like, of the workload with this number."""
+
+    name: str
+    workload: int
+
+    @property
+    def field(self) -> str:
+        return TARGET_FIELDS[self.name.split(".")[1]]
+
+    @property
+    def percentile(self) -> Percentile:
+        stated = self.name.split(".")[2]
+        return next(p for p in PERCENTILES if p == stated)
+
+
+def target_front(
+    standing: Standing, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
+) -> Front:
+    """limits: where to solve, in milliseconds; None: from the tightest that is feasible to the one at which cost stops falling.
+
+    Values are the targets kept, in milliseconds too. Raises VerificationError on a defect.
+    """
+    asked = Requirement(of.name, of.workload)
+    if limits is not None:
+        return front_of(samples_of(price_curve(standing, asked, limits, memo, clock)))
+    free = price_curve(standing, asked, (NO_TARGET_MS,), memo, clock)[0]
+    if not free.answer.placements:
+        return front_of([Sample(math.inf, None, free.answer, free.misses)])
+    loosest = slowest_s(standing, of, free.answer) * MS_PER_S
+    none_below = least_s(standing, of) * MS_PER_S
+    samples = [Sample(loosest, loosest, free.answer)]
+    values = automatic_limits(none_below, loosest, current_value(standing, asked))
+    samples += samples_of(price_curve(standing, asked, values, memo, clock))
+    for _ in range(TIGHTENING_STEPS):
+        if clock.left_s <= 0.0:
+            break
+        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome == "infeasible")])
+        tightest = min(s.limit for s in samples if s.value is not None)
+        between = math.sqrt(impossible * tightest)
+        samples += samples_of(price_curve(standing, asked, (between,), memo, clock))
+    return front_of(samples, none_below, reaches_cheapest=True)
+
+
+def automatic_limits(none_below: float, loosest: float, own: float | None) -> tuple[float, ...]:
+    """Loosest first, the request's own among them: what time leaves unanswered are the tightest.
+
+    >>> [round(v) for v in automatic_limits(1.0, 128.0, 50.0)]
+    [64, 50, 32, 16, 8, 4, 2]
+    """
+    grid = np.geomspace(min(none_below, loosest), loosest, AUTOMATIC_TARGETS + 2)[1:-1].tolist()
+    stated = [own] if own is not None and own < loosest else []
+    return tuple(sorted({*grid, *stated}, reverse=True))
+
+
+def samples_of(points: Sequence[Point]) -> list[Sample]:
+    return [Sample(p.value, None if p.answer.usd_per_hour is None else p.value, p.answer, p.misses) for p in points]
+
+
+def least_s(standing: Standing, of: Target) -> float:
+    """The least value that screening, which errs on the optimistic side, sees for any candidate that serves at all."""
+    one = standing.assembly.screened[of.workload]
+    able = with_targets(one, changed_target(one.workload.targets, of.field, of.percentile, NO_TARGET_MS / MS_PER_S))
+    impossible = changed_target(one.workload.targets, of.field, of.percentile, IMPOSSIBLE_S)
+    best = with_targets(one, impossible).capacity.best_s
+    return float(best[able.requests_per_s > 0.0].min())
+
+
+def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
+    """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
+    workload = standing.planning.workloads[of.workload]
+    unit_s = NO_TARGET_MS / MS_PER_S
+    only = changed_target(Targets(), of.field, of.percentile, unit_s)
+    one: Screened = replace(standing.assembly.screened[of.workload], workload=replace(workload, targets=only))
+    losses = bool(standing.assembly.problem.limits.survive.losses)
+    scratch = Confirmations()
+    return max(
+        unit_s * ratio_at(scratch, of.workload, one, p.row, rate_to_hold(losses, workload, p), one.margin_of(p.row))
+        for p in answer.placements
+        if p.workload == of.workload and p.requests_per_s > 0.0
+    )
+
+
+def with_predictions(standing: Standing, of: Target, answer: Answer) -> tuple[Answer, float]:
+    """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
+    name = standing.planning.workloads[of.workload].name
+    entries = tuple(with_estimate(standing.planning, e) if e.workload == name else e for e in answer.entries)
+    return replace(answer, entries=entries), max(
+        predicted_s(of, entry) for entry in entries if entry.workload == name and entry.estimate is not None
+    )
+
+
+def predicted_s(of: Target, entry: PlanEntry) -> float:
+    """Of one replica at its planned rate, the way to it included where users wait for it."""
+    assert entry.estimate is not None
+    values = getattr(entry.estimate, of.field)
+    away = (entry.network_s or 0.0) if of.field != "time_per_output_token_s" else 0.0
+    return float(values[of.percentile].expected) + away

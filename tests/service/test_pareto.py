@@ -1,0 +1,145 @@
+"""Fronts of cost against a target or power over HTTP: each point a plan that a request of its own would get."""
+
+import itertools
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import RECOMMENDATION, changed
+from tests.service.test_why import asked, recommended
+
+SMALL = changed(changed(RECOMMENDATION, "limits", {"devices": ["h100-sxm", "h200-sxm", "l40s"]}), "alternatives", 0)
+
+
+def check_front(front: dict[str, Any]) -> None:
+    """No point dominates another; what was removed is dominated; stretches follow one another."""
+    pairs = [(p["value"], float(p["solved"]["usd_per_hour"])) for p in front["points"]]
+    assert pairs == sorted(pairs)
+    prices = [price for _, price in pairs]
+    assert all(tighter > looser for tighter, looser in itertools.pairwise(prices))
+    for point in front["points"]:
+        assert point["value"] <= point["limit"] * (1 + 1e-5)
+        assert point["solved"]["outcome"] in ("optimal", "feasible")
+        assert point["solved"]["gap_fraction"] is not None
+    price_of = dict(pairs)
+    for removed in front["dominated"]:
+        assert removed["by"] <= removed["value"] + 1e-6
+        assert price_of[removed["by"]] <= float(removed["usd_per_hour"])
+    ends = [(s["above"], s["up_to"]) for s in front["stretches"]]
+    assert ends == sorted(ends)
+    assert all(above < up_to for above, up_to in ends)
+
+
+class TestTargets:
+    def test_an_automatic_front_runs_from_the_tightest_plan_to_the_cheapest(self, client: TestClient) -> None:
+        rec = recommended(client)
+        own = float(rec["totals"]["usd_per_hour"])
+        front = asked(client, rec, "pareto", {"against": "targets.tpot_ms.p95", "time_limit_s": 60})
+        check_front(front)
+        points = front["points"]
+        assert front["workload"] == "chat"
+        assert front["reaches_cheapest"]
+        assert len(points) >= 4
+        # The recommendation's own target is among those tried, so the front holds nothing dearer at it.
+        within = [p for p in points if p["value"] <= 50]
+        assert float(within[-1]["solved"]["usd_per_hour"]) == pytest.approx(own, rel=1e-6)
+        free = recommended(client, changed(SMALL, "workloads/0/targets", {"ttft_ms": {"p95": 1000}}))
+        cheapest = float(points[-1]["solved"]["usd_per_hour"])
+        assert cheapest == pytest.approx(float(free["totals"]["usd_per_hour"]), rel=0.03)
+        assert 0 < front["none_below"] < points[0]["value"]
+        for point in points:
+            assert 0 < point["predicted"] <= point["value"] * 1.05
+        tightest = recommended(client, changed(SMALL, "workloads/0/targets/tpot_ms/p95", points[1]["value"] * 1.0001))
+        assert float(tightest["totals"]["usd_per_hour"]) == pytest.approx(
+            float(points[1]["solved"]["usd_per_hour"]), rel=0.03
+        )
+
+    def test_more_points_never_lose_a_better_one(self, client: TestClient) -> None:
+        rec = recommended(client)
+        few = asked(client, rec, "pareto", {"against": "targets.ttft_ms.p95", "points": [1, 600, 2000]})
+        more = asked(
+            client, rec, "pareto", {"against": "targets.ttft_ms.p95", "points": [1, 600, 900, 1400, 2000, 2000]}
+        )
+        check_front(few)
+        check_front(more)
+        assert [u["limit"] for u in few["unreached"]] == [1]
+        assert few["none_below"] == 1
+        assert not few["reaches_cheapest"]
+        assert not few["complete"]
+        for point in few["points"]:
+            assert any(
+                other["value"] <= point["value"]
+                and float(other["solved"]["usd_per_hour"]) <= float(point["solved"]["usd_per_hour"])
+                for other in more["points"]
+            )
+
+
+class TestPower:
+    def test_from_the_least_power_to_the_cheapest_plan(self, client: TestClient) -> None:
+        rec = recommended(client)
+        own = float(rec["totals"]["usd_per_hour"])
+        front = asked(client, rec, "pareto", {"against": "power_kw", "time_limit_s": 60})
+        check_front(front)
+        assert front["workload"] is None
+        unmetered = {one["node"] for one in front["left_out"]}
+        assert unmetered
+        assert {one["figure"] for one in front["left_out"]} <= {"host_power_w", "power_limit_w"}
+        assert not unmetered & {line["node"] for p in front["points"] for line in p["solved"]["plan"]}
+        if not unmetered & {line["node"] for line in rec["plan"]}:
+            assert float(front["points"][-1]["solved"]["usd_per_hour"]) == pytest.approx(own, rel=1e-6)
+        least = asked(client, rec, "pareto", {"against": "power_kw", "points": [front["none_below"] * 0.98]})
+        assert least["points"] == []
+        assert least["unreached"][0]["outcome"] == "infeasible"
+        middle = front["points"][len(front["points"]) // 2]
+        capped = recommended(client, changed(SMALL, "limits/max_power_kw", middle["limit"]))
+        assert float(capped["totals"]["usd_per_hour"]) == pytest.approx(
+            float(middle["solved"]["usd_per_hour"]), rel=0.03
+        )
+
+    def test_where_nobody_publishes_the_power_the_front_is_empty_and_says_so(self, client: TestClient) -> None:
+        rec = recommended(client, changed(SMALL, "limits/devices", ["a100-sxm-80"]))
+        front = asked(client, rec, "pareto", {"against": "power_kw"})
+        assert front["points"] == []
+        assert not front["complete"]
+        assert {line["node"] for line in rec["plan"]} <= {one["node"] for one in front["left_out"]}
+        assert [(u["limit"], u["outcome"]) for u in front["unreached"]] == [(None, "infeasible")]
+
+
+def test_bad_questions(client: TestClient) -> None:
+    rec = recommended(client)
+    for body, pointer in (
+        ({}, "/against"),
+        ({"against": "targets.e2e_ms.p95"}, "/against"),
+        ({"against": "water"}, "/against"),
+        ({"against": "carbon_kg_co2e_per_hour"}, "/against"),
+        ({"against": "power_kw", "points": []}, "/points"),
+        ({"against": "power_kw", "points": [1.0] * 21}, "/points"),
+        ({"against": "power_kw", "points": [0]}, "/points/0"),
+        ({"against": "power_kw", "points": ["NaN"]}, "/points/0"),
+        ({"against": "power_kw", "workload": "chat"}, "/workload"),
+        ({"against": "targets.tpot_ms.p95", "workload": "chit"}, "/workload"),
+        ({"against": "power_kw", "steps": 3}, "/steps"),
+    ):
+        response = client.post(f"/v1/recommendations/{rec['id']}/pareto", json=body)
+        assert response.status_code == 422, body
+        assert response.json()["errors"][0]["pointer"] == pointer, response.text
+    carbon = client.post(f"/v1/recommendations/{rec['id']}/pareto", json={"against": "carbon_kg_co2e_per_hour"})
+    assert "figure_missing: grid_kg_co2e_per_kwh" in carbon.json()["detail"]
+
+
+def test_nothing_to_trade(client: TestClient) -> None:
+    body = {"against": "power_kw"}
+    assert client.post("/v1/recommendations/rec_none/pareto", json=body).status_code == 404
+    hopeless = recommended(client, changed(SMALL, "workloads/0/targets", {"tpot_ms": {"p95": 0.01}}))
+    assert client.post(f"/v1/recommendations/{hopeless['id']}/pareto", json=body).status_code == 409
+    one_device = changed(SMALL, "limits/devices", ["h200-sxm"])
+    power = recommended(client, changed(one_device, "objective", "power"))
+    refused = client.post(f"/v1/recommendations/{power['id']}/pareto", json=body)
+    assert refused.status_code == 422
+    assert "objective is power" in refused.json()["detail"]
+    two = changed(one_device, "workloads", [{**SMALL["workloads"][0], "name": name} for name in ("a", "b")])
+    several = recommended(client, two)
+    unnamed = client.post(f"/v1/recommendations/{several['id']}/pareto", json={"against": "targets.tpot_ms.p95"})
+    assert unnamed.status_code == 422
+    assert unnamed.json()["errors"][0]["pointer"] == "/workload"
