@@ -124,15 +124,35 @@ class Incumbent:
         return known[1]
 
     def take_pooled(self, nodes: IntArray) -> None:
+        choices = self.pooled(nodes)
+        if choices is not None:
+            self._take(nodes, choices)
+
+    def pooled(self, nodes: IntArray) -> list[PeriodChoice] | None:
+        """The cheapest pooled choice of every group beside these commitments; None where one cannot be served."""
         committed = self.master.committed(nodes)
         choices = []
         for g, group in enumerate(self.groups):
             usable = self._covering(g)
             cost = self.pool.hourly_usd(committed[g])[usable]
             if not len(cost) or math.isinf(cost.min()):
-                return
+                return None
             choices.append(self.pool.choice_at(int(usable[int(np.argmin(cost))]), group.first, committed[g]))
-        self._take(nodes, choices)
+        return choices
+
+    def neighbours(self, high: IntArray) -> list[IntArray]:
+        """Commitments of the best plan, and those with one node more or less of a kind it has."""
+        if self.best is None:
+            return []
+        nodes = self.best[1]
+        found = [nodes]
+        for c in np.flatnonzero(nodes).tolist():
+            for step in (1, -1):
+                moved = nodes.copy()
+                moved[c] += step
+                if moved[c] <= high[c]:
+                    found.append(moved)
+        return found
 
     def take_batch(self, nodes: IntArray, batch: FloatArray) -> None:
         """Choose among the pooled choices of all periods together, so that batch work is done by its deadline."""

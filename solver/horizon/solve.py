@@ -35,6 +35,8 @@ CONVERGED = 1e-4
 SMOOTHING = 0.5
 """How far prices move from the best so far to the master's (Wentges, Operations Research Letters 1997)."""
 MOST_PRICING_ROUNDS = 4
+MOST_NEIGHBOURS = 17
+"""Plans whose choices the master is given: the best one, and one node more or less of its first eight commitments."""
 DEARER = 10.0
 BATCH_SECONDS = 10.0
 BATCH_TIME_FRACTION = 0.2
@@ -100,6 +102,8 @@ class _Search:
         self.floors: list[float] = []
         """Bounds of boxes that are done with but not refuted."""
         self.cache: dict[tuple[object, ...], float] = {}
+        self.tried: set[bytes] = set()
+        """Commitments that were priced exactly while prices were still found."""
         self.boxes = 0
         self.dearest = 1.0
         """USD for what no column does yet: raised until it is done."""
@@ -200,6 +204,8 @@ class _Search:
                 self._raise_bound(bound)
             usd, commitments, dual = self._mix(box)
             self.incumbent.improve(commitments, dual, self.most)
+            if self.incumbent.usd - usd > usd - bound:
+                self._price_untried(np.clip(np.round(commitments), box.low, box.high).astype(np.int64))
             if box.low.sum() == 0 and self.branches == 1:
                 self._raise_bound(bound)
             if self._done() or (
@@ -242,8 +248,20 @@ class _Search:
             self.pool.add(answer.choice)
         return answer
 
+    def _add_neighbours(self) -> None:
+        """Columns of the best plan and of plans beside it.
+
+        Without them most groups have columns of one kind only, duals put the whole price of a node on a few peaks, and
+        every sweep teaches the master about those few.
+        """
+        for nodes in self.incumbent.neighbours(self.most)[:MOST_NEIGHBOURS]:
+            for g, choice in enumerate(self.incumbent.pooled(nodes) or ()):
+                self.columns.add(column_of(self.problem, self.groups, g, choice))
+
     def _mix(self, box: Box) -> tuple[float, FloatArray, Prices]:
         """The master over the columns found, with pooled choices added as long as they are worth it."""
+        if not self.problem.batch:
+            self._add_neighbours()
         cap = self.master.committed(box.high.astype(np.float64))
         for _ in range(MOST_PRICING_ROUNDS):
             usd, commitments, prices = self.master.restricted(self.columns.found, box, self.dearest)
@@ -303,6 +321,14 @@ class _Search:
         elif self.incumbent.value(nodes, batch) < self.incumbent.usd:
             self.incumbent.take_pooled(nodes)
         return total if complete else None
+
+    def _price_untried(self, nodes: IntArray) -> None:
+        """Price commitments exactly, once: where a plan is farther from the mixture than that is from the bound, choices
+        made for whole numbers of committed nodes are what is missing."""
+        if self.problem.batch or nodes.tobytes() in self.tried:
+            return
+        self.tried.add(nodes.tobytes())
+        self._price_exactly(nodes)
 
     # -- branching
 

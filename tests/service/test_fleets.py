@@ -209,9 +209,12 @@ class TestSpotAndBatch:
         answer = posted(client, body)
         assert answer["spot"]["unavailable_fraction"] > 0.0
         assert any("assumption" in source for source in answer["spot"]["sources"])
+        offers = {n["offer"] for period in answer["periods"] for n in period["nodes"]}
+        devices = {offer: client.get(f"/v1/offers/{offer}").json()["devices"] for offer in offers}
         for period in answer["periods"]:
-            spot = sum(n["nodes"] for n in period["nodes"] if n["commitment"] == "spot")
-            assert spot <= 0.4 * sum(n["nodes"] for n in period["nodes"]) + 1e-9
+            all_devices = sum(n["nodes"] * devices[n["offer"]] for n in period["nodes"])
+            spot = sum(n["nodes"] * devices[n["offer"]] for n in period["nodes"] if n["commitment"] == "spot")
+            assert spot <= 0.4 * all_devices + 1e-9
             assert spot == 0 or sum(n["spare"] for n in period["nodes"]) >= 1
 
     def test_batch_work_is_done_by_its_deadline(self, client: TestClient) -> None:
