@@ -34,6 +34,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.class_plans
 	$(BIN)/python -m tests.bench.bucket_ilp
+	$(BIN)/python -m tests.bench.fleet_plans
 
 clean:
 	rm -rf $(VENV)
