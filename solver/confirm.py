@@ -32,8 +32,6 @@ OPTIMISM = 1.2
 Too small, and a candidate better than its kin is never tried: at 1.06 one plan in ten of random small markets was dearer than
 the best by 5 to 25 %, at 1.2 one in forty. Larger values cost more simulations: twice as many at 1.3 under tight targets.
 """
-ALTERNATIVE_OPTIMISM = 1.06
-"""The same for alternatives, which nobody is told are proven: half the simulations."""
 MOST_TRIES = 7
 CLOSE_ENOUGH = 0.97
 """A capacity whose worst value is within 3 % below its target is taken: simulation noise is of that size."""

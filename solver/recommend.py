@@ -15,7 +15,7 @@ from solver.assemble import (
     with_default_limits,
 )
 from solver.confidence import margins
-from solver.confirm import ALTERNATIVE_OPTIMISM, Confirmations, confirmed_capacity
+from solver.confirm import Confirmations, confirmed_capacity
 from solver.corrections.sets import configuration_correction
 from solver.errors import NoPlanInTimeError, VerificationError
 from solver.estimate import estimate
@@ -303,12 +303,7 @@ def alternatives(
     """The cheapest confirmed plans without each device of the optimum, dearest device first."""
     found = []
     # What simulation found so far is shared, what it finds here stays here.
-    confirmations = replace(
-        confirmations,
-        holds=dict(confirmations.holds),
-        capacity=dict(confirmations.capacity),
-        optimism=ALTERNATIVE_OPTIMISM,
-    )
+    confirmations = replace(confirmations, holds=dict(confirmations.holds), capacity=dict(confirmations.capacity))
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
         try:

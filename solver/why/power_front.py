@@ -14,6 +14,7 @@ from solver.why.pareto import RELATIVE_NOISE, Front, Sample, front_of
 from solver.why.resolve import Answer, Clock, assembled, known_of, resolve, unchanged
 
 AUTOMATIC_LIMITS = 6
+LEAST_POWER_TIME_FRACTION = 0.25
 NO_LIMIT_W = 1e12
 
 
@@ -50,13 +51,17 @@ def power_front(standing: Standing, limits_w: Sequence[float] | None, memo: Spac
     metered = within(standing.planning, NO_LIMIT_W)
     every = [screened(metered, workload, memo) for workload in metered.workloads]
 
-    def at(limit_w: float) -> Sample:
-        planning = within(standing.planning, limit_w)
-        answer = resolve(standing, planning, assembled(planning, every), known_of(standing), clock)
-        return Sample(limit_w, answer.power_w, answer)
+    def at(limits_w: Sequence[float]) -> list[Sample]:
+        found = []
+        for number, limit_w in enumerate(limits_w):
+            planning = within(standing.planning, limit_w)
+            share = 1.0 / (len(limits_w) - number)
+            answer = resolve_within(standing, planning, every, clock, share)
+            found.append(Sample(limit_w, answer.power_w, answer))
+        return found
 
     if limits_w is not None:
-        return front_of([at(limit) for limit in limits_w])
+        return front_of(at(limits_w))
     cheapest = cheapest_of(standing, every, clock)
     if cheapest.power_w is None:
         return front_of([Sample(math.inf, None, cheapest)])
@@ -67,7 +72,7 @@ def power_front(standing: Standing, limits_w: Sequence[float] | None, memo: Spac
     tightest = least.power_w * (1.0 + RELATIVE_NOISE)
     if tightest < cheapest.power_w:
         grid = np.linspace(tightest, cheapest.power_w, AUTOMATIC_LIMITS)[:-1]
-        found = [at(limit) for limit in grid.tolist()]
+        found = at(grid.tolist())
         if found[0].value is None:
             found[0] = Sample(tightest, least.power_w, priced(standing, least, cheapest))
         samples += found
@@ -95,7 +100,18 @@ def cheapest_of(standing: Standing, every: Sequence[Screened], clock: Clock) -> 
 def least_power(standing: Standing, every: Sequence[Screened], clock: Clock) -> Answer:
     """The plan that draws least, whatever it costs; its gap is of its power."""
     planning = replace(standing.planning, objective="power")
-    return resolve(standing, planning, assembled(planning, every), known_of(standing), clock)
+    return resolve_within(standing, planning, every, clock, LEAST_POWER_TIME_FRACTION)
+
+
+def resolve_within(
+    standing: Standing, planning: PlanningInput, every: Sequence[Screened], clock: Clock, share: float
+) -> Answer:
+    """Solve in a share of the time that is left, so that one hard limit does not take that of all others."""
+    given_s = clock.left_s * share
+    own = Clock(given_s)
+    answer = resolve(standing, planning, assembled(planning, every), known_of(standing), own)
+    clock.spent(given_s - own.left_s)
+    return answer
 
 
 def priced(standing: Standing, least: Answer, cheapest: Answer) -> Answer:
