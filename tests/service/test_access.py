@@ -41,6 +41,18 @@ READ = [
     ("POST", "/v1/tco/comparisons", {"alternatives": []}),
     ("GET", "/v1/tco/comparisons/tco_none", None),
     ("GET", "/metrics", None),
+    ("GET", "/v1/jobs", None),
+    ("GET", "/v1/jobs/job_none", None),
+    ("GET", "/v1/jobs/job_none/events", None),
+    ("POST", "/v1/jobs/job_none/cancel", None),
+    ("GET", "/v1/fleets", None),
+    ("GET", "/v1/fleets/fleet_none", None),
+    ("POST", "/v1/fleets", {"workloads": []}),
+    ("POST", "/v1/recommendations/rec_none/why-not", {"workloads": []}),
+    ("POST", "/v1/recommendations/rec_none/price-curve", {"workloads": []}),
+    ("POST", "/v1/recommendations/rec_none/near-optimal", {"workloads": []}),
+    ("POST", "/v1/recommendations/rec_none/pareto", {"workloads": []}),
+    ("GET", "/v1/recommendations/rec_none/diff?against=rec_other", None),
 ]
 UPLOAD = [
     ("POST", "/v1/benchmarks", {}),
