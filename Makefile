@@ -16,6 +16,7 @@ up: install
 
 install: $(VENV)/installed
 
+# A file at a time on each processor: fixtures that serve a whole file stay on one.
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
 

@@ -89,7 +89,7 @@ def estimate(
         fast = _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = moved_spreads(result, slow, fast)
+        spreads = moved_spreads(result, slow, fast, configuration.constants)
         if configuration.speculation is not None:
             spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
@@ -238,14 +238,17 @@ def _shifted(
     try:
         return replay(moved, moved.tables(), traffic, load, seed=seed, requests=requests)
     except SaturatedError as limit:
-        return stretched(fallback, load, limit)
+        return stretched(fallback, load, limit, configuration.constants)
 
 
-def stretched(fallback: Replay, load: Load, limit: SaturatedError) -> Replay:
+def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:
     """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
-    stretch = max(2.0, load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12))
+    wait = constants.si("interval_saturated_wait")
+    stretch = max(
+        constants.si("interval_saturated_stretch"), load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12)
+    )
     worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
-    later: Statistics = {name: value * 4.0 * stretch for name, value in fallback.time_to_first_token_s.items()}
+    later: Statistics = {name: value * wait * stretch for name, value in fallback.time_to_first_token_s.items()}
     rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
     return replace(
         fallback,
@@ -257,7 +260,13 @@ def stretched(fallback: Replay, load: Load, limit: SaturatedError) -> Replay:
     )
 
 
-def moved_spreads(centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple[float, float]]:
+def power_spread(constants: Constants) -> tuple[float, float]:
+    """Factors (low, high) on a board's power where no measured run says more."""
+    share = constants.si("interval_power_fraction")
+    return 1.0 - share, 1.0 + share
+
+
+def moved_spreads(centre: Replay, slow: Replay, fast: Replay, constants: Constants) -> dict[str, tuple[float, float]]:
     """Factors (low, high) by metric and percentile from the two moved replays."""
 
     def pair(one: float, other: float, middle: float) -> tuple[float, float]:
@@ -276,5 +285,5 @@ def moved_spreads(centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple
         for name, middle in getattr(centre, attribute).items():
             spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
     spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
-    spreads["power"] = (0.8, 1.2)
+    spreads["power"] = power_spread(constants)
     return spreads

@@ -22,6 +22,7 @@ from solver.estimate import (
     moved_constants,
     moved_spreads,
     percentile_intervals,
+    power_spread,
     prefill_terms,
     stretched,
     widened,
@@ -33,8 +34,6 @@ from solver.workload import Load, Traffic
 
 Spreads = dict[str, tuple[float, float]]
 BASES = ("measured", "corrected", "borrowed", "analytical")
-POWER_SPREAD = (0.8, 1.2)
-"""Of a board's power where no measured run says more: as for a single pool (solver.estimate)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def estimate_disaggregated(
             for slow in (True, False)
         ]
         unseen = max(p.configuration.constants.si("interval_widening_unseen") for p in (prefill, decode))
-        spreads, factors = widened(moved_spreads(result, *ends), unseen), {}
+        spreads, factors = widened(moved_spreads(result, ends[0], ends[1], prefill.configuration.constants), unseen), {}
     basis = max((_basis(p, c) for p, c in zip((prefill, decode), corrections, strict=True)), key=BASES.index)
     bound = disaggregated_bound(prefill, decode, link.bytes_per_s, traffic, load)
     power = (
@@ -221,7 +220,9 @@ def _basis(pool: ServingPool, correction: Correction | None) -> str:
 def _power(pool: ServingPool, used: Utilisation, correction: Correction | None) -> Interval:
     """Of all the pool's devices, in watts; NaN where nobody publishes the board's power."""
     watts = devices_power_w(pool.configuration, used.memory, used.compute) * pool.replicas
-    spreads = {"power": POWER_SPREAD} if correction is None or not correction.spreads else correction.spreads
+    spreads: Mapping[str, tuple[float, float]] = {"power": power_spread(pool.configuration.constants)}
+    if correction is not None and correction.spreads:
+        spreads = correction.spreads
     return metric_interval("power", watts, spreads, {} if correction is None else correction.factors)
 
 
@@ -251,5 +252,5 @@ def _moved(
         link = kv_link(over, pools[0], pools[1])
         found = replay_disaggregated(pools[0], pools[1], link, traffic, load, seed=seed, requests=requests)
     except SaturatedError as limit:
-        return stretched(fallback, load, limit)
+        return stretched(fallback, load, limit, prefill.configuration.constants)
     return found.statistics

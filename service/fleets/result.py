@@ -1,6 +1,6 @@
 """The planner's answer → wire."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -78,15 +78,15 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
 
 def _totals(problem: "HorizonProblem", plan: "HorizonPlan", on_demand: "HorizonResult") -> FleetTotalsOut:
     total = plan.usd(problem)
-    by_kind: Counter[bool] = Counter()
+    by_kind = {True: 0.0, False: 0.0}
     for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
-        by_kind[one.kind == PURCHASE] += nodes * one.usd_per_node  # type: ignore[assignment]
+        by_kind[one.kind == PURCHASE] += nodes * one.usd_per_node
     saved = None if on_demand.usd is None else on_demand.usd - total
     return FleetTotalsOut(
         usd=usd(total),
         usd_per_month=usd(total / problem.months),
-        purchase_usd=usd(float(by_kind[True])),
-        reserved_usd=usd(float(by_kind[False])),
+        purchase_usd=usd(by_kind[True]),
+        reserved_usd=usd(by_kind[False]),
         on_demand_part_usd=usd(plan.hourly_usd(problem, interruptible=False)),
         spot_usd=usd(plan.hourly_usd(problem, interruptible=True)),
         on_demand_usd=None if on_demand.usd is None else usd(on_demand.usd),
@@ -126,12 +126,12 @@ def _commitments(found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]
     return answers
 
 
-def _used_hours(problem: "HorizonProblem", plan: "HorizonPlan") -> Counter[int]:
+def _used_hours(problem: "HorizonProblem", plan: "HorizonPlan") -> dict[int, float]:
     """Node-hours of each commitment in use."""
-    hours: Counter[int] = Counter()
+    hours: defaultdict[int, float] = defaultdict(float)
     for period, choice in zip(problem.periods, plan.choices, strict=True):
         for c, nodes in _taken(problem, plan, period.month, choice.committed):
-            hours[c] += nodes * period.hours  # type: ignore[assignment]
+            hours[c] += nodes * period.hours
     return hours
 
 

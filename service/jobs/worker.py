@@ -38,7 +38,7 @@ PATIENCE_S = 60.0
 log = logging.getLogger("clusterwright.jobs")
 
 
-class Lost(Exception):  # noqa: N818  not a failure
+class LeaseLostError(Exception):
     """The job has another lease by now."""
 
 
@@ -70,7 +70,7 @@ class Slot:
             return False
         try:
             self._bring_to_end(held)
-        except Lost:
+        except LeaseLostError:
             log.warning("job %s was taken up by another worker", held.job_id)
             self._kill()
         except BaseException:
@@ -119,7 +119,7 @@ class Slot:
             self._write(lambda s, now: lifecycle.attempt_died(s, held, self._settings, message["again"], now))
 
     def _write(self, change: Any) -> None:
-        """Make a change, as soon as the database lets us. Raises Lost when it no longer is ours to make."""
+        """Make a change, as soon as the database lets us. Raises LeaseLostError when it no longer is ours to make."""
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -132,7 +132,7 @@ class Slot:
                 time.sleep(POLL_S)
             else:
                 if verdict == "lost":
-                    raise Lost
+                    raise LeaseLostError
                 return
 
     def _rest(self) -> None:
@@ -157,7 +157,7 @@ class _Pulse:
         self._progress: dict[str, Any] | None = None
 
     def beat(self, progress: dict[str, Any] | None) -> Verdict:
-        """Raises Lost when the lease is another's, or may be because it could not be extended for its whole length."""
+        """Raises LeaseLostError when the lease is another's, or may be because it could not be extended for its whole length."""
         self._progress = progress or self._progress
         now = time.monotonic()
         since = now - self._extended
@@ -171,11 +171,11 @@ class _Pulse:
         except SQLAlchemyError as error:
             log.warning("no heartbeat: %s", type(error).__name__)
             if since >= self._lease_s:
-                raise Lost from None
+                raise LeaseLostError from None
             return "go_on"
         self._asked = now
         if verdict == "lost":
-            raise Lost
+            raise LeaseLostError
         return verdict
 
     def _ask(self) -> Verdict:

@@ -110,6 +110,11 @@ CONSTANTS: dict[str, ConstantLaw] = {
     # How much wider an interval is where measurements do not reach (exponents on its factors).
     "interval_widening_borrowed": ConstantLaw("exponent", 1.0, 1.0, 10.0, "only a sibling device or engine version measured"),
     "interval_widening_unseen": ConstantLaw("exponent", 1.0, 1.0, 10.0, "no model of this class and precision measured"),
+    "interval_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "half width of a power interval no measured run speaks of"),
+    "interval_saturated_stretch": ConstantLaw(
+        "ratio", 1.0, 1.0, 10.0, "least factor on times at the slow end of an interval where the load saturates only there"
+    ),
+    "interval_saturated_wait": ConstantLaw("ratio", 1.0, 1.0, 50.0, "further factor on the wait for the first token there"),
     # Power, as shares of the board limit.
     "idle_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "an engine loaded and waiting"),
     "memory_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 3.0, "added at full memory bandwidth"),

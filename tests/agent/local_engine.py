@@ -125,7 +125,7 @@ async def _main() -> None:
     arguments = parser.parse_args()
     engine = LocalEngine(arguments.first_token_ms / 1e3, arguments.token_ms / 1e3, arguments.model)
     await engine.start(arguments.port)
-    print(engine.port, flush=True)  # noqa: T201  (the program's one line of output)
+    print(engine.port, flush=True)
     await engine.serve_forever()
 
 

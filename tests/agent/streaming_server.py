@@ -132,13 +132,13 @@ def _chunk(data: bytes) -> bytes:
 async def _main(interval_s: float) -> None:
     engine = StreamingServer(interval_s=interval_s)
     server, port = await engine.start()
-    print(port, flush=True)  # noqa: T201 - the first of the program's two lines of output
+    print(port, flush=True)
     steps = asyncio.create_task(engine.tick())
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, steps.cancel)
     async with server:
         with contextlib.suppress(asyncio.CancelledError):
             await steps
-        print(engine.stepped_s / max(engine.steps, 1), flush=True)  # noqa: T201 - the interval as it was, in seconds
+        print(engine.stepped_s / max(engine.steps, 1), flush=True)
         os._exit(0)  # open streams are of no interest any more
 
 

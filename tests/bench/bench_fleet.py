@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--only", type=int, default=None)
     arguments = parser.parse_args()
     header = f"{'case':40} {'median ms':>9} {'max ms':>8} {'solver ms':>9} {'proven':>7} {'pairs':>6} {'worst gap':>9}"
-    print(header)  # noqa: T201
+    print(header)
     for number, (name, workloads, classes, rate, limits, limited) in enumerate(CASES):
         if arguments.only is not None and number != arguments.only:
             continue
@@ -104,7 +104,7 @@ def main() -> None:
             proven += result.outcome == "optimal"
             pairs.append(result.solver_candidates)
             gaps.append(result.gap_fraction or 0.0)
-        print(  # noqa: T201
+        print(
             f"{name:40} {statistics.median(times):9.1f} {max(times):8.1f} {statistics.median(solver):9.1f} "
             f"{proven:4d}/{len(times)} {statistics.median(pairs):6.0f} {max(gaps):9.2e}"
         )

@@ -50,7 +50,7 @@ def main() -> int:
     error = results["tpot_ms"]["mean"] / kept_ms - 1.0
     dropped = arguments.streams * arguments.tokens - sum(len(record.chunk_s) for record in run.completed)
     tpot_ms, itl_p99_ms = results["tpot_ms"]["mean"], results["itl_ms"]["p99"]
-    print(  # noqa: T201
+    print(
         f"{arguments.streams} streams, {results['output_tokens_per_s']:.0f} tokens/s: "
         f"server's interval {kept_ms:.3f} ms, TPOT {tpot_ms:.3f} ms ({error:+.2%}), ITL p99 {itl_p99_ms:.2f} ms, "
         f"failed {results['failed']}, tokens dropped {dropped}, client {cpu_s / run.duration_s:.0%} of one core"

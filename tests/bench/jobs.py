@@ -295,16 +295,16 @@ def main() -> None:
         action.add_argument("--url", required=True, help="a migrated and seeded database")
     arguments = parser.parse_args()
     if arguments.action == "kill":
-        print(storm(arguments.url, arguments.kills, arguments.workers))  # noqa: T201
+        print(storm(arguments.url, arguments.kills, arguments.workers))
         return
     if arguments.action == "cancel":
         seconds = cancel_seconds(arguments.url, arguments.jobs)
         median = seconds[len(seconds) // 2]
-        print(f"{len(seconds)} running jobs cancelled: median {median:.2f} s, longest {seconds[-1]:.2f} s")  # noqa: T201
+        print(f"{len(seconds)} running jobs cancelled: median {median:.2f} s, longest {seconds[-1]:.2f} s")
         return
     one = plans_per_minute(arguments.url, 1, arguments.jobs)
     several = plans_per_minute(arguments.url, arguments.workers, arguments.jobs)
-    print(  # noqa: T201
+    print(
         f"1 worker: {one:.1f} plans a minute; {arguments.workers} workers: {several:.1f}, {several / one:.2f} times"
         f" as many; {os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f} at the end"
     )

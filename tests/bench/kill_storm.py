@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--clients", type=int, default=8)
     arguments = parser.parse_args()
-    print(storm(arguments.url, arguments.kills, arguments.clients))  # noqa: T201
+    print(storm(arguments.url, arguments.kills, arguments.clients))
 
 
 if __name__ == "__main__":

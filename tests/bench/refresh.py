@@ -60,7 +60,7 @@ def main() -> None:
             assert refresh(session, system_clock()) is not None
         took.append((time.perf_counter() - started) * 1e3)
         busy.append((time.process_time() - processor) * 1e3)
-    print(  # noqa: T201
+    print(
         f"refresh after one upload, {arguments.results} stored: {min(took):.1f} to {max(took):.1f} ms, "
         f"of which processor {min(busy):.1f} to {max(busy):.1f} ms"
     )

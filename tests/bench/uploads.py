@@ -244,8 +244,8 @@ def main() -> None:
     parser.add_argument("--rate-bar", type=float, default=300.0, help="uploads a second to reach")
     arguments = parser.parse_args()
     fast, paced = measure(arguments.url, arguments.clients, arguments.seconds, arguments.rate_bar)
-    print(fast.line(f"{arguments.clients} clients"))  # noqa: T201
-    print(paced.line(f"{arguments.rate_bar / 2:.0f}/s offered"))  # noqa: T201
+    print(fast.line(f"{arguments.clients} clients"))
+    print(paced.line(f"{arguments.rate_bar / 2:.0f}/s offered"))
 
 
 if __name__ == "__main__":
