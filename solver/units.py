@@ -1,5 +1,10 @@
 """Units used inside the solver: SI base units, plus the few constants that conversions need."""
 
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
 GIB_BYTES = 2**30
 """Bytes in one gibibyte; engines report memory in it."""
 
@@ -8,6 +13,8 @@ HOURS_PER_MONTH = 730.0
 """Billing convention: 8,760 hours a year over twelve months."""
 
 TOKENS_PER_MILLION = 1e6
+WATTS_PER_KILOWATT = 1e3
+Quantity = TypeVar("Quantity", float, NDArray[np.float64])
 
 
 def bytes_from_gib(gib: float) -> float:
@@ -24,3 +31,11 @@ def gib_from_bytes(size_bytes: float) -> float:
     3.0
     """
     return size_bytes / GIB_BYTES
+
+
+def kg_per_hour(power_w: Quantity, kg_per_kwh: Quantity) -> Quantity:
+    """
+    >>> kg_per_hour(2500.0, 0.4)
+    1.0
+    """
+    return power_w / WATTS_PER_KILOWATT * kg_per_kwh

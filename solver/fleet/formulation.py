@@ -18,6 +18,7 @@ from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 from solver.fleet.required import meeting
 from solver.fleet.survival import headroom_factor, is_routed_by_class
+from solver.units import kg_per_hour
 
 Terms = dict[pulp.LpVariable, float]
 
@@ -76,6 +77,7 @@ def build_model(reduced: ReducedProblem) -> Model:
     add_spot_share(model)
     add_budget(model)
     add_power_limit(model)
+    add_carbon_limit(model)
     return model
 
 
@@ -109,14 +111,16 @@ def _add_variables(model: Model) -> None:
 
 
 def add_objective(model: Model) -> None:
-    """Cost: min Σ c_o n_o.  Power: min Σ W_o n_o + Σ P_i x_i.  Throughput: max θ."""
+    """Cost: min Σ c_o n_o.  Power: min Σ W_o n_o + Σ P_i x_i, for carbon each times γ of its place.  Throughput: max θ."""
     objective = model.reduced.problem.objective
     if model.multiple is not None:
         terms: Terms = {model.multiple: 1.0}
     elif objective == "cost":
         terms = cost_terms(model)
-    else:
+    elif objective == "power":
         terms = power_terms(model)
+    else:
+        terms = carbon_terms(model)
     model.programme.setObjective(pulp.LpAffineExpression(terms))
 
 
@@ -131,6 +135,16 @@ def power_terms(model: Model) -> Terms:
     offers = model.reduced.problem.offers
     terms: Terms = {variable: offers[o].host_power_w for o, variable in model.nodes.items()}
     terms.update(zip(model.replicas, model.reduced.pairs.power_w.tolist(), strict=True))
+    return terms
+
+
+def carbon_terms(model: Model) -> Terms:
+    """Σ γ_o W_o n_o + Σ γ_p P_i x_i in kg CO2e per hour, γ of the place in kg per Wh."""
+    offers = model.reduced.problem.offers
+    terms: Terms = {
+        variable: kg_per_hour(offers[o].host_power_w, offers[o].kg_co2e_per_kwh) for o, variable in model.nodes.items()
+    }
+    terms.update(zip(model.replicas, model.reduced.pairs.takes("carbon")[1].tolist(), strict=True))
     return terms
 
 
@@ -438,3 +452,10 @@ def add_power_limit(model: Model) -> None:
     limit = model.reduced.problem.limits.power_w
     if limit is not None:
         model.at_most(power_terms(model), limit, "power")
+
+
+def add_carbon_limit(model: Model) -> None:
+    """Σ γ_o W_o n_o + Σ γ_p P_i x_i ≤ E."""
+    limit = model.reduced.problem.limits.carbon_kg_per_hour
+    if limit is not None:
+        model.at_most(carbon_terms(model), limit, "carbon")

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool, lost_together
-from solver.fleet.problem import FleetProblem, FloatArray
+from solver.fleet.problem import FleetProblem, FloatArray, Resource
 from solver.fleet.required import lacking, left_by
 from solver.fleet.survival import headroom_factor
+from solver.units import kg_per_hour
 
 TRIED_PER_STEP = 6
 """Deployments compared in a step; more of them cost time and seldom save money."""
@@ -181,27 +182,26 @@ def draft_plan(
 ) -> Draft | None:
     """A plan that serves ``multiple`` of all demand within all limits, or None where this heuristic finds none."""
     workloads = range(len(problem.demands))
-    ways: list[tuple[bool, list[int]]] = [(problem.objective == "power", list(workloads))]
+    first_of: Resource = "cost" if problem.objective == "throughput" else problem.objective
+    ways: list[tuple[Resource, list[int]]] = [(first_of, list(workloads))]
     if thorough and len(workloads) > 1:
-        ways.append((problem.objective == "power", list(reversed(workloads))))
-    if problem.limits.power_w is not None and problem.objective != "power":
-        ways.append((True, list(workloads)))
-    if problem.limits.budget_usd_per_hour is not None and problem.objective == "power":
-        ways.append((False, list(workloads)))
+        ways.append((first_of, list(reversed(workloads))))
+    others: tuple[Resource, ...] = ("power", "carbon", "cost")
+    ways += [(other, list(workloads)) for other in others if other != first_of and problem.limit_of(other) is not None]
     best: Draft | None = None
     losses = max((count for _, count in problem.limits.survive.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
     places = lost_together(pools, pairs) if losses else []
     first = (True, False) if problem.required and not losses else (False,)
-    for (by_power, order), required_first in itertools.product(ways, first):
+    for (resource, order), required_first in itertools.product(ways, first):
         for spread in spreads:
             start = _Fleet(problem, pools)
             fleet = None if required_first and not _add_required(start, pairs) else start
             for w in order:
                 served = 1.0 if problem.demands[w].is_fixed else multiple
                 if fleet is not None and losses:
-                    fleet = _serve_apart(fleet, pairs, places, w, by_power, thorough, served, spread, spread - losses)
-                elif fleet is not None and not _serve(fleet, pairs, w, by_power, thorough, served):
+                    fleet = _serve_apart(fleet, pairs, places, w, resource, thorough, served, spread, spread - losses)
+                elif fleet is not None and not _serve(fleet, pairs, w, resource, thorough, served):
                     fleet = None
             if fleet is not None and not _add_required(fleet, pairs):
                 fleet = None
@@ -216,7 +216,7 @@ def _serve_apart(
     pairs: Pairs,
     places: list[tuple[tuple[str, ...], Pairs]],
     w: int,
-    by_power: bool,
+    resource: Resource,
     thorough: bool,
     multiple: float,
     spread: int,
@@ -225,14 +225,14 @@ def _serve_apart(
     """Serve a workload in ``spread`` places no two of which are lost together, any ``left`` of which suffice."""
     demand = fleet.problem.demands[w]
     if not any(demand.requests_per_s):
-        return fleet if _serve(fleet, pairs, w, by_power, thorough, multiple) else None
+        return fleet if _serve(fleet, pairs, w, resource, thorough, multiple) else None
     factor = headroom_factor(fleet.problem, w)
     part = multiple * max(1.0 / spread, factor / left)
     ranked = []
     for domains, members in places:
         start, end = (int(edge) for edge in np.searchsorted(members.workload, [w, w + 1]))
         if end > start:
-            costs = _costs(fleet, members, start, end, by_power, part)
+            costs = _costs(fleet, members, start, end, resource, part)
             share = (members.load[start:end].max(axis=0, initial=0.0) > 0).astype(np.float64)
             whole = costs.completion(share)[0]
             ranked.append((whole, float(costs.class_value.sum()), domains, members))
@@ -243,7 +243,7 @@ def _serve_apart(
             continue
         least = math.ceil(demand.min_replicas / spread)
         trial = fleet.copy()
-        if _serve(trial, members, w, by_power, thorough, part, least):
+        if _serve(trial, members, w, resource, thorough, part, least):
             fleet = trial
             taken.append(domains)
         if len(taken) == spread:
@@ -273,24 +273,27 @@ def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bou
 def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | None:
     nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
     replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
-    usd = math.fsum(problem.offers[o].usd_per_hour * n for o, n in nodes.items())
-    replica_w = problem.deployments.power_w_per_replica
-    power = math.fsum(problem.offers[o].host_power_w * n for o, n in nodes.items())
-    power += math.fsum(float(replica_w[key[0]]) * count for key, count in replicas.items())
-    limits = problem.limits
-    if limits.budget_usd_per_hour is not None and usd > limits.budget_usd_per_hour * (1 + ROUNDING):
-        return None
-    if limits.power_w is not None and power > limits.power_w * (1 + ROUNDING):
-        return None
-    objective = {"cost": usd, "power": power, "throughput": multiple}[problem.objective]
-    return Draft(nodes, replicas, objective, multiple)
+    offers, replica_w = problem.offers, problem.deployments.power_w_per_replica
+    # The anchor stands for its pool, all of whose offers are equally clean where carbon matters.
+    drawn = [(offers[o].host_power_w * n, offers[o].kg_co2e_per_kwh) for o, n in nodes.items()]
+    drawn += [(float(replica_w[key[0]]) * n, offers[key[1]].kg_co2e_per_kwh) for key, n in replicas.items()]
+    taken: dict[Resource, float] = {
+        "cost": math.fsum(offers[o].usd_per_hour * n for o, n in nodes.items()),
+        "power": math.fsum(watts for watts, _ in drawn),
+        "carbon": math.fsum(kg_per_hour(watts, grid) for watts, grid in drawn),
+    }
+    for resource, amount in taken.items():
+        limit = problem.limit_of(resource)
+        if limit is not None and amount > limit * (1 + ROUNDING):
+            return None
+    return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
 
 
 def _serve(
     fleet: _Fleet,
     pairs: Pairs,
     w: int,
-    by_power: bool,
+    resource: Resource,
     thorough: bool,
     multiple: float,
     min_replicas: int | None = None,
@@ -309,7 +312,7 @@ def _serve(
     for _ in range(1000):
         if not share.any():
             break
-        steps, left = _next_steps(fleet, pairs, _costs(fleet, pairs, start, end, by_power, multiple), share, thorough)
+        steps, left = _next_steps(fleet, pairs, _costs(fleet, pairs, start, end, resource, multiple), share, thorough)
         if not steps:
             return False
         for row, replicas in steps:
@@ -323,7 +326,7 @@ def _serve(
     least = demand.min_replicas if min_replicas is None else min_replicas
     if placed < least:
         if not placed:
-            costs = _costs(fleet, pairs, start, end, by_power, multiple)
+            costs = _costs(fleet, pairs, start, end, resource, multiple)
             _, last, _ = costs.completion(share)
             if last < 0:
                 return False
@@ -348,13 +351,12 @@ def _add_required(fleet: _Fleet, pairs: Pairs) -> bool:
     return True
 
 
-def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, by_power: bool, multiple: float) -> _Step:
+def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, resource: Resource, multiple: float) -> _Step:
     rows = slice(start, end)
     problem = fleet.problem
     refused = np.isinf(pairs.load[rows])
     load = np.where(refused, 0.0, pairs.load[rows]) * multiple
-    node_price = pairs.host_power_w[rows] if by_power else pairs.usd_per_node_hour[rows]
-    replica_price = pairs.power_w[rows] if by_power else np.zeros(end - start)
+    node_price, replica_price = (taken[rows] for taken in pairs.takes(resource))
     unit = replica_price + node_price * pairs.node_fraction[rows]
     with np.errstate(invalid="ignore"):
         class_value = np.where(refused, np.inf, unit[:, None] * load).min(axis=0, initial=math.inf)

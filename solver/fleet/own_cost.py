@@ -102,12 +102,10 @@ def least_at(reduced: ReducedProblem, w: int, unit: FloatArray, time_limit_s: fl
 
 
 def unit_price(problem: FleetProblem, pairs: Pairs) -> FloatArray:
-    """p_i: what one replica adds to the objective where nodes are divisible, in USD/h or W."""
-    if problem.objective == "power":
-        watts: FloatArray = pairs.power_w + pairs.host_power_w * pairs.node_fraction
-        return watts
-    usd: FloatArray = pairs.usd_per_node_hour * pairs.node_fraction
-    return usd
+    """p_i: what one replica adds to the objective where nodes are divisible, in USD/h, W or kg CO2e/h."""
+    node, replica = pairs.takes("cost" if problem.objective == "throughput" else problem.objective)
+    price: FloatArray = replica + node * pairs.node_fraction
+    return price
 
 
 def replacement_price(load: FloatArray, unit: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from solver.fleet.problem import FleetProblem
+from solver.units import kg_per_hour
 
 Outcome = Literal["optimal", "feasible", "infeasible", "unknown"]
 """``unknown``: the time limit passed with neither a plan nor a proof that none exists."""
@@ -77,12 +78,34 @@ class Plan:
         nodes_w = math.fsum(host[offer] * nodes for offer, nodes in self.nodes_by_offer().items())
         return nodes_w + math.fsum(replica[key] * count for (key, _), count in self.replicas().items())
 
+    def carbon_kg_per_hour(self, problem: FleetProblem) -> float:
+        """Σ over offers of their electricity's kg CO2e per kWh times what host and replicas draw there."""
+        grid = {offer.id: offer.kg_co2e_per_kwh for offer in problem.offers}
+        host = {offer.id: offer.host_power_w for offer in problem.offers}
+        table = problem.deployments
+        replica = dict(zip(table.key.tolist(), table.power_w_per_replica.tolist(), strict=True))
+        nodes = (kg_per_hour(host[offer] * n, grid[offer]) for offer, n in self.nodes_by_offer().items())
+        replicas = (kg_per_hour(replica[key] * n, grid[offer]) for (key, offer), n in self.replicas().items())
+        return math.fsum((*nodes, *replicas))
+
+    def objective(self, problem: FleetProblem, multiple: float) -> float:
+        """What is minimised of this plan, or the multiple of demand that is maximised."""
+        match problem.objective:
+            case "cost":
+                return self.usd_per_hour(problem)
+            case "power":
+                return self.power_w(problem)
+            case "carbon":
+                return self.carbon_kg_per_hour(problem)
+            case "throughput":
+                return multiple
+
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
     """A plan and what is known about it.
 
-    objective: of the plan, recomputed from it (USD/h, W, or θ). bound: no plan is better. gap_fraction:
+    objective: of the plan, recomputed from it (USD/h, W, kg CO2e/h, or θ). bound: no plan is better. gap_fraction:
     |objective − bound| / |objective|, ours, not the solver's. status: proven_optimal, gap_reached, time_limit,
     infeasible or no_plan_found. throughput_multiple: θ, the multiple of all demand the routed traffic serves.
     candidates: (deployment, offer) pairs before reduction; solver_candidates: what reached the solver.

@@ -1,9 +1,9 @@
 """Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
 
 Offers of one node type, equally interruptible, open to the same workloads and deployments, under the same quotas, named
-by the same requirements and, where a loss of providers or regions is to be survived, lost together, differ in price and
-number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay
-inside one offer, so their pairs name the offer too.
+by the same requirements and, where a loss of providers or regions is to be survived, lost together, and where carbon
+matters, on equally clean electricity, differ in price and number only: capacity is decided for the pool and split back,
+cheapest first. Replicas over several nodes must stay inside one offer, so their pairs name the offer too.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.units import kg_per_hour
 
 ANY_OFFER = -1
 """``Pairs.offer`` of a replica inside one node: any offer of the pool will do."""
@@ -22,7 +23,7 @@ class Pool:
     """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
 
     domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
-    sites: those of ``DeploymentTable.sites`` that it belongs to.
+    sites: those of ``DeploymentTable.sites`` that it belongs to. kg_co2e_per_kwh: where carbon matters, else 0.
     """
 
     node_type_id: str
@@ -36,6 +37,7 @@ class Pool:
     max_nodes: int | None
     domains: tuple[str, ...] = ()
     sites: frozenset[int] = frozenset()
+    kg_co2e_per_kwh: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +61,24 @@ class Pairs:
     usd_per_node_hour: FloatArray
     host_power_w: FloatArray
     power_w: FloatArray
+    kg_co2e_per_kwh: FloatArray
 
     def __len__(self) -> int:
         return len(self.deployment)
 
     def take(self, rows: BoolArray | IntArray) -> "Pairs":
         return replace(self, **{name: getattr(self, name)[rows] for name in self.__slots__})
+
+    def takes(self, resource: Resource) -> tuple[FloatArray, FloatArray]:
+        """(by a node, by a replica beyond that) of each pair's: USD per hour, W, or kg CO2e per hour."""
+        match resource:
+            case "cost":
+                return self.usd_per_node_hour, np.zeros(len(self))
+            case "power":
+                return self.host_power_w, self.power_w
+            case "carbon":
+                host, replica = (kg_per_hour(w, self.kg_co2e_per_kwh) for w in (self.host_power_w, self.power_w))
+                return host, replica
 
 
 def pool_offers(problem: FleetProblem) -> list[Pool]:
@@ -86,10 +100,11 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
         domains = tuple(offer.domain(kind) for kind, _ in losses)
         named = frozenset(r for r, required in enumerate(problem.required) if offer.id in (required.offer_ids or ()))
         sites = table.sites_of(offer.region) if table.sites else nowhere
-        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites)
+        kg = offer.kg_co2e_per_kwh if problem.matters("carbon") else 0.0
+        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg)
         members.setdefault(key, []).append(position)
     pools = []
-    for (node_type_id, interruptible, workloads, quotas, domains, _, sites), positions in members.items():
+    for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
@@ -114,6 +129,7 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
                 total,
                 domains,
                 sites,
+                kg,
             )
         )
     pools.sort(
@@ -124,6 +140,7 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
             sorted(p.quotas),
             p.domains,
             sorted(p.sites),
+            p.kg_co2e_per_kwh,
             p.offers,
         )
     )
@@ -193,6 +210,7 @@ def _columns(
         usd_per_node_hour=price,
         host_power_w=np.array([p.host_power_w for p in pools])[pool] if len(pool) else np.zeros(0),
         power_w=table.power_w_per_replica[deployment],
+        kg_co2e_per_kwh=np.array([p.kg_co2e_per_kwh for p in pools])[pool] if len(pool) else np.zeros(0),
     )
 
 

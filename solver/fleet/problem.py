@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from solver.errors import InvalidInputError
 
-Objective = Literal["cost", "throughput", "power"]
+Objective = Literal["cost", "throughput", "power", "carbon"]
+Resource = Literal["cost", "power", "carbon"]
+"""What a fleet takes: USD per hour, W, kg CO2e per hour."""
 DomainKind = Literal["provider", "region"]
 ANY_SITE = -1
 MOST_LOSSES = 500
@@ -30,6 +32,7 @@ class OfferSlot:
 
     max_nodes: None is unlimited. host_power_w: what a node draws beyond its replicas (host, idle devices).
     interruptible: capacity the provider may take back (spot), counted against ``Limits.max_spot_fraction``.
+    kg_co2e_per_kwh: of what host and devices draw, cooling included.
     """
 
     id: str
@@ -43,12 +46,14 @@ class OfferSlot:
     max_nodes: int | None = None
     host_power_w: float = 0.0
     interruptible: bool = False
+    kg_co2e_per_kwh: float = 0.0
 
     def __post_init__(self) -> None:
         if self.devices < 1:
             raise InvalidInputError(f"offer {self.id}: a node needs at least one device")
         _require_not_negative(self.usd_per_hour, f"offer {self.id}: usd_per_hour")
         _require_not_negative(self.host_power_w, f"offer {self.id}: host_power_w")
+        _require_not_negative(self.kg_co2e_per_kwh, f"offer {self.id}: kg_co2e_per_kwh")
         if self.max_nodes is not None and self.max_nodes < 0:
             raise InvalidInputError(f"offer {self.id}: max_nodes is negative")
 
@@ -244,9 +249,10 @@ class Limits:
     max_spot_fraction: float | None = None
     quotas: tuple[Quota, ...] = ()
     survive: Survive = field(default_factory=Survive)
+    carbon_kg_per_hour: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("budget_usd_per_hour", "power_w", "max_spot_fraction"):
+        for name in ("budget_usd_per_hour", "power_w", "carbon_kg_per_hour", "max_spot_fraction"):
             value = getattr(self, name)
             if value is not None:
                 _require_not_negative(value, name)
@@ -269,8 +275,8 @@ class Requirement:
 class FleetProblem:
     """Choose nodes, replicas and routing.
 
-    ``objective``: cost (USD per hour), power (W), or throughput (the largest multiple θ of all demand together that is
-    not fixed, at most ``most_multiple``).
+    ``objective``: cost (USD per hour), power (W), carbon (kg CO2e per hour), or throughput (the largest multiple θ of
+    all demand together that is not fixed, at most ``most_multiple``).
     ``required``: what every plan must contain, for asking what that costs.
     """
 
@@ -287,7 +293,7 @@ class FleetProblem:
             raise InvalidInputError("offer ids are not unique")
         if not self.demands:
             raise InvalidInputError("a fleet needs at least one workload")
-        if self.objective not in ("cost", "throughput", "power"):
+        if self.objective not in ("cost", "throughput", "power", "carbon"):
             raise InvalidInputError(f"unknown objective {self.objective!r}")
         shape: dict[str, tuple[int, float]] = {}
         for offer in self.offers:
@@ -307,10 +313,11 @@ class FleetProblem:
             self.most_multiple is not None
             or self.limits.budget_usd_per_hour is not None
             or self.limits.power_w is not None
+            or self.limits.carbon_kg_per_hour is not None
             or all(offer.max_nodes is not None for offer in self.offers)
         )
         if self.objective == "throughput" and not throughput_is_bounded:
-            raise InvalidInputError("throughput needs a budget, a power cap or a limit on every offer")
+            raise InvalidInputError("throughput needs a budget, a limit of power or carbon, or one on every offer")
         if self.objective == "throughput" and not any(
             sum(demand.requests_per_s) > 0 for demand in self.demands if not demand.is_fixed
         ):
@@ -325,6 +332,20 @@ class FleetProblem:
                         f"{losses} ways to lose {count} {kind}s are more than {MOST_LOSSES};"
                         " allow fewer of them, or state workloads of one traffic class"
                     )
+
+    def matters(self, resource: Resource) -> bool:
+        """Whether the plan depends on how much of ``resource`` it takes."""
+        return self.objective == resource or self.limit_of(resource) is not None
+
+    def limit_of(self, resource: Resource) -> float | None:
+        """The most of ``resource`` that the whole fleet may take."""
+        match resource:
+            case "cost":
+                return self.limits.budget_usd_per_hour
+            case "power":
+                return self.limits.power_w
+            case "carbon":
+                return self.limits.carbon_kg_per_hour
 
     def multiples(self, multiple: float) -> tuple[float, ...]:
         """What each workload is served of its demand when θ is ``multiple``."""

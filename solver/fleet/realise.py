@@ -57,7 +57,7 @@ def _place(
         groups[offer, spanned, ((int(table.key[row]), 1),)] += count
     if any(count < 0 for count in left.values()):
         raise PlanBrokenError("replicas span more nodes than an offer gives")
-    power_is_free = problem.objective != "power" and problem.limits.power_w is None
+    power_is_free = not (problem.matters("power") or problem.matters("carbon"))
     for anchor, wanted in sorted(inside.items()):
         pool = pool_of_anchor[anchor]
         sizes = {row: int(table.devices_per_replica[row]) for row in wanted}

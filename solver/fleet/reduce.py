@@ -7,6 +7,7 @@ Three exact steps: pools (``pools.py``), candidates whose use costs more than a 
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from solver.fleet.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
-from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
 from solver.fleet.required import meeting, met_by_none, named_rows
 from solver.fleet.survival import headroom_factor, least_capacity
+from solver.units import kg_per_hour
 
 MOST_NODES = 1_000_000
 """Integers above this cannot be told from their neighbours at the solver's tolerance of 1e-6."""
@@ -62,18 +64,16 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         return ReducedProblem(
             problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
         )
-    cost = bound_candidates(problem, pools, pairs, "cost")
-    power = bound_candidates(problem, pools, pairs, "power")
+    bounds = _bounds(problem, pools, pairs)
     if problem.objective != "throughput":
-        reasons = _beyond_limits(problem, cost.lower, power.lower)
-    own = {"cost": cost, "power": power}.get(problem.objective)
-    bound = own.lower if own else _most_throughput(problem, cost, power)
+        reasons = _beyond_limits(problem, bounds)
+    bound = _most_throughput(problem, bounds) if problem.objective == "throughput" else bounds[problem.objective].lower
     if reasons or not exact_steps:
         most = most_nodes(problem, pools, pairs, None, bound)
         return ReducedProblem(problem, pools, pairs, most, bound, None, candidates, reasons)
 
     draft = None if problem.objective == "throughput" else draft_plan(problem, pools, pairs, thorough=False)
-    pairs = pairs.take(_worth_keeping(problem, cost, power, draft))
+    pairs = pairs.take(_worth_keeping(problem, bounds, draft))
     pairs = pairs.take(undominated(problem, pairs))
     if problem.objective == "throughput":
         draft = draft_throughput(problem, pools, pairs, bound)
@@ -86,16 +86,15 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
     if draft is None and (
         _unservable(problem, reduced.pairs) or _too_few_domains(problem, reduced.pools, reduced.pairs)
     ):
-        # Some workload's every candidate alone exceeds what the budget or the power limit leaves.
-        return replace(reduced, reasons=("no plan within the budget and the power limit",))
+        # Some workload's every candidate alone exceeds what the limits of the whole leave.
+        return replace(reduced, reasons=(f"no plan within {_limits_of_the_whole(problem)}",))
     return reduced
 
 
 def prune(reduced: ReducedProblem) -> ReducedProblem:
     """Drop pairs, pools and offers that no plan as good as the draft can contain."""
     problem, pools, pairs = reduced.problem, reduced.pools, reduced.pairs
-    cost, power = (bound_candidates(problem, pools, pairs, resource) for resource in ("cost", "power"))
-    pairs = pairs.take(_worth_keeping(problem, cost, power, reduced.draft))
+    pairs = pairs.take(_worth_keeping(problem, _bounds(problem, pools, pairs), reduced.draft))
     pools, pairs = drop_unused_pools(problem, pools, pairs)
     most = most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
     pools = _shorten(problem, pools, pairs, most)
@@ -122,11 +121,17 @@ def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
     return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
 
 
-def _worth_keeping(problem: FleetProblem, cost: Bounds, power: Bounds, draft: Draft | None) -> BoolArray:
+def _bounds(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> dict[Resource, Bounds]:
+    """Of cost, and of what else the plan depends on."""
+    resources: tuple[Resource, ...] = ("cost", "power", "carbon")
+    return {r: bound_candidates(problem, pools, pairs, r) for r in resources if r == "cost" or problem.matters(r)}
+
+
+def _worth_keeping(problem: FleetProblem, of: Mapping[Resource, Bounds], draft: Draft | None) -> BoolArray:
     """Pairs that a plan within the limits and no worse than the draft can contain."""
-    keep = np.ones(len(cost.replica_slack), dtype=np.bool_)
-    limits = problem.limits
-    for resource, bounds, limit in (("cost", cost, limits.budget_usd_per_hour), ("power", power, limits.power_w)):
+    keep = np.ones(len(of["cost"].replica_slack), dtype=np.bool_)
+    for resource, bounds in of.items():
+        limit = problem.limit_of(resource)
         ceiling = math.inf if limit is None else limit
         floor = bounds.lower
         if problem.objective == "throughput":
@@ -137,8 +142,8 @@ def _worth_keeping(problem: FleetProblem, cost: Bounds, power: Bounds, draft: Dr
     return keep
 
 
-def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, resource: str) -> Bounds:
-    """Lower bound of a resource (cost or power) and each pair's excess over it.
+def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, resource: Resource) -> Bounds:
+    """Lower bound of a resource and each pair's excess over it.
 
     Serving all of class k on pair j takes load_jk replicas of (a_j + c · node fraction) each; with nodes divisible,
 
@@ -149,10 +154,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
     one with a node of pool p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the pool added.
     Where losses are to be survived, each workload's part of L is multiplied by its ``least_capacity``.
     """
-    if resource == "cost":
-        node_price, replica_price = pairs.usd_per_node_hour, np.zeros(len(pairs))
-    else:
-        node_price, replica_price = pairs.host_power_w, pairs.power_w
+    node_price, replica_price = pairs.takes(resource)
     unit = replica_price + node_price * pairs.node_fraction
     with np.errstate(invalid="ignore", divide="ignore"):
         whole = np.where(np.isinf(pairs.load), np.inf, unit[:, None] * pairs.load)
@@ -207,10 +209,10 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     """Rows whose deployment no other of the same workload, node type and site replaces.
 
     j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
-    count G devices), and draw no more power if power matters. Exact: replicas cost nothing of their own.
+    count G devices), and draw no more power if power or carbon matters. Exact: replicas cost nothing of their own.
     """
     table = problem.deployments
-    power_matters = problem.objective == "power" or problem.limits.power_w is not None
+    power_matters = problem.matters("power") or problem.matters("carbon")
     rows, back = np.unique(pairs.deployment, return_inverse=True)
     if not len(rows):
         return np.ones(0, dtype=np.bool_)
@@ -297,19 +299,32 @@ def _too_few_domains(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> 
     )
 
 
-def _beyond_limits(problem: FleetProblem, least_usd_per_hour: float, least_w: float) -> tuple[str, ...]:
+SAID: dict[Resource, tuple[str, str]] = {
+    "cost": ("the budget is {limit:.6g} USD/h", "no plan costs less than {least:.6g}"),
+    "power": ("the power limit is {limit:.6g} W", "no plan draws less than {least:.6g}"),
+    "carbon": ("the carbon limit is {limit:.6g} kg CO2e/h", "no plan emits less than {least:.6g}"),
+}
+
+
+def _beyond_limits(problem: FleetProblem, of: Mapping[Resource, Bounds]) -> tuple[str, ...]:
     reasons = []
-    budget, cap = problem.limits.budget_usd_per_hour, problem.limits.power_w
-    if budget is not None and least_usd_per_hour > budget * (1 + PROVEN_GAP_FRACTION):
-        reasons.append(f"the budget is {budget:.6g} USD/h and no plan costs less than {least_usd_per_hour:.6g}")
-    if cap is not None and least_w > cap * (1 + PROVEN_GAP_FRACTION):
-        reasons.append(f"the power limit is {cap:.6g} W and no plan draws less than {least_w:.6g}")
+    for resource, bounds in of.items():
+        limit = problem.limit_of(resource)
+        if limit is not None and bounds.lower > limit * (1 + PROVEN_GAP_FRACTION):
+            reasons.append(" and ".join(SAID[resource]).format(limit=limit, least=bounds.lower))
     return tuple(reasons)
 
 
-def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> float:
+def _limits_of_the_whole(problem: FleetProblem) -> str:
+    names: dict[Resource, str] = {"cost": "the budget", "power": "the power limit", "carbon": "the carbon limit"}
+    stated = [name for resource, name in names.items() if problem.limit_of(resource) is not None]
+    return " and ".join(stated) or "all limits together"
+
+
+def _most_throughput(problem: FleetProblem, of: Mapping[Resource, Bounds]) -> float:
     most = math.inf if problem.most_multiple is None else problem.most_multiple
-    for bounds, limit in ((cost, problem.limits.budget_usd_per_hour), (power, problem.limits.power_w)):
+    for resource, bounds in of.items():
+        limit = problem.limit_of(resource)
         if limit is not None and bounds.lower > bounds.fixed:
             most = min(most, max(0.0, limit - bounds.fixed) / (bounds.lower - bounds.fixed))
     return most
@@ -317,22 +332,23 @@ def _most_throughput(problem: FleetProblem, cost: Bounds, power: Bounds) -> floa
 
 def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
     """Nodes of each pool that some best plan stays within."""
-    limits = problem.limits
     most = np.zeros(len(pools))
     price = np.array([pool.usd_per_hour for pool in pools])
     host_w = np.array([pool.host_power_w for pool in pools])
+    host_kg = kg_per_hour(host_w, np.array([pool.kg_co2e_per_kwh for pool in pools]))
+    taken: dict[Resource, FloatArray] = {"cost": price, "power": host_w, "carbon": host_kg}
     if problem.objective == "throughput":
         most[:] = MOST_NODES
         if math.isfinite(bound):
             most = np.minimum(most, _nodes_for_demand(problem, pools, pairs, bound))
     else:
         most = _nodes_for_demand(problem, pools, pairs, 1.0)
-    ceilings = [(price, limits.budget_usd_per_hour), (host_w, limits.power_w)]
+    ceilings = [(unit, problem.limit_of(resource)) for resource, unit in taken.items()]
     if draft is not None and problem.objective != "throughput":
-        ceilings.append((price if problem.objective == "cost" else host_w, draft.objective))
+        ceilings.append((taken[problem.objective], draft.objective))
     for unit, ceiling in ceilings:
         if ceiling is not None:
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 most = np.minimum(most, np.where(unit > 0, np.floor(ceiling * (1 + 1e-6) / unit), np.inf))
     available = np.array([math.inf if pool.max_nodes is None else pool.max_nodes for pool in pools])
     whole: IntArray = np.minimum(np.minimum(most, available), MOST_NODES).astype(np.int64)

@@ -10,7 +10,7 @@ import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decompose import neighbourhoods, one_by_one
-from solver.fleet.formulation import Model, build_model, cost_terms, power_terms
+from solver.fleet.formulation import Model, build_model, carbon_terms, cost_terms, power_terms
 from solver.fleet.greedy import Draft, PlacementKey
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
 from solver.fleet.own_cost import OwnCost, add_own_cost, own_cost, promising, within
@@ -231,13 +231,14 @@ def _time_left(options: SolveOptions, spent_s: float) -> SolveOptions:
 def _cheapest_at(
     model: Model, options: SolveOptions, name: SolverName, found: _Found, spent_s: float
 ) -> tuple[_Found | None, float]:
-    """Second objective of throughput and power: of the plans as good as ``found``, the cheapest."""
+    """Second objective of throughput, power and carbon: of the plans as good as ``found``, the cheapest."""
     slack = PROVEN_GAP_FRACTION / 10
     if model.multiple is not None:
         model.at_least({model.multiple: 1.0}, found.multiple * (1 - slack), "throughput_kept")
         model.programme.sense = pulp.LpMinimize
     else:
-        model.at_most(power_terms(model), found.objective * (1 + slack), "power_kept")
+        kept_terms = power_terms(model) if model.reduced.problem.objective == "power" else carbon_terms(model)
+        model.at_most(kept_terms, found.objective * (1 + slack), "objective_kept")
     model.programme.setObjective(pulp.LpAffineExpression(cost_terms(model)))
     try:
         solved = _run(model, _time_left(options, spent_s), name, None)
@@ -298,11 +299,7 @@ def _realised(reduced: ReducedProblem, draft: Draft, slots: Slots, name: SolverN
         return None
     if verify_plan(problem, plan, multiple):
         return None
-    objective = {
-        "cost": plan.usd_per_hour(problem),
-        "power": plan.power_w(problem),
-        "throughput": multiple,
-    }[problem.objective]
+    objective = plan.objective(problem, multiple)
     return _Found(plan, multiple, objective, name, replace(draft, objective=objective, throughput_multiple=multiple))
 
 

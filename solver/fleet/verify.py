@@ -33,7 +33,12 @@ def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
     if errors:
         return errors
     usd, power_w = plan.usd_per_hour(problem), plan.power_w(problem)
-    own = {"cost": usd, "power": power_w, "throughput": result.throughput_multiple or 0.0}[problem.objective]
+    own = {
+        "cost": usd,
+        "power": power_w,
+        "carbon": plan.carbon_kg_per_hour(problem),
+        "throughput": result.throughput_multiple or 0.0,
+    }[problem.objective]
     for name, stated, computed in (
         ("usd_per_hour", result.usd_per_hour, usd),
         ("power_w", result.power_w, power_w),
@@ -196,6 +201,9 @@ def _check_limits(problem: FleetProblem, plan: Plan) -> list[str]:
         errors.append(f"{usd} USD/h is above the budget")
     if limits.power_w is not None and power_w > limits.power_w * (1 + TOLERANCE):
         errors.append(f"{power_w} W is above the power limit")
+    carbon = plan.carbon_kg_per_hour(problem)
+    if limits.carbon_kg_per_hour is not None and carbon > limits.carbon_kg_per_hour * (1 + TOLERANCE):
+        errors.append(f"{carbon} kg CO2e/h is above the carbon limit")
     if limits.max_spot_fraction is not None:
         nodes = plan.nodes_by_offer()
         devices = [(nodes.get(offer.id, 0) * offer.devices, offer.interruptible) for offer in problem.offers]

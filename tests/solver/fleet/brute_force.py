@@ -12,7 +12,7 @@ from solver.fleet import FleetProblem
 
 
 def best_objective(problem: FleetProblem) -> float | None:
-    """Least cost, least power or greatest θ; None where nothing is feasible."""
+    """Least cost, power or carbon, or greatest θ; None where nothing is feasible."""
     return _Enumeration(problem).best()
 
 
@@ -28,8 +28,10 @@ class _Enumeration:
         self.power = table.power_w_per_replica.tolist()
         self.busiest = lru_cache(maxsize=None)(self._busiest)
         self.losses = self._losses()
-        # Which offer a replica is in matters only where offers are lost apart.
-        self.placed_at = [(row, o) for o in range(len(problem.offers) if self.losses else 1) for row in self.rows]
+        self.carbon_matters = problem.objective == "carbon" or problem.limits.carbon_kg_per_hour is not None
+        # Which offer a replica is in matters only where offers are lost apart or differ in how clean they are.
+        self.apart = bool(self.losses) or self.carbon_matters
+        self.placed_at = [(row, o) for o in range(len(problem.offers) if self.apart else 1) for row in self.rows]
 
     def _losses(self) -> list[frozenset[int]]:
         """Positions of the offers that remain after each loss to be survived."""
@@ -55,9 +57,8 @@ class _Enumeration:
                 continue
             if not self._counts_allowed(nodes):
                 continue
-            host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
             for replicas in self._replica_counts(nodes):
-                value = self._value(replicas, usd, host_w)
+                value = self._value(replicas, nodes)
                 if value is None:
                     continue
                 better = best is None or (value > best if problem.objective == "throughput" else value < best)
@@ -82,16 +83,21 @@ class _Enumeration:
         spot = sum(d for d, offer in zip(devices, problem.offers, strict=True) if offer.interruptible)
         return share is None or spot <= share * sum(devices) + 1e-9
 
-    def _value(self, replicas: tuple[int, ...], usd: float, host_w: float) -> float | None:
+    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...]) -> float | None:
         """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power."""
         problem, limits = self.problem, self.problem.limits
-        power_matters = problem.objective == "power" or limits.power_w is not None
-        choices = itertools.product(*(range(count + 1) for count in replicas)) if power_matters else [replicas]
+        usd = sum(n * offer.usd_per_hour for n, offer in zip(nodes, problem.offers, strict=True))
+        host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
+        fewer_matter = problem.objective == "power" or limits.power_w is not None or self.carbon_matters
+        choices = itertools.product(*(range(count + 1) for count in replicas)) if fewer_matter else [replicas]
         best: float | None = None
         for chosen in choices:
             total = self._by_row(chosen, None)
             power_w = host_w + sum(x * p for x, p in zip(total, self.power, strict=True))
             if limits.power_w is not None and power_w > limits.power_w + 1e-9:
+                continue
+            carbon = self._carbon(chosen, nodes) if self.carbon_matters else 0.0
+            if limits.carbon_kg_per_hour is not None and carbon > limits.carbon_kg_per_hour + 1e-9:
                 continue
             if any(
                 sum(total[row] for row in self.rows if self.workload[row] == w and self._serves(row))
@@ -116,9 +122,16 @@ class _Enumeration:
                 value = 1.0 / busiest if problem.most_multiple is None else min(1.0 / busiest, problem.most_multiple)
                 best = value if best is None else max(best, value)
             elif busiest <= 1.0 + 1e-9:
-                value = usd if problem.objective == "cost" else power_w
+                value = {"cost": usd, "power": power_w, "carbon": carbon}[problem.objective]
                 best = value if best is None else min(best, value)
         return best
+
+    def _carbon(self, placed: tuple[int, ...], nodes: tuple[int, ...]) -> float:
+        """kg CO2e an hour: kilowatts of hosts and replicas, each at its offer's kg per kWh."""
+        drawn_w = [n * offer.host_power_w for n, offer in zip(nodes, self.problem.offers, strict=True)]
+        for (row, o), number in zip(self.placed_at, placed, strict=True):
+            drawn_w[o] += number * self.power[row]
+        return sum(w / 1000 * offer.kg_co2e_per_kwh for w, offer in zip(drawn_w, self.problem.offers, strict=True))
 
     def _by_row(self, placed: tuple[int, ...], offers: frozenset[int] | None) -> tuple[int, ...]:
         """Replicas of each row in these offers; in all of them for None."""
@@ -163,7 +176,7 @@ class _Enumeration:
                     continue
                 for parts in itertools.product(*options):
                     apart = tuple(itertools.chain.from_iterable(parts))
-                    found.add(apart if self.losses else tuple(map(sum, zip(*parts, strict=True))))
+                    found.add(apart if self.apart else tuple(map(sum, zip(*parts, strict=True))))
         return found
 
     def _pool(self, o: int) -> tuple[object, ...]:
@@ -176,6 +189,7 @@ class _Enumeration:
             offer.provider if self.problem.limits.survive.providers else None,
             offer.region if self.problem.limits.survive.regions else None,
             tuple(offer.region in regions for regions in self.problem.deployments.sites),
+            offer.kg_co2e_per_kwh if self.carbon_matters else None,
         )
 
     def _allowed(self, w: int, o: int) -> bool:

@@ -128,6 +128,30 @@ def tiny_distant_problem(seed: int) -> FleetProblem:
     )
 
 
+def tiny_carbon_problem(seed: int) -> FleetProblem:
+    """A tiny problem on electricity of several kinds, emissions limited or the objective."""
+    rng = random.Random(70_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    offers = tuple(
+        replace(offer, kg_co2e_per_kwh=rng.choice((0.0, 0.03, 0.4, 0.7)), max_nodes=rng.randint(1, 2))
+        for offer in problem.offers
+    )
+    demands = tuple(
+        replace(demand, requests_per_s=tuple(rate / 2 for rate in demand.requests_per_s)) for demand in problem.demands
+    )
+    objective: Objective = rng.choice(("cost", "cost", "carbon", "carbon", "throughput"))
+    if not any(sum(demand.requests_per_s) for demand in demands):
+        objective = "cost"
+    limits = replace(
+        problem.limits,
+        power_w=rng.choice((None, None, 900.0)),
+        carbon_kg_per_hour=rng.choice((None, 0.05, 0.2, 0.4))
+        if objective == "carbon"
+        else rng.choice((0.02, 0.1, 0.3)),
+    )
+    return replace(problem, offers=offers, demands=demands, limits=limits, objective=objective)
+
+
 def middling_problem(seed: int) -> FleetProblem:
     """A small catalogue with shared fleets, limited and unlimited offers."""
     rng = random.Random(10_000 + seed)

@@ -15,12 +15,12 @@ INSTANCES = 520
 class Requiring(_Enumeration):
     """Enumeration of the plans that run at least one replica of each requirement's deployments."""
 
-    def _value(self, replicas: tuple[int, ...], usd: float, host_w: float) -> float | None:
+    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...]) -> float | None:
         keys = self.problem.deployments.key.tolist()
         for required in self.problem.required:
             if not any(replicas[row] for row in self.rows if required.keys is None or keys[row] in required.keys):
                 return None
-        return super()._value(replicas, usd, host_w)
+        return super()._value(replicas, nodes)
 
 
 def with_named_offers_apart(problem: FleetProblem, named: frozenset[str]) -> FleetProblem:

@@ -39,7 +39,7 @@ def by_enumeration(problem: FleetProblem, current: CurrentFleet) -> float | None
         )
         if found and total >= min(found):
             continue
-        if any(counted._value(replicas, 0.0, 0.0) is not None for replicas in counted._replica_counts(nodes)):
+        if any(counted._value(replicas, nodes) is not None for replicas in counted._replica_counts(nodes)):
             found.append(total)
     return min(found, default=None)
 
