@@ -222,7 +222,9 @@ def fewest_nodes(assembly: Assembly) -> float:
     devices_of_type = {offer.node_type_id: offer.devices for offer in assembly.problem.offers}
     devices = np.array([devices_of_type[t] for t in table.node_type_ids])[table.node_type]
     replicas = np.where(
-        table.nodes_per_replica > 1, 1.0 / table.nodes_per_replica, devices // table.devices_per_replica
+        table.nodes_per_replica > 1,
+        1.0 / table.nodes_per_replica,
+        devices // table.devices_per_replica * table.instances,
     )
     per_node = table.capacity_requests_per_s[:, 0] * replicas
     least = 0.0

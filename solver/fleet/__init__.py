@@ -4,6 +4,7 @@ from solver.errors import SolverFailedError
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
 from solver.fleet.problem import (
     ANY_SITE,
+    WHOLE,
     Demand,
     Deployment,
     DeploymentTable,
@@ -13,6 +14,7 @@ from solver.fleet.problem import (
     OfferSlot,
     Quota,
     Requirement,
+    Split,
     Survive,
 )
 from solver.fleet.solve import SolveOptions, solve_fleet
@@ -20,6 +22,7 @@ from solver.fleet.verify import verify
 
 __all__ = [
     "ANY_SITE",
+    "WHOLE",
     "Demand",
     "Deployment",
     "DeploymentTable",
@@ -35,6 +38,7 @@ __all__ = [
     "Route",
     "SolveOptions",
     "SolverFailedError",
+    "Split",
     "Survive",
     "solve_fleet",
     "verify",

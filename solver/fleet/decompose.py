@@ -8,12 +8,13 @@ import numpy as np
 import pulp
 
 from solver.errors import SolverFailedError
-from solver.fleet.formulation import build_model
-from solver.fleet.greedy import Draft, PlacementKey
+from solver.fleet.formulation import build_model, split_devices_of
+from solver.fleet.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.own_cost import OwnCost
 from solver.fleet.problem import BoolArray, FleetProblem, IntArray
 from solver.fleet.reduce import ReducedProblem, drop_unused_pools, most_nodes
+from solver.fleet.taken import PlacementKey
 
 PAIRS_TRIED = 60
 """Of a workload, by how little a plan that uses them costs above the bound; more take longer and seldom save."""
@@ -105,6 +106,7 @@ def improved(
         start[variable] = float(count)
     first = all(any(counts[is_free & (reduced.pairs.workload == w)]) for w in free)
     start.update({variable: float(placed.nodes.get(offer, 0)) for offer, variable in model.nodes.items()})
+    start.update(split_devices_of(model, start))
     try:
         solved = solve_with_highs(model.programme, start if first else None, time_limit_s, gap_fraction, seed)
     except SolverFailedError:
@@ -121,16 +123,17 @@ def worth_trying(reduced: ReducedProblem, own: OwnCost, counts: IntArray, is_fre
     """Pairs of the free workloads a step chooses from: those of least excess, and those that fill devices left free."""
     pairs = reduced.pairs
     tried = np.zeros(len(pairs), dtype=np.bool_)
-    taken = np.bincount(pairs.pool, weights=np.where(is_free | (pairs.slots == 0), 0, counts * pairs.devices))
+    share = pairs.devices / pairs.instances
+    taken = np.bincount(pairs.pool, weights=np.where(is_free | (pairs.slots == 0), 0, counts * share))
     devices = np.array([pool.devices for pool in reduced.pools])
     left = np.append(taken, np.zeros(len(devices) - len(taken))) % devices
-    saves = own.price / pairs.devices
+    saves = own.price / share
     for w in np.unique(pairs.workload[is_free]).tolist():
         mine = np.flatnonzero(pairs.workload == w)
         tried[mine[np.argsort(own.excess[mine], kind="stable")[:PAIRS_TRIED]]] = True
         for p in np.flatnonzero(left).tolist():
             room = devices[p] - left[p]
-            fits = mine[(pairs.pool[mine] == p) & (pairs.slots[mine] > 0) & (pairs.devices[mine] <= room)]
+            fits = mine[(pairs.pool[mine] == p) & (pairs.slots[mine] > 0) & (share[mine] <= room)]
             tried[fits[np.argsort(-saves[fits], kind="stable")[:PAIRS_ON_FREE_DEVICES]]] = True
     return tried
 

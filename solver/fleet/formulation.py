@@ -4,17 +4,20 @@ Sets: i pairs (deployment, pool[, offer]), o offers, p pools, k classes of workl
 commitments would add a subscript to the variables and a term to a row; no function here assumes a single period.
 Losses to be survived add a set f of lost pools: what a pair serves after a loss is its y_ik^f, its replicas stay x_i.
 Variables: x_i replicas and n_o nodes (integer), y_ik share of class k (of θ) that pair i serves (continuous),
-u_p pool in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other).
+u_p pool in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other),
+d_ps devices of pool p split into instances of profile s (integer, only where replicas run on such instances).
 """
 
 import itertools
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pulp
 
 from solver.fleet.packing import Arc, arcs, chain_rows, is_chain
-from solver.fleet.problem import DomainKind
+from solver.fleet.problem import WHOLE, DomainKind
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 from solver.fleet.required import meeting
 from solver.fleet.survival import headroom_factor, is_routed_by_class
@@ -37,6 +40,7 @@ class Model:
     shares: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     in_use: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     arc_flow: dict[int, dict[Arc, pulp.LpVariable]] = field(default_factory=dict)
+    split_devices: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     multiple: pulp.LpVariable | None = None
     pool_rows: list[list[int]] = field(default_factory=list)
     replicas_bound: list[int] = field(default_factory=list)
@@ -68,6 +72,7 @@ def build_model(reduced: ReducedProblem) -> Model:
     add_capacity(model)
     add_minimum_replicas(model)
     add_required(model)
+    add_split_devices(model)
     add_packing(model)
     add_whole_node_replicas(model)
     add_pool_availability(model)
@@ -102,6 +107,9 @@ def _add_variables(model: Model) -> None:
     routed = (np.isfinite(pairs.load) & (pairs.load > 0)) & (classes[pairs.workload] > 1)[:, None]
     for i, k in np.argwhere(routed).tolist():
         model.shares[i, k] = add(f"y_{i}_{k}", 0, None)
+    for p, s in sorted(set(zip(pairs.pool.tolist(), pairs.split.tolist(), strict=True))):
+        if s != WHOLE:
+            model.split_devices[p, s] = add(f"d_{p}_{s}", 0, most[p] * pools[p].devices, cat="Integer")
     if reduced.problem.objective == "throughput":
         model.multiple = add("theta", 0, reduced.problem.most_multiple)
     if reduced.problem.limits.spare_nodes:
@@ -199,6 +207,26 @@ def add_required(model: Model) -> None:
         model.at_least(terms or {model.replicas[0]: 0.0}, 1.0, f"required_{r}")
 
 
+def add_split_devices(model: Model) -> None:
+    """Instances fit the devices split for them, each device for one profile of K_s:  Σ_{i in p of s} x_i ≤ K_s d_ps."""
+    pairs = model.reduced.pairs
+    for (p, s), split_devices in model.split_devices.items():
+        rows = [i for i in model.pool_rows[p] if pairs.split[i] == s]
+        terms: Terms = {model.replicas[i]: 1.0 for i in rows}
+        terms[split_devices] = -float(pairs.instances[rows[0]])
+        model.at_most(terms, 0.0, f"split_{p}_{s}")
+
+
+def split_devices_of(model: Model, values: Mapping[pulp.LpVariable, float]) -> dict[pulp.LpVariable, float]:
+    """d_ps at whole numbers of replicas: as few devices as hold their instances."""
+    pairs = model.reduced.pairs
+    found = {}
+    for (p, s), variable in model.split_devices.items():
+        rows = [i for i in model.pool_rows[p] if pairs.split[i] == s]
+        found[variable] = float(math.ceil(sum(values[model.replicas[i]] for i in rows) / int(pairs.instances[rows[0]])))
+    return found
+
+
 def add_packing(model: Model) -> None:
     """Replicas of one node fit the nodes of their pool that no spanning replica or spare takes.
 
@@ -207,24 +235,32 @@ def add_packing(model: Model) -> None:
         Σ_{i: g_i ≥ s} g_i x_i ≤ s ⌊G/s⌋ · N_p
 
     otherwise an integer flow f from device 0 to G of value N_p, whose arcs of length s number at least Σ_{g_i = s} x_i.
+    Instances are not in these sums; the devices d_ps split for them are, each of size one.
     """
     pairs = model.reduced.pairs
     for p, pool in enumerate(model.reduced.pools):
         inside = [i for i in model.pool_rows[p] if pairs.slots[i]]
         if not inside and not any(pairs.offer[i] >= 0 for i in model.pool_rows[p]):
             continue
-        sizes = {int(pairs.devices[i]) for i in inside}
+        items = _packed(model, p, inside)
+        sizes = set(items.values())
         for number, taken in enumerate(_taken_whole(model, p)):
             suffix = f"_{number}" if number else ""
             if not is_chain(sizes):
-                _add_arc_flow(model, p, inside, sizes, taken, suffix)
+                _add_arc_flow(model, p, items, taken, suffix)
                 continue
             for smallest, usable in chain_rows(sizes or {pool.devices}, pool.devices):
-                terms: Terms = {
-                    model.replicas[i]: float(pairs.devices[i]) for i in inside if pairs.devices[i] >= smallest
-                }
+                terms: Terms = {item: float(size) for item, size in items.items() if size >= smallest}
                 terms.update({variable: usable * count for variable, count in taken.items()})
                 model.at_most(terms, 0.0, f"packing_{p}_{smallest}{suffix}")
+
+
+def _packed(model: Model, p: int, inside: list[int]) -> dict[pulp.LpVariable, int]:
+    """What takes whole devices of a node, with how many: replicas, and devices that are split."""
+    pairs = model.reduced.pairs
+    items = {model.replicas[i]: int(pairs.devices[i]) for i in inside if pairs.split[i] == WHOLE}
+    items.update({variable: 1 for (pool, _), variable in model.split_devices.items() if pool == p})
+    return items
 
 
 def _taken_whole(model: Model, p: int) -> list[Terms]:
@@ -247,8 +283,8 @@ def _taken_whole(model: Model, p: int) -> list[Terms]:
     return found
 
 
-def _add_arc_flow(model: Model, p: int, inside: list[int], sizes: set[int], taken: Terms, suffix: str) -> None:
-    pairs, devices = model.reduced.pairs, model.reduced.pools[p].devices
+def _add_arc_flow(model: Model, p: int, items: dict[pulp.LpVariable, int], taken: Terms, suffix: str) -> None:
+    sizes, devices = set(items.values()), model.reduced.pools[p].devices
     if p in model.arc_flow:  # a further limit on the same flow's value
         starting: Terms = {variable: 1.0 for arc, variable in model.arc_flow[p].items() if arc.start == 0}
         model.at_most({**starting, **taken}, 0.0, f"flow_{p}_0{suffix}")
@@ -266,7 +302,7 @@ def _add_arc_flow(model: Model, p: int, inside: list[int], sizes: set[int], take
         balance.update({variable: -1.0 for arc, variable in flow.items() if arc.end == position})
         model.equal(balance, 0.0, f"flow_{p}_{position}")
     for size in sorted(sizes):
-        terms: Terms = {model.replicas[i]: 1.0 for i in inside if pairs.devices[i] == size}
+        terms: Terms = {item: 1.0 for item, own in items.items() if own == size}
         terms.update({variable: -1.0 for arc, variable in flow.items() if arc.size == size})
         model.at_most(terms, 0.0, f"slots_{p}_{size}")
 

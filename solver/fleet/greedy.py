@@ -10,8 +10,7 @@ nor spot share binds. Elsewhere it may miss a plan that exists, and then only th
 
 import itertools
 import math
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from solver.fleet.pools import Pairs, Pool, lost_together
 from solver.fleet.problem import FleetProblem, FloatArray, Resource
 from solver.fleet.required import lacking, left_by
 from solver.fleet.survival import headroom_factor
+from solver.fleet.taken import Fleet, PlacementKey
 from solver.units import kg_per_hour
 
 TRIED_PER_STEP = 6
@@ -30,9 +30,6 @@ WIDEST_SPREAD = 6
 ROUNDING = 1e-9
 """Work above a whole number of replicas by less than this is floating point, not work."""
 
-PlacementKey = tuple[int, int, int]
-"""(deployment row, first offer of the pool, offer or ANY_OFFER): survives renumbering of pools."""
-
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -42,102 +39,6 @@ class Draft:
     replicas: dict[PlacementKey, int]
     objective: float
     throughput_multiple: float
-
-
-@dataclass(slots=True)
-class _Fleet:
-    """Nodes taken so far."""
-
-    problem: FleetProblem
-    pools: list[Pool]
-    nodes: Counter[int] = field(default_factory=Counter)
-    free: dict[int, Counter[int]] = field(default_factory=dict)
-    spares: Counter[int] = field(default_factory=Counter)
-    devices_under_quota: Counter[int] = field(default_factory=Counter)
-    replicas: Counter[PlacementKey] = field(default_factory=Counter)
-    forced: list[int] = field(default_factory=list)
-    """Pairs of which one replica was placed because the plan must contain it."""
-
-    def copy(self) -> "_Fleet":
-        """The same nodes, to be filled otherwise."""
-        return replace(
-            self,
-            nodes=self.nodes.copy(),
-            free={p: free.copy() for p, free in self.free.items()},
-            spares=self.spares.copy(),
-            devices_under_quota=self.devices_under_quota.copy(),
-            replicas=self.replicas.copy(),
-        )
-
-    def room(self, pool: Pool, offer: int) -> float:
-        """Nodes an offer can still give."""
-        most = self.problem.offers[offer].max_nodes
-        left = math.inf if most is None else most - self.nodes[offer]
-        for q in pool.quotas:
-            devices_left = self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]
-            left = min(left, devices_left // pool.devices)
-        return left
-
-    def pool_room(self, p: int) -> float:
-        pool = self.pools[p]
-        left = math.inf
-        for q in pool.quotas:
-            left = min(left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // pool.devices)
-        return min(left, sum(self.room(pool, offer) for offer in pool.offers))
-
-    def take(self, p: int, count: int, offer: int = -1) -> bool:
-        """Take nodes from one offer, or from the pool's cheapest that have room."""
-        pool = self.pools[p]
-        for candidate in (offer,) if offer >= 0 else pool.offers:
-            taken = int(min(count, self.room(pool, candidate)))
-            self.nodes[candidate] += taken
-            for q in pool.quotas:
-                self.devices_under_quota[q] += taken * pool.devices
-            count -= taken
-            if not count:
-                return True
-        return False
-
-    def keep_spares(self, p: int, offer: int) -> bool:
-        """Idle nodes so that k failures can be borne: in the pool, and in the offer of a replica over nodes."""
-        wanted = self.problem.limits.spare_nodes
-        place = offer if offer >= 0 else -1 - p
-        have = self.spares[place]
-        if not wanted or have:
-            return True
-        self.spares[place] = wanted
-        if offer >= 0 or not any(self.spares[o] for o in self.pools[p].offers):
-            return self.take(p, wanted, offer)
-        return True
-
-    def place(self, pairs: Pairs, row: int, count: int) -> bool:
-        """Start ``count`` replicas, in free slots first."""
-        p, offer, size = int(pairs.pool[row]), int(pairs.offer[row]), int(pairs.devices[row])
-        key = (int(pairs.deployment[row]), self.pools[p].offers[0], offer)
-        self.replicas[key] += count
-        if not self.keep_spares(p, offer):
-            return False
-        if offer >= 0:
-            return self.take(p, count * int(pairs.nodes_per_replica[row]), offer)
-        free = self.free.setdefault(p, Counter())
-        for devices in sorted((d for d in free if d >= size), key=lambda d: (d, d % size)):
-            while count and free[devices]:
-                placed = min(count, devices // size)
-                free[devices] -= 1
-                free[devices - placed * size] += 1
-                count -= placed
-        if not count:
-            return True
-        slots = int(pairs.slots[row])
-        full, rest = divmod(count, slots)
-        total = self.pools[p].devices
-        free[total - slots * size] += full
-        if rest:
-            free[total - rest * size] += 1
-        return self.take(p, full + (rest > 0))
-
-    def free_slots(self, p: int, size: int) -> int:
-        return sum((devices // size) * nodes for devices, nodes in self.free.get(p, Counter()).items())
 
 
 @dataclass(slots=True)
@@ -195,7 +96,7 @@ def draft_plan(
     first = (True, False) if problem.required and not losses else (False,)
     for (resource, order), required_first in itertools.product(ways, first):
         for spread in spreads:
-            start = _Fleet(problem, pools)
+            start = Fleet(problem, pools)
             fleet = None if required_first and not _add_required(start, pairs) else start
             for w in order:
                 served = 1.0 if problem.demands[w].is_fixed else multiple
@@ -212,7 +113,7 @@ def draft_plan(
 
 
 def _serve_apart(
-    fleet: _Fleet,
+    fleet: Fleet,
     pairs: Pairs,
     places: list[tuple[tuple[str, ...], Pairs]],
     w: int,
@@ -221,7 +122,7 @@ def _serve_apart(
     multiple: float,
     spread: int,
     left: int,
-) -> _Fleet | None:
+) -> Fleet | None:
     """Serve a workload in ``spread`` places no two of which are lost together, any ``left`` of which suffice."""
     demand = fleet.problem.demands[w]
     if not any(demand.requests_per_s):
@@ -270,7 +171,7 @@ def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bou
     return best
 
 
-def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | None:
+def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | None:
     nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
     replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
     offers, replica_w = problem.offers, problem.deployments.power_w_per_replica
@@ -290,7 +191,7 @@ def _finish(problem: FleetProblem, fleet: _Fleet, multiple: float) -> Draft | No
 
 
 def _serve(
-    fleet: _Fleet,
+    fleet: Fleet,
     pairs: Pairs,
     w: int,
     resource: Resource,
@@ -334,12 +235,12 @@ def _serve(
     return True
 
 
-def _add_required(fleet: _Fleet, pairs: Pairs) -> bool:
+def _add_required(fleet: Fleet, pairs: Pairs) -> bool:
     """Place one replica of whatever the plan must contain and lacks; False where there is room for none."""
     for rows in lacking(fleet.problem, fleet.pools, pairs, fleet.replicas):
         for row in rows:
             p, offer = int(pairs.pool[row]), int(pairs.offer[row])
-            free = fleet.free_slots(p, int(pairs.devices[row])) if offer < 0 else 0
+            free = fleet.free_slots(pairs, row) if offer < 0 else 0
             room = fleet.pool_room(p) if offer < 0 else fleet.room(fleet.pools[p], offer)
             if free or room >= max(1, int(pairs.nodes_per_replica[row])) + fleet.problem.limits.spare_nodes:
                 fleet.forced.append(row)
@@ -351,7 +252,7 @@ def _add_required(fleet: _Fleet, pairs: Pairs) -> bool:
     return True
 
 
-def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, resource: Resource, multiple: float) -> _Step:
+def _costs(fleet: Fleet, pairs: Pairs, start: int, end: int, resource: Resource, multiple: float) -> _Step:
     rows = slice(start, end)
     problem = fleet.problem
     refused = np.isinf(pairs.load[rows])
@@ -389,7 +290,7 @@ def _costs(fleet: _Fleet, pairs: Pairs, start: int, end: int, resource: Resource
 
 
 def _next_steps(
-    fleet: _Fleet, pairs: Pairs, costs: _Step, share: FloatArray, thorough: bool
+    fleet: Fleet, pairs: Pairs, costs: _Step, share: FloatArray, thorough: bool
 ) -> tuple[list[tuple[int, int]], FloatArray]:
     """The cheapest way found to complete the shares: (row, replicas) steps and the shares left after them."""
     nothing = np.zeros_like(share)
@@ -417,7 +318,7 @@ def _next_steps(
     for p in fleet.free:
         in_pool = np.flatnonzero((pairs.pool[start : costs.rows.stop] == p) & (served_value > 0))
         for offset in in_pool[np.argsort(-served_value[in_pool] / np.maximum(work[in_pool], ROUNDING))][:2]:
-            slots = fleet.free_slots(p, int(pairs.devices[start + offset])) if pairs.slots[start + offset] else 0
+            slots = fleet.free_slots(pairs, start + int(offset)) if pairs.slots[start + offset] else 0
             if slots:
                 count = min(slots, max(1, math.ceil(work[offset] - ROUNDING)))
                 options.append((int(offset), count, float(costs.replica_price[offset]) * count))

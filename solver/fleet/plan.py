@@ -23,13 +23,15 @@ class NodeGroup:
     """``units`` identical units of one offer, each of ``nodes_per_unit`` nodes running ``replicas``.
 
     A unit is one node, or the several whole nodes a replica spans. No replicas: idle spare nodes.
-    replicas: (deployment key, count) in one unit.
+    replicas: (deployment key, count) in one unit. splits: (index into ``DeploymentTable.splits``, devices divided so) in one
+    unit; all other devices are whole.
     """
 
     offer_id: str
     units: int
     nodes_per_unit: int
     replicas: tuple[tuple[int, int], ...]
+    splits: tuple[tuple[int, int], ...] = ()
 
     @property
     def nodes(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
 from solver.units import kg_per_hour
 
 ANY_OFFER = -1
@@ -44,7 +44,8 @@ class Pool:
 class Pairs:
     """Columns over (deployment row, pool, offer), sorted by workload.
 
-    node_fraction: nodes one replica takes (g / G, or m). slots: replicas in one node (0 when it spans nodes).
+    split: of the devices in ``DeploymentTable.splits``, into ``instances`` each; WHOLE and 1 where devices are not divided.
+    node_fraction: nodes one replica takes (g / (G · instances), or m). slots: replicas in one node (0 when it spans nodes).
     load: replicas' worth of work in all the demand of each class, λ / (ρ μ); inf where it cannot be served, 0 where
     there is no demand.
     """
@@ -54,6 +55,8 @@ class Pairs:
     offer: IntArray
     workload: IntArray
     devices: IntArray
+    split: IntArray
+    instances: IntArray
     nodes_per_replica: IntArray
     node_fraction: FloatArray
     slots: IntArray
@@ -193,6 +196,7 @@ def _columns(
     devices_in_node = np.array([p.devices for p in pools], dtype=np.int64)[pool]
     devices = table.devices_per_replica[deployment]
     nodes = table.nodes_per_replica[deployment]
+    instances = table.instances[deployment]
     spans = nodes > 1
     price_of_offer = np.array([o.usd_per_hour for o in problem.offers])
     price_of_pool = np.array([p.usd_per_hour for p in pools])
@@ -203,9 +207,11 @@ def _columns(
         offer=offer,
         workload=table.workload[deployment],
         devices=devices,
+        split=np.full(len(deployment), WHOLE) if table.split is None else table.split[deployment],
+        instances=instances,
         nodes_per_replica=nodes,
-        node_fraction=np.where(spans, nodes.astype(np.float64), devices / devices_in_node),
-        slots=np.where(spans, 0, devices_in_node // np.maximum(devices, 1)),
+        node_fraction=np.where(spans, nodes.astype(np.float64), devices / (devices_in_node * instances)),
+        slots=np.where(spans, 0, devices_in_node // np.maximum(devices, 1) * instances),
         load=load[deployment],
         usd_per_node_hour=price,
         host_power_w=np.array([p.host_power_w for p in pools])[pool] if len(pool) else np.zeros(0),

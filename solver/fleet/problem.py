@@ -19,6 +19,8 @@ Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 DomainKind = Literal["provider", "region"]
 ANY_SITE = -1
+WHOLE = -1
+"""``DeploymentTable.split`` of a replica on whole devices."""
 MOST_LOSSES = 500
 """Sets of lost domains of which each needs a routing of its own; only workloads of several traffic classes do."""
 FloatArray = npt.NDArray[np.float64]
@@ -63,12 +65,25 @@ class OfferSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """A device divided into ``instances`` equal parts that work apart, all of one profile (MIG)."""
+
+    name: str
+    instances: int
+
+    def __post_init__(self) -> None:
+        if self.instances < 2:
+            raise InvalidInputError(f"split {self.name}: a split device has at least two instances")
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """One way of running one workload on one node type.
 
     devices_per_replica: devices of one node that a replica takes; ignored when ``nodes_per_replica`` > 1, because a
     replica over several nodes takes them whole. capacity_requests_per_s: by traffic class, alone on the replica.
-    regions: where it serves that much, because users are so far away; None is anywhere.
+    regions: where it serves that much, because users are so far away; None is anywhere. split: how its one device is
+    divided, of which a replica takes one instance; None is not at all.
     """
 
     workload: int
@@ -79,6 +94,7 @@ class Deployment:
     power_w_per_replica: float
     key: int
     regions: frozenset[str] | None = None
+    split: Split | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +103,8 @@ class DeploymentTable:
 
     node_type: index into ``node_type_ids``. capacity_requests_per_s: rows × classes, zero where a workload has fewer
     classes. key: unique and the caller's own; plans name deployments by it. site: index into ``sites``, the regions
-    where a deployment may run; ANY_SITE is anywhere, and None says so of all.
+    where a deployment may run; ANY_SITE is anywhere, and None says so of all. split: index into ``splits``, where a
+    replica takes one instance of a device divided so; WHOLE is not divided, and None says so of all.
     """
 
     node_type_ids: tuple[str, ...]
@@ -100,6 +117,8 @@ class DeploymentTable:
     key: IntArray
     site: IntArray | None = None
     sites: tuple[frozenset[str], ...] = ()
+    split: IntArray | None = None
+    splits: tuple[Split, ...] = ()
 
     def __post_init__(self) -> None:
         rows = len(self.key)
@@ -116,6 +135,7 @@ class DeploymentTable:
             len(self.site) != rows or self.site.min() < ANY_SITE or self.site.max() >= len(self.sites)
         ):
             raise InvalidInputError("a deployment names an unknown site")
+        self._check_splits(rows)
         if self.node_type.min() < 0 or self.node_type.max() >= len(self.node_type_ids):
             raise InvalidInputError("a deployment names an unknown node type")
         if self.devices_per_replica.min() < 1 or self.nodes_per_replica.min() < 1 or self.workload.min() < 0:
@@ -123,6 +143,21 @@ class DeploymentTable:
         for column in (self.capacity_requests_per_s, self.power_w_per_replica):
             if not np.isfinite(column).all() or (column < 0).any():
                 raise InvalidInputError("capacities and power must be finite and not negative")
+
+    def _check_splits(self, rows: int) -> None:
+        if self.split is None:
+            return
+        if len(self.split) != rows or self.split.min() < WHOLE or self.split.max() >= len(self.splits):
+            raise InvalidInputError("a deployment names an unknown split")
+        divided = self.split >= 0
+        if (self.devices_per_replica[divided] > 1).any() or (self.nodes_per_replica[divided] > 1).any():
+            raise InvalidInputError("a replica on an instance of a split device takes that one instance only")
+
+    @property
+    def instances(self) -> IntArray:
+        """Into how many instances, of which a replica takes one, its device is divided: 1 is not at all."""
+        counts = np.array([*(split.instances for split in self.splits), 1], dtype=np.int64)
+        return np.ones(len(self), dtype=np.int64) if self.split is None else counts[self.split]
 
     @classmethod
     def from_rows(cls, rows: Sequence[Deployment]) -> "DeploymentTable":
@@ -143,6 +178,7 @@ class DeploymentTable:
             np.array([row.power_w_per_replica for row in rows], dtype=np.float64),
             np.array([row.key for row in rows], dtype=np.int64),
             *_sites(rows),
+            *_splits(rows),
         )
 
     def __len__(self) -> int:
@@ -160,6 +196,7 @@ class DeploymentTable:
             power_w_per_replica=self.power_w_per_replica[rows],
             key=self.key[rows],
             site=None if self.site is None else self.site[rows],
+            split=None if self.split is None else self.split[rows],
         )
 
     def sites_of(self, region: str) -> frozenset[int]:
@@ -173,6 +210,13 @@ def _sites(rows: Sequence[Deployment]) -> tuple[IntArray | None, tuple[frozenset
         return None, ()
     numbers = [ANY_SITE if row.regions is None else named.index(row.regions) for row in rows]
     return np.array(numbers, dtype=np.int64), named
+
+
+def _splits(rows: Sequence[Deployment]) -> tuple[IntArray | None, tuple[Split, ...]]:
+    named = tuple(dict.fromkeys(row.split for row in rows if row.split is not None))
+    if not named:
+        return None, ()
+    return np.array([WHOLE if row.split is None else named.index(row.split) for row in rows], dtype=np.int64), named
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from solver.fleet.greedy import Draft, PlacementKey
+from solver.fleet.greedy import Draft
 from solver.fleet.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
 from solver.fleet.pools import Pool, loads
 from solver.fleet.problem import FleetProblem, FloatArray
 from solver.fleet.routing import balance_load
+from solver.fleet.splits import divide, put_on_instances, splits_of
 from solver.fleet.survival import worst_losses
+from solver.fleet.taken import PlacementKey
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
 """Sizes on each node by pool (its first offer), where the solver had to choose how nodes are cut up."""
@@ -42,6 +44,7 @@ def _place(
     slots: Slots,
 ) -> tuple[NodeGroup, ...]:
     table = problem.deployments
+    row_of_key = {int(table.key[row]): row for row, _, _ in replicas}
     pool_of_anchor = {pool.offers[0]: pool for pool in pools}
     left = dict(nodes)
     spare = problem.limits.spare_nodes
@@ -60,7 +63,8 @@ def _place(
     power_is_free = not (problem.matters("power") or problem.matters("carbon"))
     for anchor, wanted in sorted(inside.items()):
         pool = pool_of_anchor[anchor]
-        sizes = {row: int(table.devices_per_replica[row]) for row in wanted}
+        wanted, instances = divide(table, wanted)
+        sizes = {row: int(table.devices_per_replica[row]) if row >= 0 else 1 for row in wanted}
         room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in pool.offers}
         free = min(sum(room.values()), sum(left.get(offer, 0) for offer in pool.offers) - spare)
         packed = first_fit_decreasing(wanted, sizes, pool.devices)
@@ -71,6 +75,7 @@ def _place(
         if power_is_free:
             for node in packed:
                 _fill(node, sizes, pool.devices)
+        put_on_instances(table, packed, instances, fill=power_is_free)
         contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
         places = [offer for offer in pool.offers for _ in range(room[offer])]
         for content, offer in zip(contents, places, strict=False):
@@ -80,7 +85,7 @@ def _place(
         if count:
             groups[offer, 1, ()] += count
     return tuple(
-        NodeGroup(problem.offers[offer].id, units, size, content)
+        NodeGroup(problem.offers[offer].id, units, size, content, splits_of(table, row_of_key, content))
         for (offer, size, content), units in sorted(groups.items())
         if units
     )
@@ -102,14 +107,15 @@ def _without_surplus(
     kept = {key: count for key, count in replicas.items() if count > 0}
     if problem.objective == "throughput" or problem.required:
         return kept
-    rows_of: dict[int, list[int]] = {}
+    table, rows_of = problem.deployments, dict[int, list[int]]()
+    devices_of = table.devices_per_replica / table.instances
     for row in sorted({key[0] for key in kept}):
-        rows_of.setdefault(int(problem.deployments.workload[row]), []).append(row)
+        rows_of.setdefault(int(table.workload[row]), []).append(row)
     for w, rows in rows_of.items():
         if len(rows) < 2:
             continue
         count = {row: sum(c for key, c in kept.items() if key[0] == row) for row in rows}
-        for row in sorted(rows, key=lambda r: (count[r] * int(problem.deployments.devices_per_replica[r]), r)):
+        for row in sorted(rows, key=lambda r: (count[r] * devices_of[r], r)):
             others = [r for r in rows if r != row]
             enough = sum(count[r] for r in others) >= problem.demands[w].min_replicas
             if others and enough and balance_load(load[others], [count[r] for r in others])[0] <= 1.0:

@@ -15,7 +15,7 @@ import numpy as np
 from solver.fleet.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
-from solver.fleet.problem import ANY_SITE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
 from solver.fleet.required import meeting, met_by_none, named_rows
 from solver.fleet.survival import headroom_factor, least_capacity
 from solver.units import kg_per_hour
@@ -209,7 +209,8 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     """Rows whose deployment no other of the same workload, node type and site replaces.
 
     j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
-    count G devices), and draw no more power if power or carbon matters. Exact: replicas cost nothing of their own.
+    count G devices, a device split for j its instances), and draw no more power if power or carbon matters. An instance
+    of a split device is replaced by one of the same split only. Exact: replicas cost nothing of their own.
     """
     table = problem.deployments
     power_matters = problem.matters("power") or problem.matters("carbon")
@@ -240,13 +241,19 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
             table.nodes_per_replica[members],
             int(node_devices[table.node_type[members[0]]]),
             table.power_w_per_replica[members] if power_matters else None,
+            None if table.split is None else (table.split[members], table.instances[members]),
         )
     kept: BoolArray = keep[back]
     return kept
 
 
 def _undominated_in_group(
-    capacity: FloatArray, devices: IntArray, nodes: IntArray, node_devices: int, power_w: FloatArray | None
+    capacity: FloatArray,
+    devices: IntArray,
+    nodes: IntArray,
+    node_devices: int,
+    power_w: FloatArray | None,
+    splits: tuple[IntArray, IntArray] | None,
 ) -> BoolArray:
     mine, other = capacity[:, None, :], capacity[None, :, :]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -255,6 +262,9 @@ def _undominated_in_group(
     spans = nodes > 1
     inside = np.where(spans[:, None], nodes[:, None] * (node_devices // devices)[None, :], devices[:, None] // devices)
     room = np.where(spans[None, :], nodes[:, None] // nodes[None, :] * spans[:, None], inside)
+    if splits is not None:
+        split, instances = splits
+        room = np.where(split[:, None] == WHOLE, room * instances[None, :], split[:, None] == split[None, :])
     replaces = needed <= room
     if power_w is not None:
         replaces &= needed * power_w[None, :] <= power_w[:, None] * (1 + 1e-12)

@@ -10,8 +10,8 @@ import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decompose import neighbourhoods, one_by_one
-from solver.fleet.formulation import Model, build_model, carbon_terms, cost_terms, power_terms
-from solver.fleet.greedy import Draft, PlacementKey
+from solver.fleet.formulation import Model, build_model, carbon_terms, cost_terms, power_terms, split_devices_of
+from solver.fleet.greedy import Draft
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
 from solver.fleet.own_cost import OwnCost, add_own_cost, own_cost, promising, within
 from solver.fleet.packing import paths
@@ -19,6 +19,7 @@ from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
+from solver.fleet.taken import PlacementKey
 from solver.fleet.verify import verify_plan
 
 
@@ -256,6 +257,7 @@ def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] 
         return None
     values = {model.replicas[i]: float(draft.replicas.get(key, 0)) for i, key in enumerate(keys)}
     values.update({variable: float(draft.nodes.get(offer, 0)) for offer, variable in model.nodes.items()})
+    values.update(split_devices_of(model, values))
     for (p, offer), variable in model.in_use.items():
         rows = [i for i in model.pool_rows[p] if offer < 0 or model.reduced.pairs.offer[i] == offer]
         values[variable] = float(any(values[model.replicas[i]] for i in rows))

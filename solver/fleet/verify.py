@@ -85,7 +85,8 @@ def _check_group(problem: FleetProblem, group: NodeGroup, row_of: dict[int, int]
     errors = []
     if group.units < 1 or group.nodes_per_unit < 1 or any(count < 1 for _, count in group.replicas):
         errors.append(f"{group.offer_id}: counts below one")
-    devices = 0
+    devices = sum(count for _, count in group.splits)
+    instances: Counter[int] = Counter()
     for key, count in group.replicas:
         row = row_of[key]
         if table.node_type_ids[table.node_type[row]] != offer.node_type_id:
@@ -98,10 +99,26 @@ def _check_group(problem: FleetProblem, group: NodeGroup, row_of: dict[int, int]
         spanned = int(table.nodes_per_replica[row])
         if spanned != group.nodes_per_unit:
             errors.append(f"deployment {key} spans {spanned} nodes, its unit has {group.nodes_per_unit}")
-        devices += count * (offer.devices * spanned if spanned > 1 else int(table.devices_per_replica[row]))
+        if table.split is not None and table.split[row] >= 0:
+            instances[int(table.split[row])] += count
+        else:
+            devices += count * (offer.devices * spanned if spanned > 1 else int(table.devices_per_replica[row]))
+    errors += _check_splits(problem, group, instances)
     if devices > offer.devices * group.nodes_per_unit:
         errors.append(f"{devices} devices on a unit of {offer.devices * group.nodes_per_unit} at {offer.id}")
     return errors
+
+
+def _check_splits(problem: FleetProblem, group: NodeGroup, instances: Counter[int]) -> list[str]:
+    """Devices are split as often as stated, each for one profile, and hold the instances that run on them."""
+    splits, split_devices = problem.deployments.splits, dict(group.splits)
+    if len(split_devices) < len(group.splits) or any(not 0 <= s < len(splits) or n < 1 for s, n in group.splits):
+        return [f"{group.offer_id}: devices are split in no way the problem knows"]
+    return [
+        f"{count} instances of {splits[s].name} on {split_devices.get(s, 0)} devices of {splits[s].instances} at {group.offer_id}"
+        for s, count in instances.items()
+        if count > split_devices.get(s, 0) * splits[s].instances
+    ]
 
 
 def _check_offers(problem: FleetProblem, plan: Plan) -> list[str]:

@@ -24,6 +24,7 @@ class _Enumeration:
         self.type_of = [table.node_type_ids[t] for t in table.node_type]
         self.workload = table.workload.tolist()
         self.size = table.devices_per_replica.tolist()
+        self.instances = table.instances.tolist()
         self.span = table.nodes_per_replica.tolist()
         self.power = table.power_w_per_replica.tolist()
         self.busiest = lru_cache(maxsize=None)(self._busiest)
@@ -214,15 +215,29 @@ class _Enumeration:
     def _patterns(self, o: int) -> tuple[tuple[int, ...], ...]:
         """Maximal contents of one node."""
         devices = self.problem.offers[o].devices
-        most = [devices // self.size[row] if self.span[row] == 1 and self._runs_on(row, o) else 0 for row in self.rows]
+        most = [
+            devices // self.size[row] * self.instances[row] if self.span[row] == 1 and self._runs_on(row, o) else 0
+            for row in self.rows
+        ]
         fits = [
             counts
             for counts in itertools.product(*(range(m + 1) for m in most))
-            if sum(c * s for c, s in zip(counts, self.size, strict=True)) <= devices
+            if self._devices_taken(counts) <= devices
         ]
         return tuple(
             a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)
         )
+
+    def _devices_taken(self, counts: tuple[int, ...]) -> int:
+        """Devices of one node: whole ones, and for every way of splitting as many as hold its instances."""
+        split = self.problem.deployments.split
+        whole = sum(counts[row] * self.size[row] for row in self.rows if split is None or split[row] < 0)
+        of_split: dict[int, int] = {}
+        for row in self.rows:
+            if split is not None and split[row] >= 0:
+                of_split[int(split[row])] = of_split.get(int(split[row]), 0) + counts[row]
+        splits = self.problem.deployments.splits
+        return whole + sum(-(-count // splits[s].instances) for s, count in of_split.items())
 
     def _busiest(self, replicas: tuple[int, ...], limit: float | None, is_fixed: bool) -> float:
         """Least possible utilisation of the busiest replicas, of fixed demands or of the others, as a share of what

@@ -3,7 +3,18 @@
 import random
 from dataclasses import replace
 
-from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, Limits, Objective, OfferSlot, Quota, Survive
+from solver.fleet import (
+    Demand,
+    Deployment,
+    DeploymentTable,
+    FleetProblem,
+    Limits,
+    Objective,
+    OfferSlot,
+    Quota,
+    Split,
+    Survive,
+)
 
 
 def tiny_problem(seed: int) -> FleetProblem:
@@ -60,6 +71,47 @@ def tiny_problem(seed: int) -> FleetProblem:
         quotas=(Quota("q", frozenset(names[:2]), rng.choice((2, 4, 9))),) if rng.random() < 0.2 else (),
     )
     return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
+def tiny_split_problem(seed: int) -> FleetProblem:
+    """A tiny problem some of whose replicas take one instance of a split device; losses to be survived now and then."""
+    rng = random.Random(60_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    widest = rng.choice((1, 2, 2, 3))
+    power_matters = problem.objective == "power" or problem.limits.power_w is not None
+    most = 1 if power_matters else 2  # every sub-vector of replicas is enumerated where power matters
+    offers = tuple(
+        replace(
+            offer, devices=1 + (offer.devices - 1) % widest, max_nodes=rng.randint(1, most), region=rng.choice("ab")
+        )
+        for offer in problem.offers
+    )
+    devices = {offer.node_type_id: offer.devices for offer in offers}
+    splits = (Split("half", 2), Split("third", 3), Split("other half", 2))
+    table, rows = problem.deployments, []
+    for row in range(len(table)):
+        node_type = table.node_type_ids[table.node_type[row]]
+        share = rng.choice((None, *splits)) if row else rng.choice(splits)
+        size = min(int(table.devices_per_replica[row]), devices.get(node_type, 1))
+        rows.append(
+            Deployment(
+                int(table.workload[row]),
+                node_type,
+                1 if share else size,
+                1 if share else int(table.nodes_per_replica[row]),
+                tuple(float(rate) / (1.5 if share else 1.0) for rate in table.capacity_requests_per_s[row]),
+                rng.choice((50.0, 100.0)),
+                row,
+                split=share,
+            )
+        )
+    survive = Survive(regions=1) if rng.random() < 0.1 and not power_matters else Survive()
+    return replace(
+        problem,
+        offers=offers,
+        deployments=DeploymentTable.from_rows(rows),
+        limits=replace(problem.limits, survive=survive),
+    )
 
 
 def tiny_resilient_problem(seed: int) -> FleetProblem:

@@ -1,0 +1,68 @@
+"""Which devices of which node are split how, and what runs on their instances.
+
+While nodes are packed, the devices split for a profile are items of one device each; what runs on their instances is put
+there afterwards. Items are numbered beside rows of the deployment table, below zero.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from solver.fleet.problem import WHOLE, DeploymentTable
+
+
+def _item(split: int) -> int:
+    return -1 - split
+
+
+def divide(table: DeploymentTable, wanted: Mapping[int, int]) -> tuple[dict[int, int], dict[int, dict[int, int]]]:
+    """(items, instances): what takes whole devices, by row or split, and by split what its instances run."""
+    if table.split is None:
+        return dict(wanted), {}
+    items: dict[int, int] = {}
+    instances: dict[int, dict[int, int]] = {}
+    for row, count in wanted.items():
+        split = int(table.split[row])
+        if split == WHOLE:
+            items[row] = count
+        elif count:
+            instances.setdefault(split, {})[row] = count
+    for split, running in sorted(instances.items()):
+        items[_item(split)] = math.ceil(sum(running.values()) / table.splits[split].instances)
+    return items, instances
+
+
+def put_on_instances(
+    table: DeploymentTable, nodes: Sequence[Counter[int]], instances: Mapping[int, Mapping[int, int]], fill: bool
+) -> None:
+    """Replace split devices in ``nodes`` by the replicas on their instances, device after device.
+
+    fill: instances left over run one more replica of what their node runs on such instances, each in turn.
+    """
+    for split, running in sorted(instances.items()):
+        waiting = [row for row, count in sorted(running.items()) for _ in range(count)]
+        last = waiting[-1]
+        waiting.reverse()
+        for node in nodes:
+            slots = node.pop(_item(split), 0) * table.splits[split].instances
+            here = [waiting.pop() for _ in range(min(slots, len(waiting)))]
+            if fill:
+                turns = sorted(set(here)) or [last]
+                here += [turns[i % len(turns)] for i in range(slots - len(here))]
+            node.update(here)
+
+
+def splits_of(
+    table: DeploymentTable, row_of_key: Mapping[int, int], content: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """(split, devices split so) of a node that runs (key, replicas)."""
+    if table.split is None:
+        return ()
+    running: Counter[int] = Counter()
+    for key, count in content:
+        running[int(table.split[row_of_key[key]])] += count
+    return tuple(
+        (split, math.ceil(count / table.splits[split].instances))
+        for split, count in sorted(running.items())
+        if split != WHOLE
+    )
