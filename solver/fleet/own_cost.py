@@ -12,8 +12,8 @@ import numpy as np
 import pulp
 
 from solver.errors import SolverFailedError
-from solver.fleet.formulation import Model
 from solver.fleet.highs import solve_with_highs
+from solver.fleet.model import Model
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.pools import Pairs
 from solver.fleet.problem import FleetProblem, FloatArray, IntArray

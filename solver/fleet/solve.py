@@ -10,9 +10,10 @@ import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decompose import neighbourhoods, one_by_one
-from solver.fleet.formulation import Model, build_model, carbon_terms, cost_terms, power_terms, split_devices_of
+from solver.fleet.formulation import build_model, carbon_terms, cost_terms, power_terms, split_devices_of
 from solver.fleet.greedy import Draft
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
+from solver.fleet.model import Model
 from solver.fleet.own_cost import OwnCost, add_own_cost, own_cost, promising, within
 from solver.fleet.packing import paths
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
