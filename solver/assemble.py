@@ -31,29 +31,40 @@ def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
     """Offers as the optimiser takes them.
 
     Offers dearer than one without a limit on the same machine are left out: no plan needs them. Where power matters,
-    nodes whose host power nobody states are left out; elsewhere they count for their devices only.
+    nodes whose host power nobody states are left out; elsewhere they count for their devices only. So are, where
+    carbon matters, offers on grids nobody names.
     """
-    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
-    return tuple(
-        slot_of(offer)
-        for offer in needed_offers(planning)
-        if not (power_matters and math.isnan(offer.node.host_power_w))
-    )
+    offers = planning.offers
+    if planning.power_matters:
+        offers = tuple(offer for offer in offers if not math.isnan(offer.node.host_power_w))
+    if planning.carbon_matters:
+        offers = tuple(offer for offer in offers if not math.isnan(offer.kg_co2e_per_kwh))
+    return tuple(slot_of(offer) for offer in needed_offers(replace(planning, offers=offers)))
 
 
 def needed_offers(planning: PlanningInput) -> list[Offer]:
-    """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are."""
-    cheapest: dict[tuple[object, ...], tuple[float, str]] = {}
+    """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are, and where
+    carbon matters is no less clean."""
+    unlimited: dict[tuple[object, ...], list[_Rank]] = {}
     stand_ins = _stand_ins(planning)
-    for offer in planning.offers:
-        if offer.max_nodes is None:
-            key = stand_ins(offer)
-            rank = (offer.usd_per_hour, offer.id)
-            cheapest[key] = min(rank, cheapest.get(key, rank))
-    unbeaten = (math.inf, "")
-    return [
-        offer for offer in planning.offers if (offer.usd_per_hour, offer.id) <= cheapest.get(stand_ins(offer), unbeaten)
-    ]
+    ranks = {offer.id: _rank(planning, offer) for offer in planning.offers}
+    for offer in sorted((o for o in planning.offers if o.max_nodes is None), key=lambda o: ranks[o.id]):
+        better = unlimited.setdefault(stand_ins(offer), [])
+        if not _beaten(ranks[offer.id], better):
+            better.append(ranks[offer.id])
+    return [o for o in planning.offers if not _beaten(ranks[o.id], unlimited.get(stand_ins(o), []))]
+
+
+_Rank = tuple[float, str, float]
+
+
+def _beaten(rank: _Rank, by: Sequence[_Rank]) -> bool:
+    return any(other[:2] < rank[:2] and other[2] <= rank[2] for other in by)
+
+
+def _rank(planning: PlanningInput, offer: Offer) -> _Rank:
+    """(price, id, how much its electricity emits where that matters)."""
+    return offer.usd_per_hour, offer.id, offer.kg_co2e_per_kwh if planning.carbon_matters else 0.0
 
 
 def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]:
@@ -94,11 +105,12 @@ def slot_of(offer: Offer) -> OfferSlot:
         max_nodes=offer.max_nodes,
         host_power_w=_known(offer.node.host_power_w),
         interruptible=offer.commitment == "spot",
+        kg_co2e_per_kwh=_known(offer.kg_co2e_per_kwh),
     )
 
 
-def _known(power_w: float) -> float:
-    return 0.0 if math.isnan(power_w) else power_w
+def _known(figure: float) -> float:
+    return 0.0 if math.isnan(figure) else figure
 
 
 def assemble(
@@ -181,6 +193,7 @@ def _limits(planning: PlanningInput) -> Limits:
     return Limits(
         budget_usd_per_hour=asked.max_usd_per_hour,
         power_w=asked.max_power_w,
+        carbon_kg_per_hour=asked.max_carbon_kg_per_hour,
         spare_nodes=max(asked.spare_nodes, asked.survive.nodes),
         max_spot_fraction=asked.max_spot_fraction,
         quotas=tuple(Quota(quota.name, quota.offer_ids, quota.max_devices) for quota in asked.quotas),

@@ -1,5 +1,6 @@
 """Devices, nodes and offers as the solver sees them: SI units, frozen, no provenance."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -65,3 +66,5 @@ class Offer:
     commitment: str
     usd_per_hour: float
     max_nodes: int | None = None
+    kg_co2e_per_kwh: float = math.nan
+    """Of what the node draws, cooling included; NaN where nobody says which grid feeds it."""

@@ -13,7 +13,7 @@ from solver.search import Rejection
 from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload
 
-Objective = Literal["cost", "throughput", "power"]
+Objective = Literal["cost", "throughput", "power", "carbon"]
 Shortage = Literal["refuse", "shed"]
 """Where the limits cannot serve everyone: no plan, with reasons, or a plan for part of it, lower priorities shed first."""
 
@@ -46,6 +46,7 @@ class PlanLimits:
 
     max_usd_per_hour: float | None = None
     max_power_w: float | None = None
+    max_carbon_kg_per_hour: float | None = None
     spare_nodes: int = 0
     survive: Losses = field(default_factory=Losses)
     max_spot_fraction: float | None = None
@@ -80,6 +81,16 @@ class PlanningInput:
     withheld: tuple[tuple[Offer, frozenset[str]], ...] = ()
     """Offers that choices of regions and providers leave out, each with the names of those choices: read only to say
     which of them a plan would need lifted."""
+
+    @property
+    def carbon_matters(self) -> bool:
+        """Offers on grids nobody names are then left out."""
+        return self.objective == "carbon" or self.limits.max_carbon_kg_per_hour is not None
+
+    @property
+    def power_matters(self) -> bool:
+        """Devices and nodes whose power nobody publishes are then left out."""
+        return self.objective == "power" or self.limits.max_power_w is not None or self.carbon_matters
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,8 @@ def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserv
 
 def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
     """One workload's candidates with the capacities that its targets leave them."""
-    power_matters = planning.objective == "power" or planning.limits.max_power_w is not None
     space = space_of(planning, workload, memo)
-    return screen(workload, space, margins(workload, space, planning.corrections), power_matters=power_matters)
+    return screen(workload, space, margins(workload, space, planning.corrections), power_matters=planning.power_matters)
 
 
 def check(assembly: Assembly, result: FleetResult) -> None:

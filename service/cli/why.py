@@ -84,7 +84,14 @@ def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
     )
     left_out = sum(one["offers"] for one in answer["left_out"])
     if left_out:
-        console.print(f"left out: {left_out} offers of nodes whose power nobody publishes")
+        what = "power" if arguments.against == "power_kw" else "power or grid"
+        console.print(f"left out: {left_out} offers whose {what} nobody publishes")
+    for grid in answer["grids"]:
+        console.print(
+            f"{grid['provider']} {grid['region']}: {grid['grid'] or 'as stated'}, {grid['grid_kg_co2e_per_kwh']:g} kg CO2e"
+            f" a kWh, {grid['power_usage_effectiveness']:g} kWh for each kWh of the nodes",
+            soft_wrap=True,
+        )
     return ExitCode.ok
 
 

@@ -24,7 +24,9 @@ def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
-    parser.add_argument("against", metavar="AGAINST", help="targets.ttft_ms.p95, targets.tpot_ms.p95, power_kw, …")
+    parser.add_argument(
+        "against", metavar="AGAINST", help="targets.ttft_ms.p95, targets.tpot_ms.p95, power_kw, carbon_kg_co2e_per_hour"
+    )
     parser.add_argument(
         "point", metavar="LIMIT", nargs="*", type=float, help="without any, from the tightest to the cheapest"
     )

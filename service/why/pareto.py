@@ -5,13 +5,14 @@ import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop
-from service.recommendations.limits import allowed_offers
 from service.recommendations.money import usd
+from service.why.grids import grids_of, kg_by_offer, unknown_regions
 from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
 from service.wire.pareto import (
     DominatedOut,
     FrontPointOut,
+    GridOut,
     ParetoIn,
     ParetoOut,
     StretchOut,
@@ -21,12 +22,13 @@ from service.wire.pareto import (
 from solver.recommend import Standing
 from solver.why.misses import MS_PER_S
 from solver.why.pareto import Sample, Stretch
-from solver.why.power_front import power_front, unmetered
 from solver.why.resolve import Clock
+from solver.why.resource_front import Metered, Unmetered, on_grids, resource_front, unmetered
 from solver.why.target_front import Target, target_front, with_predictions
 
 POWER, CARBON = "power_kw", "carbon_kg_co2e_per_hour"
-W_PER_KW = 1e3
+OF: dict[str, tuple[Metered, float]] = {POWER: ("power", 1e3), CARBON: ("carbon", 1.0)}
+"""What is metered, and how many of the solver's units are one of the question's."""
 
 
 async def answer_pareto(recommendation_id: str, asked: ParetoIn, workshop: Workshop) -> ParetoOut:
@@ -47,25 +49,19 @@ def _check(asked: ParetoIn, replay: Replay) -> None:
     if request.objective != "cost":
         wrong = f"a front is of cost; this recommendation's objective is {request.objective}"
         errors.append(FieldError(wrong, pointer="/against"))
-    if asked.against == CARBON:
-        errors.append(FieldError(_no_carbon(replay), pointer="/against"))
+    stated = asked.grid_kg_co2e_per_kwh_by_region
+    if stated and asked.against != CARBON:
+        errors.append(FieldError("only against carbon", pointer="/grid_kg_co2e_per_kwh_by_region"))
+    errors += unknown_regions(stated, replay.inputs.snapshot.regions)
     if not asked.against.startswith("targets."):
         if asked.workload is not None:
-            errors.append(FieldError("power is the whole plan's; leave the workload out", pointer="/workload"))
+            errors.append(FieldError("this is the whole plan's; leave the workload out", pointer="/workload"))
     elif asked.workload is None and len(names) > 1:
         errors.append(FieldError(f"name one of the workloads: {', '.join(names)}", pointer="/workload"))
     elif asked.workload is not None and asked.workload not in names:
         errors.append(FieldError(unknown_name("workload", asked.workload, names), pointer="/workload"))
     if errors:
         raise InvalidFieldsError(errors)
-
-
-def _no_carbon(replay: Replay) -> str:
-    regions = {o.region for o in allowed_offers(replay.inputs.snapshot.offers, replay.request.limits)}
-    return (
-        "figure_missing: grid_kg_co2e_per_kwh of the offers' regions; the catalog states it for countries and parts of"
-        f" grids, and in none of them is known which of the {len(regions)} regions of this request's offers lie"
-    )
 
 
 def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
@@ -75,14 +71,21 @@ def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
     limits = None if asked.points is None else tuple(dict.fromkeys(asked.points))
     names = [w.name for w in replay.request.workloads]
     target: Target | None = None
-    if asked.against == POWER:
-        unit = W_PER_KW
-        front = power_front(standing, None if limits is None else [v * unit for v in limits], spaces, clock)
+    grids: dict[tuple[str, str], GridOut] = {}
+    left_out: tuple[Unmetered, ...] = ()
+    if asked.against in OF:
+        of, unit = OF[asked.against]
+        if of == "carbon":
+            offers = standing.planning.offers
+            grids = grids_of(offers, asked.grid_kg_co2e_per_kwh_by_region)
+            standing = on_grids(standing, kg_by_offer(offers, grids))
+        front = resource_front(standing, of, None if limits is None else [v * unit for v in limits], spaces, clock)
+        left_out = unmetered(standing.planning.offers, of)
     else:
         unit = 1.0
         target = Target(asked.against, 0 if asked.workload is None else names.index(asked.workload))
         front = target_front(standing, target, limits, spaces, clock)
-    left_out = unmetered(standing.planning.offers) if target is None else ()
+    places = {(e.offer.provider, e.offer.region) for one in front.points for e in one.answer.entries}
     return ParetoOut(
         base=present_base(replay, standing),
         against=asked.against,
@@ -100,8 +103,17 @@ def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
         reaches_cheapest=front.reaches_cheapest,
         complete=front.complete,
         left_out=[
-            UnmeteredOut(node=o.node, reason="figure_missing", figure=o.figure, offers=o.offers) for o in left_out
+            UnmeteredOut(
+                node=o.node,
+                provider=o.provider,
+                region=o.region,
+                reason="figure_missing",
+                figure=o.figure,
+                offers=o.offers,
+            )
+            for o in left_out
         ],
+        grids=[grid for place, grid in grids.items() if place in places],
         seconds=elapsed_since(began),
     )
 

@@ -8,6 +8,8 @@ from service.wire.quantities import Answer, Name, PositiveNumber, Request, Usd, 
 from service.wire.why import BaseOut, MissOut, SolvedOut, TimeLimit
 
 MOST_POINTS = 20
+MOST_REGIONS = 200
+GridIntensity = Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)]
 Against = Annotated[
     str, Field(pattern=r"^(targets\.(ttft|tpot)_ms\.(mean|p50|p90|p95|p99)|power_kw|carbon_kg_co2e_per_hour)$")
 ]
@@ -27,6 +29,8 @@ class ParetoIn(Request):
     ) = None
     """Limits to solve at, in the unit of ``against``; null chooses some from the tightest that has a plan to the one
     at which cost stops falling."""
+    grid_kg_co2e_per_kwh_by_region: dict[Name, GridIntensity] = Field(default_factory=dict, max_length=MOST_REGIONS)
+    """Of the electricity in regions whose grid the catalog does not know, or knows otherwise; against carbon only."""
     time_limit_s: TimeLimit = 10.0
     """For all solves of this call together."""
 
@@ -35,7 +39,8 @@ class FrontPointOut(Answer):
     """A plan that no other one found is both no dearer and no worse than.
 
     limit: what it was made to keep. value: what it is compared by: the target kept at its utilisation limit, or its
-    power at full use. predicted: the percentile at the planned rate, the slowest line's; null for power.
+    power at full use, or what the electricity for that emits. predicted: the percentile at the planned rate, the slowest
+    line's; null for power and carbon.
     """
 
     limit: float
@@ -75,12 +80,27 @@ class StretchOut(Answer):
 
 
 class UnmeteredOut(Answer):
-    """Offers of one node type that are left out, because nobody publishes a figure of theirs."""
+    """Offers that are left out for a figure: of one node type, or of one provider's region, whose grid nobody names."""
 
-    node: str
+    node: str | None
+    provider: str | None
+    region: str | None
     reason: Literal["figure_missing"]
     figure: str
     offers: int
+
+
+class GridOut(Answer):
+    """Electricity of one provider's region. What its nodes emit is their power × both figures."""
+
+    provider: str
+    region: str
+    place: str | None
+    grid: str | None
+    """Null where the request states the intensity."""
+    grid_kg_co2e_per_kwh: float
+    power_usage_effectiveness: float
+    sources: list[str]
 
 
 class ParetoOut(Answer):
@@ -98,4 +118,6 @@ class ParetoOut(Answer):
     reaches_cheapest: bool
     complete: bool
     left_out: list[UnmeteredOut]
+    grids: list[GridOut]
+    """Against carbon: of every region that a plan of ``points`` is in."""
     seconds: float

@@ -37,6 +37,7 @@ class Answer:
     """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
 
     measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
+    carbon_kg_per_hour: true only where the grids of all offers in it are known.
     nodes: bought per offer, spares included. placements: replicas by row of the workloads' candidates.
     """
 
@@ -45,12 +46,17 @@ class Answer:
     nodes: Mapping[str, int] | None = None
     usd_per_hour: float | None = None
     power_w: float | None = None
+    carbon_kg_per_hour: float | None = None
     throughput_multiple: float | None = None
     objective: float | None = None
     gap_fraction: float | None = None
     extra: float | None = None
     measurable: bool = False
     placements: tuple[Placement, ...] = ()
+
+    def takes(self, of: Literal["power", "carbon"]) -> float | None:
+        """W at full use, or kg CO2e per hour of that."""
+        return self.power_w if of == "power" else self.carbon_kg_per_hour
 
 
 class Clock:
@@ -103,6 +109,7 @@ def answer_of(standing: Standing, assembly: Assembly, result: FleetResult, entri
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour,
         power_w=result.power_w,
+        carbon_kg_per_hour=result.plan.carbon_kg_per_hour(assembly.problem),
         throughput_multiple=result.throughput_multiple,
         objective=result.objective,
         gap_fraction=result.gap_fraction,

@@ -106,13 +106,71 @@ class TestPower:
         assert [(u["limit"], u["outcome"]) for u in front["unreached"]] == [(None, "infeasible")]
 
 
+class TestCarbon:
+    def test_emissions_are_power_times_the_grids_of_the_regions_used(self, client: TestClient) -> None:
+        rec = recommended(client)
+        front = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "time_limit_s": 60})
+        check_front(front)
+        assert len(front["points"]) >= 2
+        grids = {(g["provider"], g["region"]): g for g in front["grids"]}
+        for point in front["points"]:
+            places = [(line["provider"], line["region"]) for line in point["solved"]["plan"]]
+            assert set(places) <= set(grids)
+            factors = [grids[p]["grid_kg_co2e_per_kwh"] * grids[p]["power_usage_effectiveness"] for p in places]
+            assert min(factors) > 0
+            if len(set(factors)) == 1:
+                # One grid: what the plan emits is a power, and that a plausible one for its devices.
+                kilowatts = point["value"] / factors[0]
+                layouts = [line["layout"] for line in point["solved"]["plan"]]
+                devices = sum(
+                    layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["data_parallel"]
+                    for layout in layouts
+                )
+                assert 0.2 < kilowatts / devices < 3.0
+        assert all(grid["sources"] for grid in front["grids"])
+        left_out = front["left_out"]
+        assert any(one["figure"] == "grid_kg_co2e_per_kwh" and one["region"] == "global" for one in left_out)
+        assert not {(o["provider"], o["region"]) for o in left_out if o["region"]} & set(grids)
+
+    def test_the_cleanest_plan_is_no_dirtier_on_a_grid_that_the_request_cleans(self, client: TestClient) -> None:
+        rec = recommended(client)
+        known = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "time_limit_s": 60})
+        stated = {
+            "against": "carbon_kg_co2e_per_hour",
+            "grid_kg_co2e_per_kwh_by_region": {"us": 0.001},
+            "time_limit_s": 60,
+        }
+        cleaned = asked(client, rec, "pareto", stated)
+        check_front(cleaned)
+        assert cleaned["points"][0]["value"] < known["points"][0]["value"]
+        of_us = [g for g in cleaned["grids"] if g["region"] == "us"]
+        assert of_us
+        assert all(g["grid"] is None and "grid_kg_co2e_per_kwh: the request" in g["sources"] for g in of_us)
+
+    def test_a_limit_nothing_keeps(self, client: TestClient) -> None:
+        rec = recommended(client)
+        front = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "points": [1e-6, 1e6]})
+        assert [u["limit"] for u in front["unreached"]] == [1e-6]
+        assert front["unreached"][0]["outcome"] == "infeasible"
+        assert len(front["points"]) == 1
+
+
 def test_bad_questions(client: TestClient) -> None:
     rec = recommended(client)
     for body, pointer in (
         ({}, "/against"),
         ({"against": "targets.e2e_ms.p95"}, "/against"),
         ({"against": "water"}, "/against"),
-        ({"against": "carbon_kg_co2e_per_hour"}, "/against"),
+        ({"against": "carbon_kg_co2e_per_hour", "workload": "chat"}, "/workload"),
+        (
+            {"against": "carbon_kg_co2e_per_hour", "grid_kg_co2e_per_kwh_by_region": {"FIN": -1}},
+            "/grid_kg_co2e_per_kwh_by_region/FIN",
+        ),
+        (
+            {"against": "carbon_kg_co2e_per_hour", "grid_kg_co2e_per_kwh_by_region": {"FIM": 0.1}},
+            "/grid_kg_co2e_per_kwh_by_region/FIM",
+        ),
+        ({"against": "power_kw", "grid_kg_co2e_per_kwh_by_region": {"FIN": 0.1}}, "/grid_kg_co2e_per_kwh_by_region"),
         ({"against": "power_kw", "points": []}, "/points"),
         ({"against": "power_kw", "points": [1.0] * 21}, "/points"),
         ({"against": "power_kw", "points": [0]}, "/points/0"),
@@ -124,8 +182,6 @@ def test_bad_questions(client: TestClient) -> None:
         response = client.post(f"/v1/recommendations/{rec['id']}/pareto", json=body)
         assert response.status_code == 422, body
         assert response.json()["errors"][0]["pointer"] == pointer, response.text
-    carbon = client.post(f"/v1/recommendations/{rec['id']}/pareto", json={"against": "carbon_kg_co2e_per_hour"})
-    assert "figure_missing: grid_kg_co2e_per_kwh" in carbon.json()["detail"]
 
 
 def test_nothing_to_trade(client: TestClient) -> None:
