@@ -16,6 +16,8 @@ from solver.units import SECONDS_PER_HOUR
 
 BATCH_CHOICES = 12
 """Choices of each period tried together when batch work ties the periods to each other."""
+LEAST_GAIN = 1e-9
+"""Share of a plan's value below which another one is not better."""
 MOST_SWAPPED = 12
 """Commitments among which pairs are exchanged while walking to better ones."""
 
@@ -40,8 +42,8 @@ class Incumbent:
         self.problem, self.groups, self.master, self.pool = problem, groups, master, pool
         self.period_gap, self.batch_seconds = period_gap, batch_seconds
         self.changed, self.out_of_time = changed, out_of_time
-        self.hours = np.array([group.hours for group in groups])
-        self.best: tuple[float, IntArray, list[PeriodChoice]] | None = None
+        self.weights = np.array([group.weight for group in groups])
+        self.best: tuple[float, IntArray, HorizonPlan] | None = None
         self.covered: dict[int, tuple[int, IntArray]] = {}
 
     @property
@@ -79,7 +81,7 @@ class Incumbent:
                 if (nodes < 0).any() or (nodes > high).any():
                     continue
                 found = value(nodes)
-                if found < best[0] * (1.0 - 1e-9):
+                if found < best[0] - LEAST_GAIN * abs(best[0]):  # negative where batch work is paid for
                     best, improved = (found, nodes), True
         if self.problem.batch:
             self.take_batch(best[1], batch)
@@ -92,12 +94,12 @@ class Incumbent:
         return single + (swaps if len(active) <= 12 else [])
 
     def value(self, nodes: IntArray, batch: FloatArray) -> float:
-        """USD over the horizon of pooled choices beside these commitments, batch work paid at its price."""
+        """Present USD over the horizon of pooled choices beside these commitments, batch work paid at its price."""
         if not self.master.within_shared_limits(nodes.astype(np.float64)):
             return math.inf
         total = float(self.master.usd_per_node @ nodes)
         best = self._costs(nodes, batch)
-        return total + float(best @ self.hours)
+        return total + float(best @ self.weights)
 
     def _costs(self, nodes: IntArray, batch: FloatArray) -> FloatArray:
         committed = self.master.committed(nodes)
@@ -109,7 +111,7 @@ class Incumbent:
                 by_committed[key] = self.pool.hourly_usd(committed[g])
             cost = by_committed[key]
             if len(batch):
-                cost = cost - self.pool.batch_rates(group.first) @ batch * SECONDS_PER_HOUR
+                cost = cost - self.pool.batch_rates(group.first) @ batch * group.batch_factor * SECONDS_PER_HOUR
             usable = cost[self._covering(g)]
             best[g] = usable.min() if len(usable) else np.inf
         return best
@@ -166,7 +168,7 @@ class Incumbent:
             rates = self.pool.batch_rates(group.first)[usable]
             chosen: set[int] = set()
             for factor in np.linspace(0.0, 3.0, BATCH_CHOICES):
-                priced = cost - rates @ (batch * factor) * SECONDS_PER_HOUR
+                priced = cost - rates @ (batch * factor) * group.batch_factor * SECONDS_PER_HOUR
                 if len(priced) and math.isfinite(priced.min()):
                     chosen.add(int(np.argmin(priced)))
             if len(rates) and math.isfinite(cost.min()):
@@ -175,7 +177,7 @@ class Incumbent:
             if not chosen:
                 return
             candidates += [
-                (g, int(usable[i]), float(cost[i]) * group.hours, rates[i] * group.hours * SECONDS_PER_HOUR)
+                (g, int(usable[i]), float(cost[i]) * group.weight, rates[i] * group.hours * SECONDS_PER_HOUR)
                 for i in sorted(chosen)
             ]
         picked = self._pick(candidates)
@@ -210,15 +212,23 @@ class Incumbent:
 
     def _take(self, nodes: IntArray, choices: list[PeriodChoice]) -> None:
         nodes = self._without_idle(nodes, choices)
-        plan = self.plan(nodes, choices)
-        usd = plan.usd(self.problem)
+        by_period: list[PeriodChoice] = [choices[0]] * len(self.problem.periods)
+        for group, choice in zip(self.groups, choices, strict=True):
+            for t in group.members:
+                by_period[t] = choice
+        self.take(nodes, by_period)
+
+    def take(self, nodes: IntArray, choices: Sequence[PeriodChoice]) -> None:
+        """Commitments and a choice for each period, if that is cheaper than the best plan and does all batch work."""
+        plan = HorizonPlan(tuple(int(n) for n in nodes), tuple(choices))
+        usd = plan.present_usd(self.problem)
         if any(
             done < work.requests * (1.0 - 1e-9)
             for done, work in zip(plan.batch_requests(self.problem), self.problem.batch, strict=True)
         ):
             return
         if self.best is None or usd < self.best[0]:
-            self.best = (usd, nodes, choices)
+            self.best = (usd, nodes, plan)
             self.changed()
 
     def _without_idle(self, nodes: IntArray, choices: list[PeriodChoice]) -> IntArray:
@@ -232,10 +242,3 @@ class Incumbent:
                     nodes[c] += 1
                     break
         return nodes
-
-    def plan(self, nodes: IntArray, choices: list[PeriodChoice]) -> HorizonPlan:
-        by_period: list[PeriodChoice] = [choices[0]] * len(self.problem.periods)
-        for group, choice in zip(self.groups, choices, strict=True):
-            for t in group.members:
-                by_period[t] = choice
-        return HorizonPlan(tuple(int(n) for n in nodes), tuple(by_period))

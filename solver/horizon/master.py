@@ -8,9 +8,10 @@ period mixes its choices, and that commitments are fractions.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
 
 from solver.errors import SolverFailedError
@@ -18,17 +19,28 @@ from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
 from solver.units import SECONDS_PER_HOUR
 
+SOLVE_ERROR = 4
+"""``linprog``'s status of numerical difficulties."""
 UNSERVED = 1e-7
 """Share of a group or a batch work below which leaving it is the solver's tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Periods alike in demand, in the commitments that can run and in batch work: solved once, as period ``first``."""
+    """Periods alike in demand, in the commitments that can run and in batch work: solved once, as period ``first``.
+
+    weight: hours, each times the present value of a dollar due then; the hours themselves without discounting.
+    """
 
     first: int
     members: tuple[int, ...]
     hours: float
+    weight: float
+
+    @property
+    def batch_factor(self) -> float:
+        """What a present dollar for a request is worth when the group's bills are due."""
+        return self.hours / self.weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +71,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A choice of one group: USD over its hours, committed nodes in use by type, requests of each batch work done."""
+    """A choice of one group: present USD over its hours, committed nodes in use by type, requests of each batch work done."""
 
     group: int
     usd: float
@@ -89,9 +101,16 @@ def groups_of(problem: HorizonProblem) -> tuple[Group, ...]:
     for t, period in enumerate(problem.periods):
         live = problem.live[:, period.month].tobytes() if problem.commitments else b""
         batch = tuple(work.from_month <= period.month < work.to_month for work in problem.batch)
-        alike.setdefault((period.requests_per_s, live, batch, period.hours if problem.batch else 0.0), []).append(t)
+        due = (period.hours, float(problem.weights[t])) if problem.batch else None
+        alike.setdefault((period.requests_per_s, live, batch, due), []).append(t)
     return tuple(
-        Group(members[0], tuple(members), sum(problem.periods[t].hours for t in members)) for members in alike.values()
+        Group(
+            members[0],
+            tuple(members),
+            sum(problem.periods[t].hours for t in members),
+            sum(float(problem.weights[t]) for t in members),
+        )
+        for members in alike.values()
     )
 
 
@@ -99,7 +118,7 @@ def column_of(problem: HorizonProblem, groups: Sequence[Group], g: int, choice: 
     group = groups[g]
     usd = sum(n * offer.usd_per_hour for n, offer in zip(choice.hourly, problem.hourly, strict=True))
     batch = tuple(rate * SECONDS_PER_HOUR * group.hours for rate in choice.batch_requests_per_s)
-    return Column(g, usd * group.hours, choice.committed, batch)
+    return Column(g, usd * group.weight, choice.committed, batch)
 
 
 class Master:
@@ -114,8 +133,10 @@ class Master:
             (np.ones(len(entries)), ([e[0] for e in entries], [e[1] for e in entries])),
             shape=(len(self.link_row), len(problem.commitments)),
         ).tocsr()
-        self.usd_per_node = np.array([one.usd_per_node for one in problem.commitments])
+        self.usd_per_node = problem.present_usd_per_node
         self.shared_rows, self.shared_limits = self._shared()
+        self._fixed_links = _entries(self.links)
+        self._fixed_shared = _entries(self.shared_rows)
 
     def _live(self, g: int, t: int) -> list[int]:
         month = self.problem.periods[self.groups[g].first].month
@@ -124,9 +145,10 @@ class Master:
         ]
 
     def _shared(self) -> tuple[csr_array, FloatArray]:
-        """Σ_{terms of an offer that run in a month} R ≤ nodes offered, for offers with several starts."""
+        """Σ_{terms of an offer that run in a month} R ≤ nodes offered, for offers with several starts; and the problem's
+        shared limits as shares: Σ w R / most ≤ 1."""
         problem = self.problem
-        rows: list[list[int]] = []
+        rows: list[dict[int, float]] = []
         limits: list[float] = []
         for offer in sorted({one.id for one in problem.commitments}):
             mine = [c for c, one in enumerate(problem.commitments) if one.id == offer]
@@ -134,11 +156,18 @@ class Master:
             if most is None or len(mine) < 2:
                 continue
             for month in sorted({problem.commitments[c].start_month for c in mine}):
-                rows.append([c for c in mine if problem.live[c, month]])
+                rows.append({c: 1.0 for c in mine if problem.live[c, month]})
                 limits.append(float(most))
-        entries = [(r, c) for r, row in enumerate(rows) for c in row]
+        for limit in problem.shared_limits:
+            per_node = dict(limit.per_node)
+            scale = limit.most if limit.most > 0.0 else 1.0
+            mine = [c for c, one in enumerate(problem.commitments) if per_node.get(one.id, 0.0) > 0.0]
+            for month in sorted({problem.commitments[c].start_month for c in mine}):
+                rows.append({c: per_node[problem.commitments[c].id] / scale for c in mine if problem.live[c, month]})
+                limits.append(limit.most / scale)
+        entries = [(r, c, value) for r, row in enumerate(rows) for c, value in row.items()]
         matrix = coo_array(
-            (np.ones(len(entries)), ([e[0] for e in entries], [e[1] for e in entries])),
+            ([e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])),
             shape=(len(rows), len(problem.commitments)),
         ).tocsr()
         return matrix, np.array(limits)
@@ -169,7 +198,7 @@ class Master:
         cap = self.committed(box.high.astype(np.float64))
         limits = [model.bounds(group.first, cap[g]) for g, group in enumerate(self.groups)]
         one_cost = model.costs(zero)
-        costs = [self.usd_per_node] + [one_cost * group.hours for group in self.groups]
+        costs = [self.usd_per_node] + [one_cost * group.weight for group in self.groups]
         finite_low, finite_high = np.isfinite(model.row_lower), np.isfinite(model.row_upper)
         at_least, at_most = model.matrix[finite_low], model.matrix[finite_high]
         count, commitments = len(self.groups), len(problem.commitments)
@@ -200,9 +229,7 @@ class Master:
                 np.concatenate([box.high, *[upper for _, upper in limits]]),
             ]
         )
-        solved = linprog(
-            np.concatenate(costs), A_ub=vstack(rows).tocsr(), b_ub=np.concatenate(rhs), bounds=bounds, method="highs"
-        )
+        solved = _linear(c=np.concatenate(costs), A_ub=vstack(rows).tocsr(), b_ub=np.concatenate(rhs), bounds=bounds)
         if solved.status == 2:
             return None
         if solved.status != 0:
@@ -222,29 +249,25 @@ class Master:
         usable = [one for one in columns if all(one.committed[t] <= cap[one.group, t] for t in self.types)]
         count, groups, commitments = len(usable), len(self.groups), len(problem.commitments)
         width = commitments + count + groups + len(problem.batch)
+        shared, batch = len(self.link_row), len(self.link_row) + len(self.shared_limits)
         entries: list[tuple[int, int, float]] = [
             (self.link_row[one.group, t], commitments + i, float(one.committed[t]))
             for i, one in enumerate(usable)
             for t in self.types
             if one.committed[t]
         ]
-        used = coo_array(
-            ([e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])),
-            shape=(len(self.link_row), width),
-        )
-        link = used - hstack([self.links, coo_array((len(self.link_row), width - commitments))])
-        batch = self._batch_rows(
-            [
-                (b, commitments + i, done)
-                for i, one in enumerate(usable)
-                for b, done in enumerate(one.batch_requests)
-                if done > 0.0
-            ]
-            + [(b, width - len(problem.batch) + b, work.requests) for b, work in enumerate(problem.batch)],
-            width,
-        )
-        shared = hstack([self.shared_rows, coo_array((len(self.shared_limits), width - commitments))])
-        one_each = coo_array(
+        entries += [(row, c, -value) for row, c, value in self._fixed_links]
+        entries += [(shared + row, c, value) for row, c, value in self._fixed_shared]
+        entries += [
+            (batch + b, commitments + i, -done)
+            for i, one in enumerate(usable)
+            for b, done in enumerate(one.batch_requests)
+            if done > 0.0
+        ]
+        entries += [(batch + b, width - len(problem.batch) + b, -work.requests) for b, work in enumerate(problem.batch)]
+        rows, places, values = zip(*entries, strict=True) if entries else ((), (), ())
+        within = csr_array((values, (rows, places)), shape=(batch + len(problem.batch), width))
+        one_each = csr_array(
             (
                 np.ones(count + groups),
                 (
@@ -263,16 +286,15 @@ class Master:
                 np.concatenate([box.high, np.full(width - commitments, np.inf)]),
             ]
         )
-        solved = linprog(
-            cost,
-            A_ub=vstack([link, shared, batch]).tocsr(),
+        solved = _linear(
+            c=cost,
+            A_ub=within,
             b_ub=np.concatenate(
                 [np.zeros(len(self.link_row)), self.shared_limits, -np.array([w.requests for w in problem.batch])]
             ),
-            A_eq=one_each.tocsr(),
+            A_eq=one_each,
             b_eq=np.ones(groups),
             bounds=bounds,
-            method="highs",
         )
         if solved.status != 0:
             raise SolverFailedError(f"the master programme was not solved: {solved.message}")
@@ -299,3 +321,16 @@ class Master:
             ([-e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])),
             shape=(len(self.problem.batch), width),
         )
+
+
+def _entries(matrix: csr_array) -> list[tuple[int, int, float]]:
+    coo = matrix.tocoo()
+    return list(zip(coo.row.tolist(), coo.col.tolist(), coo.data.tolist(), strict=True))
+
+
+def _linear(**programme: Any) -> OptimizeResult:
+    """``linprog`` by HiGHS; where that ends with an error of its own, once more without presolve."""
+    solved = linprog(**programme, method="highs")
+    if solved.status == SOLVE_ERROR:
+        solved = linprog(**programme, method="highs", options={"presolve": False})
+    return solved

@@ -264,7 +264,7 @@ class PeriodModel:
             raise SolverFailedError(f"HiGHS ended a period with {highs.modelStatusToString(status)}")
         choice = None
         if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
-            choice = self._read(t, np.array(highs.getSolution().col_value), upper)
+            choice = self.read(t, np.array(highs.getSolution().col_value), upper)
         floor = -float(np.dot(np.maximum(-cost, 0.0), np.where(np.isfinite(upper), upper, 0.0)))
         return PeriodAnswer(max(info.mip_dual_bound, floor), choice)
 
@@ -322,7 +322,7 @@ class PeriodModel:
             x[self.batch] = choice.batch_requests_per_s
         return x
 
-    def _read(self, t: int, values: FloatArray, upper: FloatArray) -> PeriodChoice | None:
+    def read(self, t: int, values: FloatArray, upper: FloatArray) -> PeriodChoice | None:
         """Whole numbers of a solution, or None where rounding breaks it: the solver's tolerance hid a shortfall."""
         x = np.where(self.whole, np.round(values), np.maximum(values, 0.0))
         problem = self.problem

@@ -20,10 +20,15 @@ class HorizonPlan:
     commitments: tuple[int, ...]
     choices: tuple[PeriodChoice, ...]
 
-    def committed_usd(self, problem: HorizonProblem) -> float:
-        """Every payment of every term, what lies beyond the horizon included."""
+    def committed_usd(self, problem: HorizonProblem, kind: str | None = None) -> float:
+        """Every payment of every term of a kind (None: of all), what lies beyond the horizon included."""
         return sum(
-            (nodes * one.usd_per_node for nodes, one in zip(self.commitments, problem.commitments, strict=True)), 0.0
+            (
+                nodes * one.usd_per_node
+                for nodes, one in zip(self.commitments, problem.commitments, strict=True)
+                if kind in (None, one.kind)
+            ),
+            0.0,
         )
 
     def hourly_usd(self, problem: HorizonProblem, *, interruptible: bool) -> float:
@@ -39,8 +44,22 @@ class HorizonPlan:
         )
 
     def usd(self, problem: HorizonProblem) -> float:
+        """All payments as they fall due, undiscounted."""
         hourly = self.hourly_usd(problem, interruptible=False) + self.hourly_usd(problem, interruptible=True)
         return self.committed_usd(problem) + hourly
+
+    def present_usd(self, problem: HorizonProblem) -> float:
+        """The same in present value at the start of the horizon: what is minimised."""
+        if problem.discount_fraction_per_year == 0.0:
+            return self.usd(problem)
+        committed = sum(
+            (n * float(usd) for n, usd in zip(self.commitments, problem.present_usd_per_node, strict=True)), 0.0
+        )
+        hourly = (
+            float(weight) * sum(n * offer.usd_per_hour for n, offer in zip(choice.hourly, problem.hourly, strict=True))
+            for weight, choice in zip(problem.weights, self.choices, strict=True)
+        )
+        return committed + sum(hourly, 0.0)
 
     def batch_requests(self, problem: HorizonProblem) -> tuple[float, ...]:
         """Requests of each batch work done over the horizon."""
@@ -55,7 +74,8 @@ class HorizonPlan:
 
 @dataclass(frozen=True, slots=True)
 class HorizonResult:
-    """A plan, its cost over the horizon and the bound below which no plan can be; ``gap_fraction`` is recomputed.
+    """A plan, its cost over the horizon in present value and the bound below which no plan can be; ``gap_fraction`` is
+    recomputed.
 
     hourly_only_*: the same with no commitment at all (the best plan of on-demand and spot nodes) and its bound.
     on_demand_*: without spot either. None where there is no such plan.

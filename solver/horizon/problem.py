@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from solver.errors import InvalidInputError
 from solver.fleet.packing import is_chain
+from solver.tco.capital import discount_factors
 from solver.units import HOURS_PER_MONTH
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,8 +25,12 @@ MOST_NODES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
+    """Nodes that are one another's equals. machine: the catalog's name; types of one machine differ in which workloads
+    may use them, or in how far they are from users."""
+
     id: str
     devices: int
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class HorizonDeployment:
     """One way of running a workload inside a node.
 
     requests_per_s: what one replica serves within the targets and the utilisation limit. key: the caller's own, unique.
+    sources: offers and commitments on whose nodes it may run; None where it may on all. Of its node type, all are.
     """
 
     workload: int
@@ -40,6 +46,7 @@ class HorizonDeployment:
     devices_per_replica: int
     requests_per_s: float
     key: int
+    sources: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +62,11 @@ class HourlyOffer:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """Nodes of one offer paid for ``term_months`` from ``start_month`` on, used or not.
+    """Nodes of one offer, or bought ones, paid for ``term_months`` from ``start_month`` on, used or not.
 
-    usd_per_node: all payments of the whole term, the part beyond the horizon included. max_nodes holds for all terms
-    of the offer that run at the same time.
+    usd_per_node: all payments of the whole term, the part beyond the horizon included. payments: (months after the start
+    of the horizon, USD), received money negative; None is equal ones at the end of each month of the term. max_nodes holds
+    for all terms of the offer that run at the same time.
     """
 
     id: str
@@ -68,11 +76,37 @@ class Commitment:
     term_months: int
     usd_per_node: float
     max_nodes: int | None = None
+    payments: tuple[tuple[int, float], ...] | None = None
 
     @property
     def end_month(self) -> int:
         """First month in which it runs no more."""
         return self.start_month + self.term_months
+
+    def present_usd(self, discount_fraction_per_year: float) -> float:
+        """Σ_k p_k (1 + r)^(−k/12), k months after the start of the horizon.
+
+        >>> round(Commitment("buy", 0, "purchase", 0, 24, 80.0, payments=((0, 100.0), (24, -20.0))).present_usd(0.1), 4)
+        83.4711
+        """
+        if discount_fraction_per_year == 0.0:
+            return self.usd_per_node
+        payments = self.payments
+        if payments is None:
+            monthly = self.usd_per_node / self.term_months
+            payments = tuple((month + 1, monthly) for month in range(self.start_month, self.end_month))
+        factors = discount_factors(discount_fraction_per_year, max(month for month, _ in payments))
+        return math.fsum(usd * float(factors[month]) for month, usd in payments)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimit:
+    """Σ per_node · nodes ≤ most, in every month, over the commitments of these ids that run in it: an owner's room or
+    supply of power."""
+
+    name: str
+    per_node: tuple[tuple[str, float], ...]
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +166,9 @@ class HorizonProblem:
     commitments: tuple[Commitment, ...] = ()
     batch: tuple[BatchWork, ...] = ()
     spot: SpotRule = field(default_factory=SpotRule)
+    shared_limits: tuple[SharedLimit, ...] = ()
+    discount_fraction_per_year: float = 0.0
+    """Bills of a month are due at its end; what is minimised is present value at the start of the horizon."""
 
     def __post_init__(self) -> None:
         if self.months < 1 or not self.periods or not self.workloads:
@@ -180,6 +217,43 @@ class HorizonProblem:
                 raise InvalidInputError(f"commitment {one.id} does not start inside the horizon")
             if not (math.isfinite(one.usd_per_node) and one.usd_per_node >= 0):
                 raise InvalidInputError(f"commitment {one.id}: the price must be finite and not negative")
+            if one.payments is not None and not math.isclose(
+                math.fsum(usd for _, usd in one.payments), one.usd_per_node, rel_tol=1e-9, abs_tol=1e-6
+            ):
+                raise InvalidInputError(f"commitment {one.id}: its payments are not its price")
+        if not -1.0 < self.discount_fraction_per_year < math.inf:
+            raise InvalidInputError("a discount rate must be above -100 %")
+        if (self.present_usd_per_node < 0.0).any():
+            raise InvalidInputError("a commitment that earns money would be bought without end")
+        for limit in self.shared_limits:
+            if not (math.isfinite(limit.most) and limit.most >= 0) or any(
+                not (math.isfinite(w) and w >= 0) for _, w in limit.per_node
+            ):
+                raise InvalidInputError(f"limit {limit.name} must be finite and not negative")
+        self._check_sources()
+
+    def _check_sources(self) -> None:
+        """Every source of a node type is one that its deployments may use."""
+        supplied: dict[int, set[str]] = {}
+        for offer in self.hourly:
+            supplied.setdefault(offer.node_type, set()).add(offer.id)
+        for one in self.commitments:
+            supplied.setdefault(one.node_type, set()).add(one.id)
+        for deployment in self.deployments:
+            allowed = deployment.sources
+            if allowed is not None and not supplied.get(deployment.node_type, set()) <= allowed:
+                raise InvalidInputError("a node type holds nodes that one of its deployments may not use")
+
+    @cached_property
+    def present_usd_per_node(self) -> FloatArray:
+        """Present value of all payments of a node, by commitment."""
+        return np.array([one.present_usd(self.discount_fraction_per_year) for one in self.commitments])
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Hours by period, times the present value of a dollar due at the end of its month."""
+        factors = discount_factors(self.discount_fraction_per_year, self.months)
+        return np.array([period.hours * float(factors[period.month + 1]) for period in self.periods])
 
     @cached_property
     def demand(self) -> FloatArray:

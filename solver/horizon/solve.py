@@ -19,6 +19,8 @@ from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
 from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, Outcome, relative_gap
 from solver.horizon.pool import Pool
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
+from solver.horizon.together import solve_together
+from solver.units import HOURS_PER_MONTH
 
 Clock = Callable[[], float]
 Progress = Callable[[float | None, float | None], None]
@@ -30,6 +32,8 @@ MOST_BRANCHES = 50
 """Branches of a period's programme where no proof is asked: the last parts of a percent take most of its time."""
 UNLIMITED = 2_000_000_000
 MOST_SWEEPS = 30
+FEW_SWEEPS = 4
+"""Where all periods together are settled in one programme, and a proof is asked, branching leads there soonest."""
 CONVERGED = 1e-4
 """Prices are good once the master and the bound they give are this close."""
 SMOOTHING = 0.5
@@ -37,8 +41,14 @@ SMOOTHING = 0.5
 MOST_PRICING_ROUNDS = 4
 MOST_NEIGHBOURS = 17
 """Plans whose choices the master is given: the best one, and one node more or less of its first eight commitments."""
+STALLED = 2
+"""Sweeps that raise the bound no more, after which branching does it sooner where a proof is asked."""
 DEARER = 10.0
+DEAREST = 1e15
+"""USD; beyond it a linear programme loses its digits."""
 BATCH_SECONDS = 10.0
+MOST_TOGETHER = 48
+"""Periods up to which batch work is settled in one programme of all of them; beyond, the bound of the mixture stands."""
 BATCH_TIME_FRACTION = 0.2
 """Most time for one programme that shares batch work out among the periods."""
 
@@ -105,13 +115,13 @@ class _Search:
         self.tried: set[bytes] = set()
         """Commitments that were priced exactly while prices were still found."""
         self.boxes = 0
+        self.together = len(problem.periods) <= MOST_TOGETHER
         self.dearest = 1.0
         """USD for what no column does yet: raised until it is done."""
         scaled = problem.demand / np.maximum(problem.demand.max(axis=0), 1e-12)
         busy = np.array([scaled[group.first].sum() for group in self.groups])
         self.order: list[int] = np.argsort(-busy, kind="stable").tolist()
         """Busiest group first: what serves it serves most of the next, which so has a good choice to start from."""
-        self.hours = np.array([group.hours for group in self.groups])
         self.period_gap = options.gap_fraction * PERIOD_GAP_SHARE
         self.most_branches = MOST_BRANCHES if options.gap_fraction else UNLIMITED
         self.most = self._most_commitments()
@@ -160,8 +170,8 @@ class _Search:
         bound, prices = node.bound, node.prices
         if not self.master.within_shared_limits(box.low.astype(np.float64)):
             return []
-        if box.is_point and not self.problem.batch:
-            value = self._price_exactly(box.low)
+        if box.is_point and (self.together or not self.problem.batch):
+            value = self._price_together(box.low) if self.problem.batch else self._price_exactly(box.low)
             if value is None:  # out of time
                 self.floors.append(bound)
             elif math.isfinite(value):
@@ -191,12 +201,16 @@ class _Search:
         """Column generation over one box: (bound, prices of the best bound, the master's commitments)."""
         best_bound, best_prices, asked = -math.inf, prices, prices
         commitments = np.asarray(box.low, dtype=np.float64)
-        for sweep in range(MOST_SWEEPS):
+        stalled = 0
+        exact = self.problem.batch and self.together and not self.options.gap_fraction
+        for sweep in range(FEW_SWEEPS if exact else MOST_SWEEPS):
             found = self._sweep(asked, box)
             if found is None:
                 break
             if math.isinf(found):
                 return math.inf, prices, commitments
+            rises = math.isinf(best_bound) or found > best_bound + CONVERGED * abs(best_bound)
+            stalled = 0 if rises else stalled + 1
             if found > best_bound:
                 best_bound, best_prices = found, asked
             bound = max(bound, best_bound)
@@ -215,6 +229,8 @@ class _Search:
                 break
             if bound >= self.incumbent.usd * (1.0 - PROVEN_GAP_FRACTION / 2):
                 break
+            if stalled >= STALLED and not self.options.gap_fraction:
+                break
             asked = best_prices.towards(dual, SMOOTHING if sweep < MOST_SWEEPS // 2 else 1.0)
         return bound, best_prices, commitments
 
@@ -229,13 +245,13 @@ class _Search:
             if bound is None:
                 if self._out_of_time():
                     return None
-                answer = self._solve(g, prices.committed[g] / group.hours, cap[g], prices.batch)
+                answer = self._solve(g, prices.committed[g] / group.weight, cap[g], prices.batch * group.batch_factor)
                 bound = self.cache[key] = answer.bound
                 if answer.choice is not None:
                     self.columns.add(column_of(self.problem, self.groups, g, answer.choice))
             if math.isinf(bound):
                 return math.inf
-            total += group.hours * bound
+            total += group.weight * bound
         return total
 
     def _solve(self, g: int, price: FloatArray, cap: FloatArray, batch: FloatArray) -> PeriodAnswer:
@@ -268,7 +284,8 @@ class _Search:
             added = 0
             for g, group in enumerate(self.groups):
                 t = group.first
-                cost = self.pool.priced(t, prices.committed[g] / group.hours, cap[g], prices.batch)
+                batch = prices.batch * group.batch_factor
+                cost = self.pool.priced(t, prices.committed[g] / group.weight, cap[g], batch)
                 position = int(np.argmin(cost)) if len(cost) else -1
                 if position >= 0 and math.isfinite(cost[position]):
                     choice = self.pool.choice_at(position, t, cap[g])
@@ -276,7 +293,7 @@ class _Search:
             if not added or self._out_of_time():
                 break
         if math.isinf(usd):
-            self.dearest *= DEARER
+            self.dearest = min(self.dearest * DEARER, DEAREST)
         return usd, commitments, prices
 
     # -- plans
@@ -285,8 +302,7 @@ class _Search:
         """A choice for all peaks at once, committed nodes at their price over the term: every period has a plan."""
         price = np.zeros(self.model.types)
         for one in self.problem.commitments:
-            hours = one.term_months * self.hours.sum() / self.problem.months
-            price[one.node_type] = max(price[one.node_type], one.usd_per_node / hours)
+            price[one.node_type] = max(price[one.node_type], one.usd_per_node / (one.term_months * HOURS_PER_MONTH))
         cap = self.problem.committed(box.high).max(axis=0) if len(box.high) else np.zeros(self.model.types)
         none = np.zeros(len(self.problem.batch))
         answer = self.model.solve(self.model.at_peak, price, cap, none, 0.02, max(0.2 * self.options.time_limit_s, 1.0))
@@ -311,16 +327,28 @@ class _Search:
                 if self._out_of_time():
                     complete = False
                     break
-                answer = self._solve(g, free, committed[g], batch)
+                answer = self._solve(g, free, committed[g], batch * group.batch_factor)
                 bound = self.cache[key] = answer.bound
             if math.isinf(bound):
                 return math.inf
-            total += bound * group.hours
+            total += bound * group.weight
         if self.problem.batch:
             self.incumbent.take_batch(nodes, batch)
         elif self.incumbent.value(nodes, batch) < self.incumbent.usd:
             self.incumbent.take_pooled(nodes)
         return total if complete else None
+
+    def _price_together(self, nodes: IntArray) -> float | None:
+        """As ``_price_exactly``, where batch work ties the periods to each other: one programme of all of them."""
+        if not self.master.within_shared_limits(nodes.astype(np.float64)):
+            return math.inf
+        if self._out_of_time():
+            return None
+        bound, choices = solve_together(self.problem, self.model, nodes, max(self.end - self.clock(), 0.05))
+        self.solved += 1
+        if choices is not None:
+            self.incumbent.take(nodes, choices)
+        return float(self.master.usd_per_node @ nodes) + bound
 
     def _price_untried(self, nodes: IntArray) -> None:
         """Price commitments exactly, once: where a plan is farther from the mixture than that is from the bound, choices
@@ -362,14 +390,15 @@ class _Search:
         return children
 
     def _most_commitments(self) -> IntArray:
-        return np.array(
-            [
-                int(self.model.most_nodes[one.node_type]) if one.max_nodes is None
-                else min(int(self.model.most_nodes[one.node_type]), one.max_nodes)
-                for one in self.problem.commitments
-            ],
-            dtype=np.int64,
-        )  # fmt: skip
+        most = np.array([int(self.model.most_nodes[one.node_type]) for one in self.problem.commitments], dtype=np.int64)
+        for c, one in enumerate(self.problem.commitments):
+            if one.max_nodes is not None:
+                most[c] = min(most[c], one.max_nodes)
+            for limit in self.problem.shared_limits:
+                each = dict(limit.per_node).get(one.id, 0.0)
+                if each > 0.0:
+                    most[c] = min(most[c], math.floor(limit.most / each * (1.0 + 1e-12)))
+        return most
 
     # -- reporting
 
@@ -405,13 +434,13 @@ class _Search:
             none: Outcome = "infeasible" if refuted else "unknown"
             reasons = ("no whole-number plan within the limits",) if refuted else ()
             return HorizonResult(none, None, None, None, None, self.solved, self.branches, len(self.groups), reasons)
-        usd, nodes, choices = self.incumbent.best
+        usd, _, plan = self.incumbent.best
         bound = min(self.bound, usd)
         gap = relative_gap(usd, bound)
         proven = gap <= PROVEN_GAP_FRACTION
         return HorizonResult(
             outcome="optimal" if proven else "feasible",
-            plan=self.incumbent.plan(nodes, choices),
+            plan=plan,
             usd=usd,
             bound_usd=usd if proven else bound,
             gap_fraction=0.0 if proven else gap,

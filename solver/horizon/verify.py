@@ -54,6 +54,10 @@ def verify_plan(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
             most = limits[offer]
             if most is not None and nodes > most:
                 errors.append(f"{nodes} nodes of {offer} in month {month}, at most {most} are offered")
+        for limit in problem.shared_limits:
+            taken = math.fsum(each * running[offer] for offer, each in limit.per_node)
+            if taken > limit.most * (1.0 + 1e-9):
+                errors.append(f"{taken} of {limit.name} in month {month}, there is {limit.most}")
     for t, (period, choice) in enumerate(zip(problem.periods, plan.choices, strict=True)):
         errors += [f"period {t}: {error}" for error in _period(problem, plan, period, choice)]
     errors += _batch(problem, plan)
@@ -73,6 +77,7 @@ def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: 
     for name, rate, wanted in zip(problem.workloads, served, period.requests_per_s, strict=True):
         if rate < wanted * (1.0 - TOLERANCE):
             errors.append(f"{name} asks for {wanted} requests/s, {rate} can be served")
+    errors += _misplaced(problem, plan, period, choice)
     spot_devices = all_devices = 0
     for t, node_type in enumerate(problem.node_types):
         live = sum(
@@ -101,6 +106,22 @@ def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: 
     if spot_devices > problem.spot.max_fraction * all_devices + TOLERANCE:
         errors.append(f"{spot_devices} of {all_devices} devices are spot")
     return errors
+
+
+def _misplaced(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: PeriodChoice) -> list[str]:
+    """Replicas on nodes in use that their workload keeps out of, or whose users are farther away than counted with."""
+    in_use: dict[int, set[str]] = {}
+    for nodes, offer in zip(choice.hourly, problem.hourly, strict=True):
+        if nodes:
+            in_use.setdefault(offer.node_type, set()).add(offer.id)
+    for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
+        if nodes and choice.committed[one.node_type] and one.start_month <= period.month < one.end_month:
+            in_use.setdefault(one.node_type, set()).add(one.id)
+    return [
+        f"{problem.workloads[one.workload]} runs on {', '.join(sorted(beyond))}"
+        for count, one in zip(choice.replicas, problem.deployments, strict=True)
+        if count and one.sources is not None and (beyond := in_use.get(one.node_type, set()) - one.sources)
+    ]
 
 
 def _bins(sizes: list[int], devices: int) -> int:
@@ -151,8 +172,17 @@ def _batch(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
 
 
 def _usd(problem: HorizonProblem, plan: HorizonPlan) -> float:
-    total = math.fsum(n * one.usd_per_node for n, one in zip(plan.commitments, problem.commitments, strict=True))
+    """Every payment on the day it is due, at (1 + r)^(−months / 12)."""
+    monthly = (1.0 + problem.discount_fraction_per_year) ** (1.0 / 12.0)
+    due = [0.0] * (1 + max([problem.months, *(one.start_month + one.term_months for one in problem.commitments)]))
+    for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
+        if one.payments is None:
+            for month in range(one.start_month, one.start_month + one.term_months):
+                due[month + 1] += nodes * one.usd_per_node / one.term_months
+        else:
+            for month, usd in one.payments:
+                due[month] += nodes * usd
     for period, choice in zip(problem.periods, plan.choices, strict=True):
         hour = math.fsum(n * offer.usd_per_hour for n, offer in zip(choice.hourly, problem.hourly, strict=True))
-        total += hour * period.hours
-    return total
+        due[period.month + 1] += hour * period.hours
+    return math.fsum(usd / monthly**month for month, usd in enumerate(due))

@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -11,10 +13,9 @@ from solver.horizon.plan import HorizonPlan, HorizonResult
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify, verify_plan
-from tests.solver.horizon.instances import cheapest, tiny, with_batch
+from tests.solver.horizon.instances import cheapest, cheapest_with_batch, tiny, tiny_batch, tiny_owned, with_batch
 
-INSTANCES = 400
-SPOT_INSTANCES = 100
+INSTANCES = 500
 BATCH_INSTANCES = 15
 EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
 
@@ -23,14 +24,42 @@ def solved(problem: HorizonProblem, options: HorizonOptions = EXACT) -> HorizonR
     return solve_horizon(problem, options, time.monotonic)
 
 
+def commits(plan: HorizonPlan, _problem: HorizonProblem) -> bool:
+    return any(plan.commitments)
+
+
+def takes_spot(plan: HorizonPlan, problem: HorizonProblem) -> bool:
+    return plan.hourly_usd(problem, interruptible=True) > 0.0
+
+
+def buys(plan: HorizonPlan, problem: HorizonProblem) -> bool:
+    return plan.committed_usd(problem, "purchase") > 0.0
+
+
+def works(plan: HorizonPlan, problem: HorizonProblem) -> bool:
+    return min(plan.batch_requests(problem)) > 0.0
+
+
 @pytest.mark.parametrize(
-    ("seeds", "spot"), [(range(INSTANCES), False), (range(SPOT_INSTANCES), True)], ids=["", "spot"]
+    ("make", "best_of", "shows"),
+    [
+        (tiny, cheapest, commits),
+        (partial(tiny, spot=True), cheapest, takes_spot),
+        (tiny_owned, cheapest, buys),
+        (tiny_batch, cheapest_with_batch, works),
+    ],
+    ids=["reserved", "spot", "owned and discounted", "batch"],
 )
-def test_equals_enumeration(seeds: range, spot: bool) -> None:
-    infeasible = with_commitments = with_spot = 0
-    for seed in seeds:
-        problem = tiny(seed, spot=spot)
-        best, result = cheapest(problem), solved(problem)
+def test_equals_enumeration(
+    make: Callable[[int], HorizonProblem],
+    best_of: Callable[[HorizonProblem], float],
+    shows: Callable[[HorizonPlan, HorizonProblem], bool],
+) -> None:
+    """``shows``: what plans must contain often enough for the comparison to mean something."""
+    infeasible = shown = 0
+    for seed in range(INSTANCES):
+        problem = make(seed)
+        best, result = best_of(problem), solved(problem)
         assert verify(problem, result) == [], seed
         if math.isinf(best):
             assert result.outcome == "infeasible", seed
@@ -39,17 +68,15 @@ def test_equals_enumeration(seeds: range, spot: bool) -> None:
         assert result.outcome == "optimal", seed
         assert result.usd == pytest.approx(best, rel=1e-6), seed
         assert result.plan is not None
-        with_commitments += any(result.plan.commitments)
-        with_spot += result.plan.hourly_usd(problem, interruptible=True) > 0.0
-    assert infeasible > 0.1 * len(seeds)
-    assert with_commitments > 0.2 * len(seeds)
-    assert not spot or with_spot > 0.2 * len(seeds)
+        shown += shows(result.plan, problem)
+    assert infeasible > 0.05 * INSTANCES
+    assert shown > 0.2 * INSTANCES
 
 
 def test_mutated_plans_are_refused() -> None:
     refused = 0
     for seed in range(30):
-        problem = tiny(seed, spot=seed % 2 == 0)
+        problem = tiny_owned(seed) if seed % 3 == 2 else tiny(seed, spot=seed % 2 == 0)
         plan = solved(problem).plan
         if plan is None:
             continue
@@ -73,6 +100,8 @@ def _mutations(problem: HorizonProblem, plan: HorizonPlan) -> list[HorizonPlan]:
                 found.append(_with(plan, t, replace(choice, committed=more)))
         if any(choice.hourly) and not any(choice.committed) and any(choice.replicas):
             found.append(_with(plan, t, replace(choice, hourly=(0,) * len(choice.hourly))))
+        if problem.shared_limits and any(plan.commitments):
+            found.append(replace(plan, commitments=tuple(1_000 * n for n in plan.commitments)))
         if any(choice.spares):
             found.append(_with(plan, t, replace(choice, spares=(0,) * len(choice.spares))))
     return found
@@ -80,6 +109,30 @@ def _mutations(problem: HorizonProblem, plan: HorizonPlan) -> list[HorizonPlan]:
 
 def _with(plan: HorizonPlan, t: int, choice: PeriodChoice) -> HorizonPlan:
     return replace(plan, choices=tuple(choice if i == t else one for i, one in enumerate(plan.choices)))
+
+
+@pytest.mark.parametrize("change", ["rate", "residual"])
+def test_a_cost_that_ignores_discounting_or_residual_values_is_refused(change: str) -> None:
+    refused = 0
+    for problem in map(tiny_owned, range(60)):
+        result = solved(problem)
+        if result.plan is None or not any(
+            n and one.payments for n, one in zip(result.plan.commitments, problem.commitments, strict=True)
+        ):
+            continue
+        if change == "rate":
+            other = replace(problem, discount_fraction_per_year=problem.discount_fraction_per_year + 0.2)
+        else:
+            kept = tuple(
+                replace(one, payments=one.payments[:-1], usd_per_node=math.fsum(usd for _, usd in one.payments[:-1]))
+                if one.payments
+                else one
+                for one in problem.commitments
+            )
+            other = replace(problem, commitments=kept)
+        assert verify(other, result) != []
+        refused += 1
+    assert refused > 10
 
 
 def test_stated_figures_are_checked() -> None:
