@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from catalog.benchmark_rows import BenchmarkFile, BenchmarkFilesError, read_benchmark_files
 from catalog.correction_rows import CorrectionSetRow, read_correction_sets
-from catalog.relations import benchmark_errors, relation_errors
+from catalog.relations import benchmark_errors, partition_errors, relation_errors
 from catalog.rows import (
     ConstantRow,
     DeviceRow,
@@ -25,6 +25,7 @@ from catalog.rows import (
     LlmRow,
     NodeRow,
     OfferRow,
+    PartitionRow,
     PriceRow,
     Row,
     SourceRow,
@@ -33,7 +34,9 @@ from catalog.rows import (
 DEFAULT_ROOT = Path(__file__).resolve().parent
 """The edition that ships with the package."""
 
-_FOLDERS = ("devices", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections", "benchmarks")
+_FOLDERS = (
+    "devices", "partitions", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections", "benchmarks",
+)  # fmt: skip
 _RowT = TypeVar("_RowT", bound=Row)
 
 
@@ -59,6 +62,8 @@ class Catalog:
     corrections: tuple[CorrectionSetRow, ...]
     benchmarks: tuple[BenchmarkFile, ...]
     """The project's own measured runs."""
+    partitions: tuple[PartitionRow, ...]
+    """How devices can be split."""
     digest: str
     """SHA-256 over the edition's files."""
 
@@ -73,6 +78,7 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
     nodes = _keyed(_toml_rows(root, "nodes", "node", NodeRow, problems), "id", problems)
     energy = _keyed(_toml_rows(root, "energy", "energy", EnergyRow, problems), "region", problems)
     llms = _keyed(_toml_rows(root, "llms", "llm", LlmRow, problems), "id", problems)
+    partitions = tuple(row for _, row in _toml_rows(root, "partitions", "partition", PartitionRow, problems))
     constants = tuple(row for _, row in _toml_rows(root, "constants", "constant", ConstantRow, problems))
     offers = _keyed(_offer_rows(root, problems), "id", problems)
     prices = tuple(row for _, row in _price_rows(root, problems))
@@ -87,10 +93,13 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
     except BenchmarkFilesError as error:
         problems.extend(f"benchmarks/{problem}" for problem in error.problems)
     problems.extend(relation_errors(devices, nodes, offers, prices, constants))
+    problems.extend(partition_errors(devices, partitions))
     problems.extend(benchmark_errors(devices, llms, benchmarks))
     if problems:
         raise CatalogError(problems)
-    return Catalog(devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, digest(root))
+    return Catalog(
+        devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, partitions, digest(root)
+    )
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from catalog.benchmark_rows import BenchmarkFile
-from catalog.rows import ConstantRow, DeviceRow, LlmRow, NodeRow, OfferRow, PriceRow
+from catalog.rows import ConstantRow, DeviceRow, LlmRow, NodeRow, OfferRow, PartitionRow, PriceRow
 
 
 def relation_errors(
@@ -36,6 +36,29 @@ def benchmark_errors(
             for field, known in (("device", devices), ("llm", llms)):
                 if context.get(field) not in known:
                     yield f"benchmark {run.id}: unknown {field} {context.get(field)!r}"
+
+
+def partition_errors(devices: Mapping[str, DeviceRow], partitions: Sequence[PartitionRow]) -> Iterator[str]:
+    """Profiles of unknown devices, profiles stated twice, and instances that together are more than their device."""
+    known: set[tuple[str, str]] = set()
+    whole: dict[str, tuple[int, int]] = {}
+    for row in partitions:
+        who = f"partition {row.profile} of {row.device}"
+        device = devices.get(row.device)
+        if device is None:
+            yield f"{who}: unknown device"
+            continue
+        if (row.device, row.profile) in known:
+            yield f"{who} appears twice"
+        known.add((row.device, row.profile))
+        sizes = (row.device_multiprocessors, row.device_slices)
+        if whole.setdefault(row.device, sizes) != sizes:
+            yield f"{who}: a device of {sizes} multiprocessors and memory slices, elsewhere of {whole[row.device]}"
+        for field, size in zip(("multiprocessors", "slices"), sizes, strict=True):
+            if getattr(row, field) * row.instances > size:
+                yield f"{who}: {row.instances} instances of {getattr(row, field)} {field} exceed the device's {size}"
+        if device.memory_gib is not None and row.memory_gib * row.instances > device.memory_gib:
+            yield f"{who}: {row.instances} instances of {row.memory_gib} GiB exceed the device's {device.memory_gib}"
 
 
 def _device_errors(device: DeviceRow) -> Iterator[str]:

@@ -96,6 +96,26 @@ class DeviceRow(Row):
     provenance: Provenance
 
 
+class PartitionRow(Row):
+    """One profile into whose instances a device can be split, all of its instances alike.
+
+    multiprocessors, device_multiprocessors: compute of an instance and of the whole device. slices, device_slices: of
+    memory, with their bandwidth.
+    """
+
+    device: Slug
+    profile: Slug
+    instances: int = Field(ge=2)
+    """Most instances of the profile that one device holds."""
+    multiprocessors: int = Field(ge=1)
+    device_multiprocessors: int = Field(ge=1)
+    memory_gib: Positive
+    """What an instance exposes."""
+    slices: int = Field(ge=1)
+    device_slices: int = Field(ge=1)
+    provenance: Provenance
+
+
 class NodeRow(Row):
     """A machine that can be bought or rented: ``devices`` of one kind in one box (or one slice or rack)."""
 

@@ -15,7 +15,7 @@ from sqlmodel import Session, SQLModel, col, delete, insert, select
 
 from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
-from catalog.rows import Row
+from catalog.rows import PartitionRow, Row
 from service.benchmarks.own_runs import store_own_runs
 from service.clock import Clock
 from service.constants.tables import ConstantTable
@@ -55,7 +55,7 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
         return SeedingReport(catalog.digest, unchanged=True)
     now = clock()
     record_seeding(session, catalog.digest, now)
-    devices = _upsert(session, DeviceTable, {d.id: _device(d) for d in catalog.devices.values()})
+    devices = _upsert(session, DeviceTable, {d.id: _device(d, catalog.partitions) for d in catalog.devices.values()})
     nodes = _upsert(session, NodeTable, {n.id: _node(n) for n in catalog.nodes.values()})
     llms = {row.id: _llm(row) for row in catalog.llms.values()}
     offers = {o.id: _offer(o) for o in catalog.offers.values()}
@@ -90,9 +90,10 @@ def _document(row: Row) -> dict[str, Any]:
     return row.model_dump(mode="json")
 
 
-def _device(row: Any) -> dict[str, Any]:
+def _device(row: Any, partitions: Sequence[PartitionRow]) -> dict[str, Any]:
     columns = {name: getattr(row, name) for name in ("id", "vendor", "family", "category", "status")}
-    return columns | {"row": _document(row)}
+    own = [one.model_dump(mode="json", exclude={"device"}) for one in partitions if one.device == row.id]
+    return columns | {"row": _document(row) | {"partitions": own}}
 
 
 def _node(row: Any) -> dict[str, Any]:

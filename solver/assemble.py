@@ -1,15 +1,28 @@
 """Screened candidates and offers → the fleet problem, and back from its plan to named entries."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.fleet import ANY_SITE, Demand, DeploymentTable, FleetProblem, Limits, OfferSlot, Plan, Quota, Survive
+from solver.fleet import (
+    ANY_SITE,
+    WHOLE,
+    Demand,
+    DeploymentTable,
+    FleetProblem,
+    Limits,
+    OfferSlot,
+    Plan,
+    Quota,
+    Split,
+    Survive,
+)
 from solver.hardware import Offer
-from solver.planning import PlanEntry, PlanningInput
+from solver.planning import PlanEntry, PlanningInput, SplitDevices
 from solver.search import Screened
 from solver.workload import ANYWHERE, Workload
 
@@ -149,6 +162,8 @@ def assemble(
         parts = [np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)]
         return np.concatenate(parts).astype(np.int64)
 
+    splits: dict[Split, int] = {}
+    split = [_splits_of(one, row_of[w], splits) for w, one in enumerate(screened)]
     capacity = np.concatenate([one.requests_per_s[row_of[w]] for w, one in enumerate(screened)])
     power = np.concatenate([one.power_w_per_replica[row_of[w]] for w, one in enumerate(screened)])
     table = DeploymentTable(
@@ -162,6 +177,8 @@ def assemble(
         key=np.arange(len(rows), dtype=np.int64),
         site=np.concatenate(site_of) if sites else None,
         sites=tuple(sites),
+        split=np.concatenate(split) if splits else None,
+        splits=tuple(splits),
     )
     demands = tuple(_demand(one.workload, slots) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
@@ -179,6 +196,16 @@ def _sites_of(one: Screened, rows: Integers, sites: list[frozenset[str]]) -> Int
         for distance in one.workload.distances_s
     ]
     return first + rows // (len(one.space.rows) // one.copies)
+
+
+def _splits_of(one: Screened, rows: Integers, splits: dict[Split, int]) -> Integers:
+    """How the device of each candidate is split. New ways are numbered in ``splits``."""
+    of_platform = np.full(len(one.space.platforms), WHOLE, dtype=np.int64)
+    for p, platform in enumerate(one.space.platforms):
+        if partition := platform.device.partition:
+            of_platform[p] = splits.setdefault(Split(partition.profile, partition.instances), len(splits))
+    found: Integers = of_platform[one.space.platform_index[rows]]
+    return found
 
 
 def _demand(workload: Workload, slots: Sequence[OfferSlot]) -> Demand:
@@ -340,10 +367,26 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
 
 
 def _devices(assembly: Assembly, place: Placement) -> float:
+    """Devices that one replica occupies: 1/K for an instance of a device split in K."""
     space = assembly.screened[place.workload].space
-    return float(space.devices_per_replica[place.row])
+    partition = space.platforms[int(space.platform_index[place.row])].device.partition
+    return float(space.devices_per_replica[place.row]) / (partition.instances if partition else 1)
 
 
 def needed_devices(entry: PlanEntry) -> float:
     """Devices that all replicas of a line occupy."""
-    return float(entry.replicas * entry.configuration.layout.devices)
+    partition = entry.configuration.device.partition
+    return float(entry.replicas * entry.configuration.layout.devices) / (partition.instances if partition else 1)
+
+
+def split_devices(assembly: Assembly, plan: Plan) -> tuple[SplitDevices, ...]:
+    """Nodes of a plan some of whose devices are split, by offer and profile."""
+    splits = assembly.problem.deployments.splits
+    found: Counter[tuple[str, int, int]] = Counter()
+    for group in plan.groups:
+        for split, devices in group.splits:
+            found[group.offer_id, split, devices] += group.nodes
+    return tuple(
+        SplitDevices(offer_id, splits[split].name, splits[split].instances, devices, nodes)
+        for (offer_id, split, devices), nodes in sorted(found.items())
+    )

@@ -7,10 +7,11 @@ lies at factor^(z_q/z_0.95), and the median (50 %) at the prediction itself.
 import math
 from statistics import NormalDist
 
-from solver.corrections.sets import CorrectionSet, correction_for
+from solver.corrections.sets import CorrectionSet, correction_for, on_instance
 from solver.layout import Layout
+from solver.platforms import Platform
 from solver.precision import Precision
-from solver.space import Platform, SearchSpace
+from solver.space import SearchSpace
 from solver.workload import Workload
 
 NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
@@ -36,6 +37,8 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
             precision=Precision(workload.weight_formats[0], workload.kv_cache_formats[0]),
             layout=Layout(),
         )
+        if device.partition is not None:
+            found = on_instance(current, device, platform.engine, found)
         if found is not None and found.spreads:
             return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)
     widest = 0.0

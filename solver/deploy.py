@@ -7,13 +7,24 @@ from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
-from solver.layout_rules import layout_problem
+from solver.layout_rules import LayoutProblem, layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import MemoryPlan, engine_memory, max_concurrent_requests, memory_plan
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype
 from solver.workload import EngineSettings, Traffic
+
+
+def instances_problem(device: Device, layout: Layout) -> LayoutProblem | None:
+    """A model copy on an instance of a split device has that one only: instances do not reach each other."""
+    if device.partition is None or (layout.devices_per_replica == 1 and layout.expert_parallel == 1):
+        return None
+    return LayoutProblem(
+        "instances_not_joined",
+        f"instances of a split device are not joined: a copy of the model runs on one {device.partition.profile}, with"
+        " tensor, pipeline and expert parallelism of 1",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +52,7 @@ def deploy(
     engine_profile(engine.name)
     check_engine_available(device, engine.name)
     compute_dtype(device, precision.weights)
-    problem = layout_problem(shape, layout, weights=precision.weights)
+    problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)
     if problem is not None:
         raise UnsupportedError(problem.reason, problem.message)
     longest = traffic.prompt.maximum + traffic.output.maximum

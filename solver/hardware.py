@@ -2,10 +2,24 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A profile into ``instances`` of which a device can be split (MIG), each with these shares of the device's rates.
+
+    memory_bytes: what an instance exposes.
+    """
+
+    profile: str
+    instances: int
+    compute_fraction: float
+    bandwidth_fraction: float
+    memory_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +48,35 @@ class Device:
     power_limit_w: float
     """NaN where nobody publishes it: such devices are never planned against a power limit."""
     engines: tuple[str, ...]
+    partitions: tuple[Partition, ...] = ()
+    """How it can be split."""
+    partition: Partition | None = None
+    """What this is one instance of; None: the whole device."""
+
+
+def instance_of(device: Device, partition: Partition) -> Device:
+    """One instance of a split device, as the engine on it sees it.
+
+    It has its share of the matrix rates and of the memory bandwidth, and its own memory. No link: instances do not reach
+    each other (NVIDIA MIG User Guide, Application Considerations: no peer-to-peer over PCIe or NVLink). Power: as nobody
+    publishes how a board's is divided, each of K instances gets 1/K of its limit.
+
+    >>> whole = Device("d", "D", "v", "f", "c", "hbm", 80.0, 2000.0, {"bf16": 700.0}, 300.0, 8, 32.0, 700.0, ("vllm",))
+    >>> one = instance_of(whole, Partition("1g", 7, 1 / 7, 1 / 8, 10.0))
+    >>> one.memory_bytes, one.memory_bytes_per_s, round(one.flop_per_s["bf16"], 9), one.power_limit_w, one.link_bytes_per_s
+    (10.0, 250.0, 100.0, 100.0, 0.0)
+    """
+    return replace(
+        device,
+        memory_bytes=partition.memory_bytes,
+        memory_bytes_per_s=device.memory_bytes_per_s * partition.bandwidth_fraction,
+        flop_per_s={dtype: rate * partition.compute_fraction for dtype, rate in device.flop_per_s.items()},
+        link_bytes_per_s=0.0,
+        link_domain_devices=1,
+        power_limit_w=device.power_limit_w / partition.instances,
+        partitions=(),
+        partition=partition,
+    )
 
 
 @dataclass(frozen=True, slots=True)

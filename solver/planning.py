@@ -51,6 +51,8 @@ class PlanLimits:
     survive: Losses = field(default_factory=Losses)
     max_spot_fraction: float | None = None
     quotas: tuple[DeviceQuota, ...] = ()
+    partitions: frozenset[str] = frozenset()
+    """Profiles into which devices may be split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,17 @@ class PlanEntry:
     """Round trip between users and this line's region; None where the workload states none."""
     role: Literal["aggregated", "prefill", "decode"] = "aggregated"
     """aggregated: prefills and decodes. prefill, decode: one of two pools, which serve the same requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDevices:
+    """``nodes`` nodes of an offer, of each of which ``devices`` are split into ``instances`` of a profile."""
+
+    offer_id: str
+    profile: str
+    instances: int
+    devices: int
+    nodes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +254,7 @@ class Recommendation:
     """Of each workload's demand that the plan serves, where some of it was shed; empty where none was."""
     pools: PoolsReport | None = None
     """None unless a workload admits pools of their own."""
+    splits: tuple[SplitDevices, ...] = ()
 
 
 __all__ = [
@@ -261,5 +275,6 @@ __all__ = [
     "Relaxation",
     "SearchProgress",
     "SolveReport",
+    "SplitDevices",
     "unobserved",
 ]

@@ -201,10 +201,11 @@ def _scaled(search: PoolSearch, w: int, one: Screened, role: Role) -> Floats:
 
 
 def _deployments(search: PoolSearch, w: int, one: Screened, role: Role, rates: Floats) -> list[RoleDeployment]:
-    """Candidates of one role that no smaller one of the same platform, cache format and engine replaces."""
+    """Candidates of one role on whole devices that no smaller one of the same platform, format and engine replaces."""
     space = one.space
     alike: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for row in np.flatnonzero(rates > 0.0).tolist():
+    whole = np.array([own.device.partition is None for own in space.platforms], dtype=np.bool_)
+    for row in np.flatnonzero((rates > 0.0) & whole[space.platform_index]).tolist():
         alike[int(space.platform_index[row]), str(space.kv_formats[row]) if role != "aggregated" else ""].append(row)
     found = []
     for (platform, cache), members in alike.items():
@@ -240,6 +241,7 @@ def _chosen(search: PoolSearch, result: RolesResult, plan: RolesPlan, found: Rec
         found,
         solve=_report(search, result, found.solve),
         entries=entries,
+        splits=(),
         nodes=dict(sorted(plan.nodes.items())),
         usd_per_hour=usd,
         power_w=sum(e.power_w for e in entries),

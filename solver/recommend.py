@@ -11,6 +11,7 @@ from solver.assemble import (
     fewest_nodes,
     placements,
     plan_entries,
+    split_devices,
     with_capacity,
     with_default_limits,
 )
@@ -131,6 +132,7 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         binding=binding,
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
+        splits=split_devices(assembly, result.plan),
     )
     return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
 
@@ -154,6 +156,7 @@ def shortened(
         power_w=cut.result.power_w or 0.0,
         throughput_multiple=cut.result.throughput_multiple,
         worst_losses=worst_losses(cut.assembly, cut.result.plan),
+        splits=split_devices(cut.assembly, cut.result.plan),
         shares=cut.shares,
     )
 
@@ -181,7 +184,9 @@ def confidence_premium(planning: PlanningInput, result: FleetResult, memo: Space
 def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
     """The search space of a workload's model at its context and formats, from the memo where it is known."""
     settings = engine_settings(planning.engine, workload)
-    key = (planning.catalog_key, workload.llm_id, workload.weight_formats, workload.kv_cache_formats, settings)
+    partitions = planning.limits.partitions
+    formats = (workload.weight_formats, workload.kv_cache_formats)
+    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions)
     space = memo.get(key)
     if space is None:
         space = memo[key] = build_space(
@@ -191,6 +196,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             workload.weight_formats,
             workload.kv_cache_formats,
             settings,
+            partitions,
         )
     return space
 

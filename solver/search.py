@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +55,14 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Candidates of one device that failed for one reason, and the one that came nearest."""
+    """Candidates of one device, or of its instances of one profile, that failed for one reason, and the nearest one."""
 
     workload: str
     device_id: str
     reason: str
     count: int
     nearest: str
+    partition: str | None = None
 
 
 def screen(
@@ -206,25 +208,26 @@ def rejections(screened: Screened) -> list[Rejection]:
     distances the nearest one counts.
     """
     space, found, name = screened.space, screened.capacity, screened.workload.name
-    tally: Counter[tuple[str, str]] = Counter()
-    nearest: dict[tuple[str, str], tuple[float, str]] = {}
-    missed_by: dict[tuple[str, str], float] = {}
+    tally: Counter[_Failed] = Counter()
+    nearest: dict[_Failed, tuple[float, str]] = {}
+    missed_by: dict[_Failed, float] = {}
     for dropped, count in space.dropped.items():
-        key = (dropped.device_id, dropped.reason)
+        key = _Failed(dropped.device_id, dropped.partition or "", dropped.reason)
         tally[key] += count
         nearest.setdefault(key, (0.0, dropped.detail))
     limits = target_seconds(screened.workload.targets)
     nearby = len(space.rows) // screened.copies
     for row in np.flatnonzero(screened.requests_per_s[:nearby] <= 0.0).tolist():
         index = int(found.limit[row])
-        device = space.platforms[space.rows[row].platform].device.id
+        device, profile = _device_of(space, space.rows[row].platform)
         if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
-            tally[device, "figure_missing"] += 1
-            nearest.setdefault((device, "figure_missing"), (0.0, "power_limit_w"))
+            key = _Failed(device, profile, "figure_missing")
+            tally[key] += 1
+            nearest.setdefault(key, (0.0, "power_limit_w"))
             continue
         label = found.limits[index]
         reason = "kv_cache_too_small" if index == 0 else f"{label.split('_')[0]}_above_target"
-        key = (device, reason)
+        key = _Failed(device, profile, reason)
         tally[key] += 1
         best = float(found.best_s[row])
         if index and (key not in nearest or best < nearest[key][0]):
@@ -238,12 +241,29 @@ def rejections(screened: Screened) -> list[Rejection]:
             missed_by[key] = best / limits[label]
         elif not index:
             nearest.setdefault(key, (0.0, "the cache holds no request of this length"))
-    able = {space.platforms[p].device.id for p in set(space.platform_index[screened.requests_per_s > 0.0].tolist())}
+    able = {_device_of(space, p) for p in set(space.platform_index[screened.requests_per_s > 0.0].tolist())}
 
-    def rank(key: tuple[str, str]) -> tuple[bool, float, int, tuple[str, str]]:
-        return key[0] in able, missed_by.get(key, math.inf), -tally[key], key
+    def rank(key: _Failed) -> tuple[bool, float, int, tuple[str, str, str]]:
+        order = (key.device_id, key.reason, key.partition)
+        return (key.device_id, key.partition) in able, missed_by.get(key, math.inf), -tally[key], order
 
-    return [Rejection(name, *key, tally[key], nearest[key][1]) for key in sorted(tally, key=rank)]
+    return [
+        Rejection(name, key.device_id, key.reason, tally[key], nearest[key][1], key.partition or None)
+        for key in sorted(tally, key=rank)
+    ]
+
+
+class _Failed(NamedTuple):
+    """What failed together. partition: empty for whole devices."""
+
+    device_id: str
+    partition: str
+    reason: str
+
+
+def _device_of(space: SearchSpace, platform: int) -> tuple[str, str]:
+    device = space.platforms[platform].device
+    return device.id, "" if device.partition is None else device.partition.profile
 
 
 def target_seconds(targets: Targets) -> dict[str, float]:

@@ -5,7 +5,7 @@ prices: it is built once and read for every workload of that model.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.configuration import Configuration, front_end
-from solver.engine.profiles import engine_for, engine_profile
+from solver.engine.profiles import engine_profile
 from solver.engine.steady import FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
-from solver.hardware import Device, Node
+from solver.hardware import Node
 from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.memory import EngineMemory, engine_memory
 from solver.memory_table import MemoryPlans, MemoryTable, memory_table
 from solver.memory_weights import stored_bytes
+from solver.platforms import Platform, instance_platforms, platforms
 from solver.precision import Precision
-from solver.step.constants import ConstantPrior, Constants, resolve_constants
+from solver.step.constants import ConstantPrior
 from solver.step.rates import Rates, rates
 from solver.workload import EngineSettings
 
@@ -35,26 +36,14 @@ MOST_NODES_PER_REPLICA = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
-    """Nodes that perform alike: one device type, so many to a node, joined in the same way."""
-
-    device: Device
-    devices: int
-    link_domain_devices: int
-    network_bytes_per_s: float
-    """Per device, one direction; 0: replicas never span nodes."""
-    engine: str
-    constants: Constants
-    node_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Dropped:
     """Why combinations were dropped before any was evaluated."""
 
     device_id: str
     reason: str
     detail: str
+    partition: str | None = None
+    """The profile, where instances of split devices were dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +149,8 @@ class SearchSpace:
     def _kin_key(self, row: Row) -> tuple[object, ...]:
         layout = row.layout
         parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
-        return (self.platforms[row.platform].device.id, *parallel, row.precision.weights)
+        device = self.platforms[row.platform].device
+        return (device.id, device.partition, *parallel, row.precision.weights)
 
 
 def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
@@ -174,40 +164,6 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
         settings.memory_fraction,
         settings.max_context_tokens,
     )
-
-
-def platforms(
-    nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str, llm: str | None = None
-) -> tuple[Platform, ...]:
-    """Group node types that perform alike. Devices with no known engine are left out."""
-    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
-    for node in nodes:
-        per_device = node.network_bytes_per_s / node.devices
-        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
-        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
-    result = []
-    resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, _, per_device), members in grouped.items():
-        device = members[0].device
-        runs = engine_for(device.engines, engine)
-        if runs is None:
-            continue
-        if (device_id, runs) not in resolved:
-            resolved[device_id, runs] = resolve_constants(
-                priors, device=device_id, family=device.family, engine=runs, llm=llm
-            )
-        result.append(
-            Platform(
-                device,
-                devices,
-                domain,
-                per_device,
-                runs,
-                resolved[device_id, runs],
-                tuple(sorted(n.id for n in members)),
-            )
-        )
-    return tuple(result)
 
 
 def replica_layouts(shape: LlmShape, platform: Platform, weights: str) -> list[tuple[Layout, int]]:
@@ -258,9 +214,14 @@ def build_space(
     weight_formats: Sequence[str],
     kv_formats: Sequence[str],
     settings: EngineSettings,
+    partitions: Collection[str] = (),
 ) -> SearchSpace:
-    """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons."""
+    """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
+
+    partitions: profiles into which devices may be split.
+    """
     every = platforms(nodes, priors, settings.name, shape.id)
+    every += tuple(instance_platforms(every, partitions))
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
     rate_of: dict[tuple[object, ...], Rates] = {}
@@ -273,6 +234,7 @@ def build_space(
         if node.id not in planned:
             dropped[Dropped(node.device.id, "engine_not_available", "no serving engine is known to run on it")] += 1
     for index, platform in enumerate(every):
+        profile = None if platform.device.partition is None else platform.device.partition.profile
         try:
             key = (platform.device.id, platform.engine)
             if key not in known:
@@ -280,18 +242,20 @@ def build_space(
                 known[key] = len(memories) - 1
             memory_of[index] = known[key]
         except FigureMissingError as missing:
-            dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
+            dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
             continue
         for weights in weight_formats:
             layouts = replica_layouts(shape, platform, weights)
             if not layouts:
-                dropped[Dropped(platform.device.id, "layout_not_legal", f"no legal layout on {platform.devices}")] += 1
+                detail = f"no legal layout on {platform.devices}"
+                dropped[Dropped(platform.device.id, "layout_not_legal", detail, profile)] += 1
             for cache in kv_formats:
                 precision = Precision(weights, cache)
                 for layout, count in layouts:
                     network = platform.network_bytes_per_s if count > 1 else 0.0
                     rate_key = (
                         platform.device.id,
+                        profile,
                         platform.engine,
                         platform.link_domain_devices,
                         platform.device.pcie_bytes_per_s,
@@ -308,10 +272,10 @@ def build_space(
                             )  # fmt: skip
                     except FigureMissingError as missing:
                         # Only this layout may lack it: a link, where another layout needs none.
-                        dropped[Dropped(platform.device.id, "figure_missing", missing.figure)] += 1
+                        dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
                         continue
                     except UnsupportedError as problem:
-                        dropped[Dropped(platform.device.id, problem.reason, str(problem))] += 1
+                        dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
                         break
                     rows.append(Row(index, layout, precision, count))
                     row_rates.append(rate_of[rate_key])
@@ -343,9 +307,9 @@ def _tabulate(
     fits = plans.fits
     for row, ok in zip(rows, fits.tolist(), strict=True):
         if not ok:
-            dropped[
-                Dropped(every[row.platform].device.id, "does_not_fit", "weights and one request exceed the memory")
-            ] += 1
+            device = every[row.platform].device
+            profile = None if device.partition is None else device.partition.profile
+            dropped[Dropped(device.id, "does_not_fit", "weights and one request exceed the memory", profile)] += 1
     # A model is spread over nodes only as far as it must be: the fewest nodes that hold it, per platform and precision.
     least: dict[tuple[int, Precision], int] = {}
     for row, ok in zip(rows, fits.tolist(), strict=True):

@@ -188,6 +188,7 @@ def recommended_work(recommendation: dict[str, Any], device: str | None, workloa
         for line in recommendation.get("plan") or []
         if (device is None or line["device"] == device) and (workload is None or line["workload"] == workload)
         if line["serves_requests_per_s"] > 0 and line.get("role", "aggregated") == "aggregated"
+        if line.get("partition") is None  # only whole devices are measured
     ]
     if not lines:
         raise LaunchError(

@@ -26,6 +26,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
     console.print(_headline(answer))
     if answer["plan"]:
         console.print(plan_table(answer["plan"]))
+        _show_splits(answer, console)
         _show_basis(answer, console)
         _show_prices(answer, console, fetch_offer)
         _show_served(answer, console)
@@ -62,13 +63,31 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
         table.add_row(
             f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['offer'])}",
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
-            f"{line['replicas']} × {replica_layout(line)}\n"
+            f"{line['replicas']} × {replica_layout(line)}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
             f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}",
             _predicted(line["predicted"]),
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
+
+
+def device_text(rejected: Answer) -> str:
+    """
+    >>> device_text({"device": "a30", "partition": "1g.6gb"}), device_text({"device": "a30"})
+    ('a30 (1g.6gb)', 'a30')
+    """
+    profile = rejected.get("partition")
+    return f"{rejected['device']} ({escape(profile)})" if profile else str(rejected["device"])
+
+
+def partition_text(line: Answer) -> str:
+    """
+    >>> partition_text({"partition": {"profile": "1g.10gb", "instances_per_device": 7}}), partition_text({})
+    (' on 1g.10gb', '')
+    """
+    partition = line.get("partition")
+    return f" on {escape(partition['profile'])}" if partition else ""
 
 
 def role_text(line: Answer) -> str:
@@ -114,6 +133,21 @@ def interval(value: Answer) -> str:
 def _figure(value: float) -> str:
     """Three digits are all a prediction carries."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _show_splits(answer: Answer, console: Console) -> None:
+    """Which devices are split into instances, and with which commands."""
+    for nodes in answer["fleet"]:
+        for split in nodes.get("splits", ()):
+            console.print(
+                f"split {_count(split['devices'], 'device')} of each of {split['nodes']} × {escape(nodes['node'])} into "
+                f"{split['instances_per_device']} × {escape(split['profile'])}"
+            )
+    launched = {
+        line["partition"]["profile"]: line["partition"]["launch"] for line in answer["plan"] if line.get("partition")
+    }
+    for commands in launched.values():
+        console.print(escape("; ".join(commands)), soft_wrap=True)
 
 
 def _show_basis(answer: Answer, console: Console) -> None:
@@ -207,7 +241,7 @@ def _show_rejected(answer: Answer, console: Console) -> None:
     for rejected in failed[:MOST_REJECTIONS]:
         tried = _count(rejected["count"], "candidate")
         nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
-        console.print(f"  {rejected['device']}: {rejected['reason'].replace('_', ' ')} ({tried}{escape(nearest)})")
+        console.print(f"  {device_text(rejected)}: {rejected['reason'].replace('_', ' ')} ({tried}{escape(nearest)})")
     if len(failed) > MOST_REJECTIONS:
         console.print(f"  and {len(failed) - MOST_REJECTIONS} more reasons; --json lists all")
 

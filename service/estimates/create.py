@@ -19,6 +19,7 @@ from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
 from service.wire.roles import DraftModelIn
 from solver.errors import SolverError
+from solver.hardware import instance_of
 from solver.llm_shape import LlmShape
 
 AnyCase = Case | DisaggregatedCase
@@ -109,14 +110,23 @@ def _resolve(
         if name in snapshot.refused:
             figure = snapshot.refused[name]
             return Unresolved(unsupported(asked, "figure_missing", f"{name}: no sourced value for {figure}"))
-    for name, device, field in _nodes(asked):
+    for name, of_device, field in _nodes(asked):
         if name not in snapshot.nodes:
             return unknown("node", name, snapshot.nodes.keys(), field)
-        own = snapshot.nodes[name].device.id
-        if own != device:
-            return Unresolved(unsupported(asked, "node_of_another_device", f"{name} holds {own}, not {device}"))
+        held = snapshot.nodes[name].device.id
+        if held != of_device:
+            return Unresolved(unsupported(asked, "node_of_another_device", f"{name} holds {held}, not {of_device}"))
     if asked.disaggregated is None:
-        return Case(asked, shapes[asked.llm], snapshot.devices[asked.device or ""], snapshot, shapes)
+        device = snapshot.devices[asked.device or ""]
+        if asked.partition is not None:
+            own = {one.profile: one for one in device.partitions}
+            if not own:
+                detail = f"{device.id}: no sourced way of splitting it"
+                return Unresolved(unsupported(asked, "figure_missing", detail), "partition")
+            if asked.partition not in own:
+                return unknown("partition", asked.partition, own.keys(), "partition")
+            device = instance_of(device, own[asked.partition])
+        return Case(asked, shapes[asked.llm], device, snapshot, shapes)
     return DisaggregatedCase(asked, asked.disaggregated, shapes[asked.llm], snapshot)
 
 

@@ -144,6 +144,7 @@ def present_estimate(
         ),
         speculative=speculative,
         pools=pools,
+        partition=asked.partition,
         layout=asked.layout if asked.disaggregated is None else None,
         precision=asked.precision,
         engine=asked.engine,

@@ -17,6 +17,7 @@ from solver.errors import (
 def assumed(asked: EstimateIn) -> dict[str, Any]:
     """The deployment as it was understood, defaults filled in."""
     return {
+        "partition": asked.partition,
         "layout": asked.layout if asked.disaggregated is None else None,
         "precision": asked.precision,
         "engine": asked.engine,

@@ -68,7 +68,7 @@ def measurements_wanted(
 
 def _whole(lines: list[PlanLineOut]) -> list[PlanLineOut]:
     """Lines of replicas that prefill and decode."""
-    return [line for line in lines if line.role == "aggregated"]
+    return [line for line in lines if line.role == "aggregated" and line.partition is None]
 
 
 def _keep(

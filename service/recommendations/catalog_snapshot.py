@@ -54,6 +54,11 @@ class CatalogSnapshot:
     """Number of the whole set that later ones are laid over; 0 without one."""
 
     @property
+    def partitions(self) -> frozenset[str]:
+        """Profiles into which devices can be split, by name."""
+        return frozenset(one.profile for device in self.devices.values() for one in device.partitions)
+
+    @property
     def key(self) -> str:
         """Names the facts that predictions start from: the edition, what users added, and constants from probes."""
         probed = self.corrections.probed if self.corrections is not None else ()

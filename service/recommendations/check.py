@@ -49,6 +49,8 @@ def check_names(
             errors.extend(found)
     errors.extend(_missing_distances(asked, snapshot))
     errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
+    if isinstance(limits.partitions, tuple):
+        errors.extend(_unknown("partition", "partitions", limits.partitions, snapshot.partitions))
     errors.extend(_unknown("provider", "providers", limits.providers, snapshot.providers))
     errors.extend(_unknown("region", "regions", limits.regions, snapshot.regions))
     errors.extend(

@@ -11,7 +11,7 @@ from solver.workload import ANYWHERE, Places
 
 
 def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
-    """Datasheet units → SI; quotas name the offers they hold for."""
+    """Datasheet units → SI; quotas name the offers they hold for, and devices may be split into profiles by name."""
     survive = limits.survive
     return PlanLimits(
         max_usd_per_hour=None if limits.max_usd_per_hour is None else float(limits.max_usd_per_hour),
@@ -23,7 +23,15 @@ def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
             DeviceQuota(quota.name, frozenset(o.id for o in offers if _falls_under(quota, o)), quota.max_devices)
             for quota in limits.quotas
         ),
+        partitions=_profiles(limits, offers),
     )
+
+
+def _profiles(limits: LimitsIn, offers: tuple[Offer, ...]) -> frozenset[str]:
+    """Profiles into which devices may be split: those asked for, or all that devices on offer have."""
+    if limits.partitions is True:
+        return frozenset(one.profile for offer in offers for one in offer.node.device.partitions)
+    return frozenset(limits.partitions or ())
 
 
 def _falls_under(quota: QuotaIn, offer: Offer) -> bool:

@@ -11,6 +11,7 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.current import RunningNodes, current_fleet
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
+from service.recommendations.partitions import present_partition, present_splits
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.recommendations.replanned import present_replanned
 from service.recommendations.spaces import SpaceCache
@@ -240,7 +241,14 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             for b in found.binding
         ],
         rejected=[
-            RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)
+            RejectedOut(
+                workload=r.workload,
+                device=r.device_id,
+                partition=r.partition,
+                reason=r.reason,
+                count=r.count,
+                nearest=r.nearest,
+            )
             for r in found.rejected
         ],
         conflicts=[
@@ -311,6 +319,7 @@ def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut
             device=offers[offer_id].node.device.id,
             nodes=nodes,
             usd_per_hour=usd(nodes * offers[offer_id].usd_per_hour),
+            splits=present_splits(found.splits, offer_id),
         )
         for offer_id, nodes in found.nodes.items()
     ]
@@ -328,6 +337,7 @@ def present_line(entry: PlanEntry) -> PlanLineOut:
         commitment=entry.offer.commitment,
         node=entry.offer.node.id,
         device=entry.offer.node.device.id,
+        partition=present_partition(entry.configuration.device),
         engine=entry.configuration.engine.name,
         nodes=entry.nodes,
         replicas=entry.replicas,

@@ -21,7 +21,7 @@ from service.wire.traffic import (
     UniformLength,
 )
 from solver.errors import FigureMissingError
-from solver.hardware import Device, Node, Offer
+from solver.hardware import Device, Node, Offer, Partition
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
@@ -91,6 +91,18 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
         pcie_bytes_per_s=pcie_bytes_per_s(row["pcie_generation"], row["pcie_lanes"]),
         power_limit_w=_figure_or_nan(row["power_limit_w"]),
         engines=tuple(row["engines"]),
+        partitions=tuple(partition_from_row(one) for one in row.get("partitions", [])),
+    )
+
+
+def partition_from_row(row: Mapping[str, Any]) -> Partition:
+    """Shares of a device: its multiprocessors, and its slices of memory with their bandwidth."""
+    return Partition(
+        profile=row["profile"],
+        instances=row["instances"],
+        compute_fraction=row["multiprocessors"] / row["device_multiprocessors"],
+        bandwidth_fraction=row["slices"] / row["device_slices"],
+        memory_bytes=bytes_from_gib(row["memory_gib"]),
     )
 
 

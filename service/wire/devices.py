@@ -1,6 +1,22 @@
 """GET /v1/devices. Matrix rates are dense; sparse ones carry their own names and are never planned with."""
 
+from pydantic import Field
+
 from service.wire.quantities import Answer, ProvenanceOut
+
+
+class PartitionOut(Answer):
+    """A profile into ``instances`` of which the device can be split, each with these parts of it (MIG)."""
+
+    profile: str
+    instances: int
+    multiprocessors: int
+    device_multiprocessors: int
+    memory_gib: float
+    slices: int
+    """Of memory: an instance has ``slices`` of ``device_slices`` of the device's bandwidth."""
+    device_slices: int
+    provenance: ProvenanceOut
 
 
 class DeviceOut(Answer):
@@ -45,4 +61,6 @@ class DeviceOut(Answer):
     engines: list[str]
     missing: list[str]
     """Figures nobody has published; planning with them is refused by name."""
+    partitions: list[PartitionOut] = Field(default_factory=list)
+    """How the device can be split; empty where that is not possible or its figures are not known."""
     provenance: ProvenanceOut

@@ -17,6 +17,8 @@ class EstimateIn(Request):
 
     llm: Name
     device: Name | None = None
+    partition: Name | None = None
+    """A profile: the deployment has one instance of a device that is split so."""
     layout: LayoutIn = LayoutIn()
     precision: PrecisionIn = PrecisionIn()
     engine: DraftingEngineIn = DraftingEngineIn()
@@ -28,6 +30,8 @@ class EstimateIn(Request):
     def _one_way_of_serving(self) -> Self:
         if (self.device is None) == (self.disaggregated is None):
             raise ValueError("state either device or disaggregated, whose pools name theirs")
+        if self.partition is not None and self.device is None:
+            raise ValueError("partition belongs to a device: state device, or leave out partition")
         if self.disaggregated is not None and "layout" in self.model_fields_set:
             raise ValueError(
                 "layout belongs to the pools: disaggregated.prefill.layout and disaggregated.decode.layout"
@@ -76,8 +80,10 @@ class BoundOut(Answer):
 
 
 class Assumed(Answer):
-    """The deployment as it was understood, every default filled in. ``layout``: null where pools have their own."""
+    """The deployment as it was understood, every default filled in. ``layout``: null where pools have their own.
+    ``partition``: the profile of the instance it runs on, null for whole devices."""
 
+    partition: str | None = None
     layout: LayoutIn | None
     precision: PrecisionIn
     engine: DraftingEngineIn

@@ -108,6 +108,8 @@ class LimitsIn(Request):
     max_spot_fraction: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """Share of all devices that the provider may take back."""
     quotas: Annotated[tuple[QuotaIn, ...], Field(max_length=MOST_QUOTAS)] = ()
+    partitions: bool | Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] = False
+    """May devices be split into instances that serve small models side by side (MIG), and into which profiles?"""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -141,6 +143,8 @@ class RecommendationIn(Request):
         twice = sorted(n for n, count in Counter(names).items() if count > 1)
         if twice:
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
+        if self.current is not None and self.limits.partitions is not False:
+            raise ValueError("a current fleet is planned from with whole devices only; leave out limits.partitions")
         if self.current is not None and self.objective != "cost":
             raise ValueError("a current fleet is planned from for the objective cost only")
         if self.objective == "throughput" and self.limits.max_usd_per_hour is None:
@@ -158,6 +162,25 @@ class PredictedOut(Answer):
     power_w: Interval | None
 
 
+class LinePartitionOut(Answer):
+    """Each replica has one instance of a device that is split into ``instances_per_device`` of this profile."""
+
+    profile: str
+    instances_per_device: int
+    memory_gib: float
+    launch: list[str]
+    """Commands on a node: for each device that is split, then for each replica."""
+
+
+class SplitDevicesOut(Answer):
+    """``nodes`` nodes of an offer, of each of which ``devices`` are split; all other devices are whole."""
+
+    profile: str
+    instances_per_device: int
+    devices: int
+    nodes: int
+
+
 class PlanLineOut(Answer):
     """Replicas of one workload on nodes of one offer."""
 
@@ -170,6 +193,8 @@ class PlanLineOut(Answer):
     commitment: str
     node: str
     device: str
+    partition: LinePartitionOut | None = None
+    """Null where replicas have whole devices."""
     engine: str
     nodes: int
     replicas: int
@@ -194,6 +219,8 @@ class FleetNodesOut(Answer):
     device: str
     nodes: int
     usd_per_hour: Usd
+    splits: list[SplitDevicesOut] = Field(default_factory=list)
+    """Devices that are split into instances."""
 
 
 class SolveOut(Answer):
@@ -253,6 +280,8 @@ class BindingOut(Answer):
 class RejectedOut(Answer):
     workload: str
     device: str
+    partition: str | None = None
+    """The profile, where instances of the device are meant."""
     reason: str
     count: int
     nearest: str | None

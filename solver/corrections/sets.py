@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from solver.configuration import Configuration
 from solver.estimate import Correction
+from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior
@@ -153,7 +154,18 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         precision=configuration.precision,
         layout=configuration.layout,
     )
+    if configuration.device.partition is not None:
+        found = on_instance(current, configuration.device, configuration.engine.name, found)
     return found if configuration.speculation is None else carried_over(current, configuration, found)
+
+
+def on_instance(current: CorrectionSet, device: Device, engine: str, found: Correction | None) -> Correction | None:
+    """What measurements of whole devices say about an instance of a split one, which nobody measured.
+
+    Borrowed, and as much wider as for a device and a model that were not seen. Factors of whole devices' runs are left out.
+    """
+    wider = _as_unseen(current, device, engine, found)
+    return None if wider is None else replace(wider, factors={})
 
 
 def pool_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
@@ -165,7 +177,11 @@ def pool_correction(current: CorrectionSet | None, configuration: Configuration)
 def carried_over(current: CorrectionSet, configuration: Configuration, found: Correction | None) -> Correction | None:
     """A correction for a way of serving that nobody measured: borrowed, and as much wider as for a device and a model
     that were not seen. The factors stay: they are of the same kernels on the same device."""
-    home = found_for(current, configuration.device.id, configuration.device.family, configuration.engine.name)
+    return _as_unseen(current, configuration.device, configuration.engine.name, found)
+
+
+def _as_unseen(current: CorrectionSet, device: Device, engine: str, found: Correction | None) -> Correction | None:
+    home = found_for(current, device.id, device.family, engine)
     if found is None or home is None:
         return found if found is None else replace(found, basis="borrowed", spreads={})
     widening = home.borrowed_widening * home.unseen_widening

@@ -28,10 +28,14 @@ def misses_of_devices(screened: Screened, devices: frozenset[str]) -> list[Miss]
     found = [
         Miss(name, reason, f"{device}: {detail}")
         for device, reason, detail in sorted(
-            {(d.device_id, d.reason, d.detail) for d in space.dropped if d.device_id in devices}
+            {(_named(d.device_id, d.partition), d.reason, d.detail) for d in space.dropped if d.device_id in devices}
         )
     ]
     return [*misses_of_rows(screened, rows_of_devices(screened, devices)), *found]
+
+
+def _named(device_id: str, partition: str | None) -> str:
+    return device_id if partition is None else f"{device_id} ({partition})"
 
 
 def rows_of_devices(screened: Screened, devices: frozenset[str]) -> Rows:
@@ -49,8 +53,9 @@ def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
         index = int(found.limit[row])
         label = found.limits[index]
         layout, precision = space.rows[row].layout, space.rows[row].precision
+        device = space.platforms[space.rows[row].platform].device
         where = (
-            f"{space.platforms[space.rows[row].platform].device.id}, TP{layout.tensor_parallel}"
+            f"{_named(device.id, device.partition.profile if device.partition else None)}, TP{layout.tensor_parallel}"
             + (f" PP{layout.pipeline_parallel}" if layout.pipeline_parallel > 1 else "")
             + f", {precision.weights}"
         )

@@ -1,12 +1,13 @@
 """The shipped edition: every figure sourced, dense below sparse, everything within what physics and markets allow."""
 
+import re
 from collections import Counter
 from decimal import Decimal
 
 import pytest
 
 from catalog.read import read_catalog
-from catalog.rows import DeviceRow, NodeRow, Row
+from catalog.rows import DeviceRow, NodeRow, PartitionRow, Row
 
 CATALOG = read_catalog()
 DEVICES = list(CATALOG.devices.values())
@@ -72,6 +73,27 @@ class TestProvenance:
         doubtful = [p for p in CATALOG.prices if "recalled" in p.source or "median of a few" in p.source]
         assert len(doubtful) > 10
         assert {price.confidence for price in doubtful} == {"low"}
+
+
+class TestPartitions:
+    """Profiles of the MIG User Guide: an instance has about a seventh (a quarter) of the compute for each g of its name."""
+
+    @pytest.mark.parametrize("row", CATALOG.partitions, ids=lambda row: f"{row.device} {row.profile}")
+    def test_figures_agree_with_the_name_of_the_profile(self, row: PartitionRow) -> None:
+        compute, memory = re.fullmatch(r"(\d)g\.(\d+)gb", row.profile).groups()  # type: ignore[union-attr]
+        parts = 7 if row.device_slices == 8 else 4
+        share = row.multiprocessors / row.device_multiprocessors
+        assert 0.84 * int(compute) / parts <= share <= 1.45 * int(compute) / parts
+        assert 0.84 * int(memory) <= row.memory_gib <= int(memory)
+        assert row.instances <= row.device_slices // row.slices
+        assert len(row.provenance.source) > 20
+
+    def test_the_devices_most_rented_in_parts_have_them(self) -> None:
+        assert {"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm"} <= {row.device for row in CATALOG.partitions}
+
+    def test_exceptions_are_about_fields(self) -> None:
+        for row in CATALOG.partitions:
+            check_exceptions(row.device, PartitionRow, row.provenance.exceptions)
 
 
 class TestDevices:

@@ -104,6 +104,23 @@ class TestWhatIsRead:
         )
         assert read_catalog(edition).constants[0].value == 0.8
 
+    def test_partitions_must_fit_their_device(self, edition: Path) -> None:
+        (edition / "partitions").mkdir()
+        row = (
+            '[[partition]]\ndevice = "{device}"\nprofile = "1g"\ninstances = {instances}\nmultiprocessors = 16\n'
+            "device_multiprocessors = 132\nmemory_gib = 1.0\nslices = 1\ndevice_slices = 8\n"
+            'provenance = {{ source = "a guide", retrieved_on = 2026-11-21, checked = "read" }}\n'
+        )
+        path = edition / "partitions" / "a.toml"
+        path.write_text(row.format(device="one", instances=7), encoding="utf-8")
+        assert read_catalog(edition).partitions[0].profile == "1g"
+        path.write_text(row.format(device="one", instances=9) + row.format(device="two", instances=7), encoding="utf-8")
+        assert problems(edition) == (
+            "partition 1g of one: 9 instances of 16 multiprocessors exceed the device's 132",
+            "partition 1g of one: 9 instances of 1 slices exceed the device's 8",
+            "partition 1g of two: unknown device",
+        )
+
     def test_an_entry_overrides_the_provenance_of_its_file(self, edition: Path) -> None:
         path = edition / "devices/all.toml"
         path.write_text(path.read_text() + '[device.provenance]\nchecked = "memory"\n', encoding="utf-8")

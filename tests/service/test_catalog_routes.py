@@ -28,7 +28,9 @@ class TestGetDevices:
     def test_shows_the_row_with_its_source(self, client: TestClient, catalog: Catalog) -> None:
         shown = client.get("/v1/devices/h200-sxm").json()
         row = catalog.devices["h200-sxm"].model_dump(mode="json")
-        assert shown == row
+        own = [p.model_dump(mode="json", exclude={"device"}) for p in catalog.partitions if p.device == "h200-sxm"]
+        assert len(own) == 4
+        assert shown == row | {"partitions": own}
 
     def test_filters(self, client: TestClient, catalog: Catalog) -> None:
         found = client.get("/v1/devices", params={"vendor": "AMD", "status": "shipping", "limit": 500}).json()["items"]

@@ -1,0 +1,77 @@
+"""Nodes that perform alike, whole or as instances of split devices, with the constants that apply to them."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from solver.engine.profiles import engine_for
+from solver.hardware import Device, Node, instance_of
+from solver.step.constants import ConstantPrior, Constants, resolve_constants
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Nodes that perform alike: one device type, so many to a node, joined in the same way.
+
+    Of instances of a split device: every node of the device, as if it held one.
+    """
+
+    device: Device
+    devices: int
+    link_domain_devices: int
+    network_bytes_per_s: float
+    """Per device, one direction; 0: replicas never span nodes."""
+    engine: str
+    constants: Constants
+    node_ids: tuple[str, ...]
+
+
+def platforms(
+    nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str, llm: str | None = None
+) -> tuple[Platform, ...]:
+    """Group node types that perform alike. Devices with no known engine are left out."""
+    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
+    for node in nodes:
+        per_device = node.network_bytes_per_s / node.devices
+        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
+    result = []
+    resolved: dict[tuple[str, str], Constants] = {}
+    for (device_id, devices, domain, _, per_device), members in grouped.items():
+        device = members[0].device
+        runs = engine_for(device.engines, engine)
+        if runs is None:
+            continue
+        if (device_id, runs) not in resolved:
+            resolved[device_id, runs] = resolve_constants(
+                priors, device=device_id, family=device.family, engine=runs, llm=llm
+            )
+        result.append(
+            Platform(
+                device,
+                devices,
+                domain,
+                per_device,
+                runs,
+                resolved[device_id, runs],
+                tuple(sorted(n.id for n in members)),
+            )
+        )
+    return tuple(result)
+
+
+def instance_platforms(whole: Sequence[Platform], profiles: Collection[str]) -> list[Platform]:
+    """Instances of these profiles on all nodes of the devices that can be split so: they perform alike on each.
+
+    Constants are the whole device's: they are shares of its rates, on the same silicon, and times of the host.
+    """
+    of_device: dict[str, list[Platform]] = {}
+    for platform in whole:
+        of_device.setdefault(platform.device.id, []).append(platform)
+    found = []
+    for alike in of_device.values():
+        first, node_ids = alike[0], tuple(sorted(node_id for platform in alike for node_id in platform.node_ids))
+        for partition in first.device.partitions:
+            if partition.profile in profiles:
+                device = instance_of(first.device, partition)
+                found.append(Platform(device, 1, 1, 0.0, first.engine, first.constants, node_ids))
+    return found
