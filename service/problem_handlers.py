@@ -56,7 +56,7 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     if malformed is not None:
         reason = malformed.get("ctx", {}).get("error", "not JSON")
         return problem_response("malformed-body", f"the body is not valid JSON: {reason}")
-    listed = [_field_error(e, invalid.body) for e in errors[:MOST_FIELD_ERRORS]]
+    listed = [_field_error(e, invalid.body) for e in errors if not _is_echo(e)][:MOST_FIELD_ERRORS]
     return await _problem(request, InvalidFieldsError(listed))
 
 
@@ -131,6 +131,12 @@ async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     )  # fmt: skip
 
 
+def _is_echo(error: Any) -> bool:
+    """A list called too short because its entries are wrong, which is said of them already."""
+    given, least = error.get("input"), error.get("ctx", {}).get("min_length")
+    return error["type"] == "too_short" and isinstance(given, list) and least is not None and len(given) >= least
+
+
 def _field_error(error: Any, body: Any) -> FieldError:
     place, *rest = error["loc"] or ("body",)
     detail = _message(error)
@@ -145,6 +151,8 @@ def _message(error: Any) -> str:
         return f"unknown field {str(error['loc'][-1])[:80]!r}"
     if kind == "missing":
         return "this field is required"
+    if kind == "union_tag_not_found":
+        return f"say which form this has: {error.get('ctx', {}).get('discriminator', 'its kind')} is required"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))

@@ -30,6 +30,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("workloads/0/precision", {"weights": ["fp9"]}, "/workloads/0/precision/weights/0", "did you mean 'fp8'"),
     ("workloads/0/utilisation_limit_fraction", 1.5, "/workloads/0/utilisation_limit_fraction", "less than or equal"),
     ("workloads", [], "/workloads", "at least 1"),
+    (
+        "workloads/0/traffic/prompt_tokens",
+        {"tokens": 5},
+        "/workloads/0/traffic/prompt_tokens",
+        "'distribution' is required",
+    ),
     ("limits", {"devices": ["h200-smx"]}, "/limits/devices/0", "h200-sxm"),
     ("limits", {"providers": ["amazon-web"]}, "/limits/providers/0", "no provider"),
     ("limits", {"regions": ["us-east-11"]}, "/limits/regions/0", "us-east-1"),
@@ -63,6 +69,11 @@ class TestPostRecommendation:
         assert [e["pointer"] for e in answer.json()["errors"]] == [
             "/workloads/0/llm", "/limits/devices/1", "/limits/regions/0",
         ]  # fmt: skip
+
+    def test_a_list_of_wrong_entries_is_not_called_empty(self, client: TestClient) -> None:
+        response = client.post("/v1/recommendations", json=changed(RECOMMENDATION, "workloads/0/traffic", {}))
+        assert response.status_code == 422
+        assert "/workloads" not in [e["pointer"] for e in response.json()["errors"]]
 
     def test_ten_thousand_workloads_name_the_limit(self, client: TestClient) -> None:
         body = {"workloads": [{"name": "x"}] * 10_000}
