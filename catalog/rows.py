@@ -140,6 +140,8 @@ class NodeRow(Row):
     host_memory_gib: NotNegative | None = None
     host_power_w: NotNegative | None = None
     psu_w: Positive | None = None
+    tenancy: Literal["machine", "container"] | None = None
+    """What is rented. container: without rights on the driver, so that devices cannot be split. None: not stated."""
     provenance: Provenance
 
 

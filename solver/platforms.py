@@ -59,19 +59,21 @@ def platforms(
     return tuple(result)
 
 
-def instance_platforms(whole: Sequence[Platform], profiles: Collection[str]) -> list[Platform]:
-    """Instances of these profiles on all nodes of the devices that can be split so: they perform alike on each.
+def instance_platforms(whole: Sequence[Platform], nodes: Iterable[Node], profiles: Collection[str]) -> list[Platform]:
+    """Instances of these profiles on all nodes whose devices can be split so: they perform alike on each.
 
     Constants are the whole device's: they are shares of its rates, on the same silicon, and times of the host.
     """
+    able = {node.id for node in nodes if node.can_split_devices}
     of_device: dict[str, list[Platform]] = {}
     for platform in whole:
         of_device.setdefault(platform.device.id, []).append(platform)
     found = []
     for alike in of_device.values():
-        first, node_ids = alike[0], tuple(sorted(node_id for platform in alike for node_id in platform.node_ids))
+        first = alike[0]
+        node_ids = tuple(sorted(able.intersection(node_id for platform in alike for node_id in platform.node_ids)))
         for partition in first.device.partitions:
-            if partition.profile in profiles:
+            if node_ids and partition.profile in profiles:
                 device = instance_of(first.device, partition)
                 found.append(Platform(device, 1, 1, 0.0, first.engine, first.constants, node_ids))
     return found

@@ -221,7 +221,7 @@ def build_space(
     partitions: profiles into which devices may be split.
     """
     every = platforms(nodes, priors, settings.name, shape.id)
-    every += tuple(instance_platforms(every, partitions))
+    every += tuple(instance_platforms(every, nodes, partitions))
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
     rate_of: dict[tuple[object, ...], Rates] = {}

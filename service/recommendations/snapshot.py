@@ -119,6 +119,7 @@ def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
         host_power_w=_figure_or_nan(row["host_power_w"]),
         link_domain_devices=row["link_domain_devices"],
         rack_domain_devices=row["rack_domain_devices"],
+        can_split_devices=row.get("tenancy") != "container",
     )
 
 

@@ -1,6 +1,14 @@
 """GET /v1/nodes."""
 
+from typing import Literal
+
+from pydantic import Field
+
 from service.wire.quantities import Answer, ProvenanceOut
+
+
+def _not_stated() -> None:
+    """The tenancy of nodes stored before it was asked for."""
 
 
 class NodeOut(Answer):
@@ -19,4 +27,6 @@ class NodeOut(Answer):
     host_memory_gib: float | None
     host_power_w: float | None
     psu_w: float | None
+    tenancy: Literal["machine", "container"] | None = Field(default_factory=_not_stated)
+    """``container``: without rights on the driver, so that devices are never split."""
     provenance: ProvenanceOut

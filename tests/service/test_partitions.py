@@ -71,6 +71,12 @@ class TestRecommendations:
         assert "3g.40gb" in profiles
         assert profiles <= {"3g.40gb", None}
 
+    def test_devices_of_containers_are_never_split(self, client: TestClient) -> None:
+        answer = recommend(client, small_models(partitions=True, providers=["vast", "runpod"]))
+        assert answer["outcome"] == "optimal"
+        assert {line["partition"] for line in answer["plan"]} == {None}
+        assert client.get("/v1/nodes/vast-a100-sxm").json()["tenancy"] == "container"
+
     def test_an_unknown_profile_is_refused(self, client: TestClient) -> None:
         answer = client.post("/v1/recommendations", json=small_models(partitions=["1g.10gb", "1g.11gb"]))
         assert answer.status_code == 422
