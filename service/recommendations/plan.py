@@ -378,10 +378,11 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
     per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     asked = sum(w.requests_per_s for w in planning.workloads)
     served = sum(e.serves_requests_per_s for e in serving)
-    devices = {e.offer.id: e.offer.node.devices for e in found.entries}
+    machines = {e.offer.id: e.offer.node for e in found.entries}
+    rented = [(machines[offer], nodes) for offer, nodes in found.nodes.items() if offer in machines]
     known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
     watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)
-    host = sum(e.offer.node.host_power_w * e.nodes for e in found.entries if math.isfinite(e.offer.node.host_power_w))
+    host = sum(node.host_power_w * nodes for node, nodes in rented if math.isfinite(node.host_power_w))
     return TotalsOut(
         usd_per_hour=usd(found.usd_per_hour),
         usd_per_month=usd(found.usd_per_hour * HOURS_PER_MONTH),
@@ -389,7 +390,7 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         usd_per_million_tokens=usd(per_token / (output + prompt)),
         power_kw=round((watts + host) / 1e3, 3) if known else None,
         nodes=sum(found.nodes.values()),
-        devices=sum(devices.get(offer, 0) * nodes for offer, nodes in found.nodes.items()),
+        devices=sum(node.devices * nodes for node, nodes in rented),
         served_fraction=min(served / asked, found.throughput_multiple or 1.0)
         if planning.objective == "throughput"
         else min(1.0, served / asked)

@@ -1,9 +1,13 @@
 """Small models side by side on split devices, over HTTP."""
 
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 
 from fastapi.testclient import TestClient
+from rich.console import Console
+
+from service.cli.plan_view import show_recommendation
 
 SMALL = ("llama-3.2-1b", "qwen2.5-1.5b", "llama-3.2-3b")
 DEVICES = ["h100-sxm", "a100-sxm-80", "a100-pcie-80"]
@@ -60,6 +64,27 @@ class TestRecommendations:
         stated = {one["profile"]: one for one in device["partitions"]}[cut["profile"]]
         assert stated["instances"] == cut["instances_per_device"]
         assert f"-cgi {','.join([cut['profile']] * stated['instances'])} -C" in lines[0]["partition"]["launch"][1]
+
+    def test_a_shared_host_counts_once_in_the_power_of_a_plan(self, client: TestClient) -> None:
+        answer = recommend(client, small_models(partitions=True, max_power_kw=1.0))
+        assert len(answer["plan"]) == 3
+        assert answer["totals"]["power_kw"] <= 1.0
+
+    def test_survivors_of_a_lost_node_restart_on_a_spare(self, client: TestClient) -> None:
+        answer = recommend(client, small_models(partitions=True, survive={"nodes": 1}))
+        (nodes,) = answer["fleet"]
+        (cut,) = nodes["splits"]
+        assert (nodes["nodes"], cut["nodes"]) == (2, 1)
+
+    def test_the_command_shows_what_is_split_and_how(self, client: TestClient) -> None:
+        answer = recommend(client, small_models(partitions=True))
+        console = Console(width=120, file=StringIO(), highlight=False)
+        show_recommendation(answer, console, lambda _: None)
+        shown = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+        profile = answer["plan"][0]["partition"]["profile"]
+        assert f"on {profile}" in shown
+        assert "split 1 device of each of 1 × " in shown
+        assert f"nvidia-smi mig -i GPU -cgi {profile}," in shown
 
     def test_nothing_measured_on_an_instance_is_claimed(self, client: TestClient) -> None:
         answer = recommend(client, small_models(partitions=True))
