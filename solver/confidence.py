@@ -38,7 +38,7 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
             layout=Layout(),
         )
         if device.partition is not None:
-            found = on_instance(current, device, platform.engine, found)
+            found = on_instance(current, device, platform.engine, model_class)
         if found is not None and found.spreads:
             return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)
     widest = 0.0

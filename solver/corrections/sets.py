@@ -143,6 +143,7 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     """The same for a configuration as the solver holds it; one that drafts was never measured."""
     if current is None:
         return None
+    model_class = "moe" if configuration.shape.is_moe else "dense"
     found = correction_for(
         current,
         device=configuration.device.id,
@@ -150,22 +151,29 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         engine=configuration.engine.name,
         version=configuration.engine.version,
         llm=configuration.shape.id,
-        model_class="moe" if configuration.shape.is_moe else "dense",
+        model_class=model_class,
         precision=configuration.precision,
         layout=configuration.layout,
     )
     if configuration.device.partition is not None:
-        found = on_instance(current, configuration.device, configuration.engine.name, found)
+        found = on_instance(current, configuration.device, configuration.engine.name, model_class)
     return found if configuration.speculation is None else carried_over(current, configuration, found)
 
 
-def on_instance(current: CorrectionSet, device: Device, engine: str, found: Correction | None) -> Correction | None:
+def on_instance(current: CorrectionSet, device: Device, engine: str, model_class: str) -> Correction | None:
     """What measurements of whole devices say about an instance of a split one, which nobody measured.
 
-    Borrowed, and as much wider as for a device and a model that were not seen. Factors of whole devices' runs are left out.
+    Borrowed: the spread of configurations left out of the fit, as much wider as for a device and a model that were not seen.
+    Factors of measured configurations are left out: they are what remains of runs on whole devices.
     """
-    wider = _as_unseen(current, device, engine, found)
-    return None if wider is None else replace(wider, factors={})
+    home = found_for(current, device.id, device.family, engine)
+    if home is None:
+        return None
+    widening = home.borrowed_widening * home.unseen_widening
+    known = _by_metric(home.spreads, model_class, home.unseen_widening)
+    evidence = tuple(b for e in home.evidence for b in e.benchmarks[:1])
+    spreads = {metric: (low**widening, high**widening) for metric, (low, high) in known.items()}
+    return Correction("borrowed", evidence, {}, spreads)
 
 
 def pool_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
@@ -177,11 +185,7 @@ def pool_correction(current: CorrectionSet | None, configuration: Configuration)
 def carried_over(current: CorrectionSet, configuration: Configuration, found: Correction | None) -> Correction | None:
     """A correction for a way of serving that nobody measured: borrowed, and as much wider as for a device and a model
     that were not seen. The factors stay: they are of the same kernels on the same device."""
-    return _as_unseen(current, configuration.device, configuration.engine.name, found)
-
-
-def _as_unseen(current: CorrectionSet, device: Device, engine: str, found: Correction | None) -> Correction | None:
-    home = found_for(current, device.id, device.family, engine)
+    home = found_for(current, configuration.device.id, configuration.device.family, configuration.engine.name)
     if found is None or home is None:
         return found if found is None else replace(found, basis="borrowed", spreads={})
     widening = home.borrowed_widening * home.unseen_widening
