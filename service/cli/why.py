@@ -22,6 +22,7 @@ def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
         "devices": arguments.device, "offers": arguments.offer, "providers": arguments.provider,
         "precisions": [{"weights": name} for name in arguments.weights],
         "layouts": [{"tensor_parallel": degree} for degree in arguments.tensor_parallel],
+        "partitions": arguments.partition,
         "workload": arguments.workload,
     }  # fmt: skip
     answer = _ask(arguments, settings, "why-not", body)

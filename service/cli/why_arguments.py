@@ -7,6 +7,7 @@ def add_why_not_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
     for name, text in (
         ("device", "an accelerator"), ("offer", "an offer"), ("provider", "a provider"), ("weights", "a weight format"),
+        ("partition", "a profile of split devices"),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", action="append", default=[], help=f"{text}; may be repeated")
     parser.add_argument(

@@ -23,6 +23,7 @@ def check_named(asked: WhyNotIn, replay: Replay) -> None:
             ("device", "devices", asked.devices, snapshot.device_ids),
             ("offer", "offers", asked.offers, snapshot.offer_ids),
             ("provider", "providers", asked.providers, snapshot.providers),
+            ("partition", "partitions", asked.partitions, snapshot.partitions),
         )
         for position, name in enumerate(names)
         if name not in known
@@ -35,7 +36,7 @@ def check_named(asked: WhyNotIn, replay: Replay) -> None:
 
 
 def things_of(asked: WhyNotIn, snapshot: CatalogSnapshot, limits: LimitsIn) -> list[Thing]:
-    """In the request's order: devices, offers, providers, precisions, layouts.
+    """In the request's order: devices, offers, providers, precisions, layouts, partitions.
 
     Offers are those the recommendation's limits admit; where they admit none, those that the limits to blame keep out.
     """
@@ -49,7 +50,8 @@ def things_of(asked: WhyNotIn, snapshot: CatalogSnapshot, limits: LimitsIn) -> l
     things += [rented("offer", name, [o for o in offers if o.id == name]) for name in asked.offers]
     things += [rented("provider", name, [o for o in offers if o.provider == name]) for name in asked.providers]
     things += [Thing("precision", _precision_name(p), weights=p.weights, kv_cache=p.kv_cache) for p in asked.precisions]
-    return things + [Thing("layout", _layout_name(one), degrees=_degrees(one)) for one in asked.layouts]
+    things += [Thing("layout", _layout_name(one), degrees=_degrees(one)) for one in asked.layouts]
+    return things + [Thing("partition", name) for name in asked.partitions]
 
 
 def _meant(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
@@ -80,8 +82,11 @@ def _layout_name(asked: LayoutFilterIn) -> str:
 
 
 def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]:
-    """Limits of the request each of which leaves every one of its offers out, or formats it does not choose from."""
+    """Limits of the request each of which leaves every one of its offers out, or choices that do not name it."""
     asked = replay.request
+    if thing.kind == "partition":
+        allowed = asked.limits.partitions
+        return [] if allowed is True or (allowed and thing.name in allowed) else ["limits.partitions"]
     if thing.kind == "precision":
         chosen = [w for w in asked.workloads if workload in (None, w.name)]
         return [

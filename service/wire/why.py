@@ -54,15 +54,20 @@ class WhyNotIn(Request):
     providers: Names = ()
     precisions: Annotated[tuple[PrecisionFilterIn, ...], Field(max_length=MOST_THINGS)] = ()
     layouts: Annotated[tuple[LayoutFilterIn, ...], Field(max_length=MOST_THINGS)] = ()
+    partitions: Names = ()
+    """Profiles of split devices."""
     workload: Name | None = None
     time_limit_s: TimeLimit = 10.0
     """For all solves of this call together."""
 
     @model_validator(mode="after")
     def _names_some(self) -> Self:
-        count = sum(len(named) for named in (self.devices, self.offers, self.providers, self.precisions, self.layouts))
+        things = (self.devices, self.offers, self.providers, self.precisions, self.layouts, self.partitions)
+        count = sum(len(named) for named in things)
         if not 1 <= count <= MOST_THINGS:
-            raise ValueError(f"name between 1 and {MOST_THINGS} devices, offers, providers, precisions and layouts")
+            raise ValueError(
+                f"name between 1 and {MOST_THINGS} devices, offers, providers, precisions, layouts and partitions"
+            )
         return self
 
 
@@ -120,7 +125,7 @@ class WhyNotAnswerOut(Answer):
     forced_in: at least one replica on it, all else free. only: the named workload on nothing else (null without one).
     """
 
-    kind: Literal["device", "offer", "provider", "precision", "layout"]
+    kind: Literal["device", "offer", "provider", "precision", "layout", "partition"]
     name: str
     in_plan: bool
     excluded_by: list[str]

@@ -151,11 +151,16 @@ def without_rows(known: Confirmations, workload: int, kept: Rows) -> Confirmatio
 
 
 def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screened) -> Confirmations:
-    """What is known of a workload's rows, under their numbers in another space over the same platforms."""
+    """What is known of a workload's rows, under their numbers in another space over the same whole devices."""
     if old.space is new.space:
         return known
     number = {row: i for i, row in enumerate(new.space.rows)}
-    moved = {i: number[row] for i, row in enumerate(old.space.rows) if row in number}
+    # Platforms of whole devices come first in every space; those of instances may be others under the same number.
+    same = [
+        before.device.partition == after.device.partition and before.device.id == after.device.id
+        for before, after in zip(old.space.platforms, new.space.platforms, strict=False)
+    ]
+    moved = {i: number[row] for i, row in enumerate(old.space.rows) if row in number and same[row.platform]}
 
     def renumbered(found: dict[tuple[int, int], Value]) -> dict[tuple[int, int], Value]:
         return {

@@ -1,4 +1,5 @@
-"""What it costs to use something the plan does without: a device, an offer, a provider, a precision or a layout.
+"""What it costs to use something the plan does without: a device, an offer, a provider, a precision, a layout, or instances
+of split devices.
 
 Two questions about each: at least one replica on it with all else free (``forced_in``), and one workload on nothing
 else (``only``). Both are solved like any request; where there is no plan the reasons are those of the candidates.
@@ -33,12 +34,13 @@ from solver.why.resolve import (
     without_rows,
 )
 
-Kind = Literal["device", "offer", "provider", "precision", "layout"]
+Kind = Literal["device", "offer", "provider", "precision", "layout", "partition"]
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something named. offers: those it is about, priced now; None where it is about how replicas run.
+    """Something named. offers: those it is about, priced now; None where it is about how replicas run. A partition is named
+    by its profile.
 
     weights, kv_cache, degrees: of a precision or a layout; None and missing ones are free.
     """
@@ -125,12 +127,17 @@ def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...
 def _with_thing(
     standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened]]:
-    """The request with the thing allowed: its offers on the market, its formats among the workloads' choices."""
+    """The request with the thing allowed: its offers on the market, its formats and profiles among the choices."""
     planning = standing.planning
     every = list(standing.assembly.screened)
     if thing.offers:
         here = {offer.id for offer in planning.offers}
         planning = replace(planning, offers=(*planning.offers, *(o for o in thing.offers if o.id not in here)))
+    if thing.kind == "partition" and thing.name not in planning.limits.partitions:
+        planning = replace(
+            planning, limits=replace(planning.limits, partitions=planning.limits.partitions | {thing.name})
+        )
+        return planning, [screened(planning, one, memo) for one in planning.workloads]
     if thing.kind != "precision":
         return planning, every
     workloads = list(planning.workloads)
@@ -160,6 +167,9 @@ def rows_of(thing: Thing, one: Screened) -> Rows:
             rows &= space.weight_formats == thing.weights
         if thing.kv_cache is not None:
             rows &= space.kv_formats == thing.kv_cache
+    if thing.kind == "partition":
+        profiles = [own.device.partition.profile if own.device.partition else None for own in space.platforms]
+        rows &= np.array([name == thing.name for name in profiles], dtype=np.bool_)[space.platform_index]
     for name, degree in thing.degrees.items():
         rows &= np.array([getattr(row.layout, name) == degree for row in space.rows], dtype=np.bool_)
     return rows

@@ -131,6 +131,22 @@ class TestRecommendations:
         cheapest = recommend(client, small_models(partitions=True))["totals"]["usd_per_hour"]
         assert float(relaxed["usd_per_hour"]) == float(cheapest)
 
+    def test_why_not_a_profile_says_what_splitting_would_save(self, client: TestClient) -> None:
+        whole, split = recommend(client, small_models()), recommend(client, small_models(partitions=["1g.10gb"]))
+        path = f"/v1/recommendations/{whole['id']}/why-not"
+        (answer,) = client.post(path, json={"partitions": ["1g.10gb"]}).json()["answers"]
+        assert (answer["kind"], answer["name"], answer["in_plan"]) == ("partition", "1g.10gb", False)
+        assert answer["excluded_by"] == ["limits.partitions"]
+        assert answer["forced_in"]["usd_per_hour"] == split["totals"]["usd_per_hour"]
+        assert Decimal(answer["forced_in"]["extra_usd_per_hour"]) < 0
+        unknown = client.post(path, json={"partitions": ["1g.11gb"]})
+        assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/partitions/0")
+        path = f"/v1/recommendations/{split['id']}/why-not"
+        used, other = client.post(path, json={"partitions": ["1g.10gb", "3g.40gb"]}).json()["answers"]
+        assert (used["in_plan"], other["in_plan"]) == (True, False)
+        assert other["forced_in"]["plan"]
+        assert any((line["partition"] or {}).get("profile") == "3g.40gb" for line in other["forced_in"]["plan"])
+
     def test_a_fleet_that_runs_is_not_split(self, client: TestClient) -> None:
         body = small_models(partitions=True) | {
             "current": {"nodes": {"lambda:gpu_1x_gh200:all:on_demand": {"nodes": 1}}}
