@@ -20,8 +20,8 @@ from solver.errors import InvalidInputError
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:  # what plans loads libraries that listing the catalog does without
+    from solver.horizon.assemble import FleetInput
     from solver.horizon.demand import Profile, Series
-    from solver.horizon.fleet import FleetInput
 
 PERCENT = 100.0
 
@@ -46,7 +46,7 @@ def read_fleet_inputs(session: Session, asked: FleetIn, price_as_of: dt.datetime
 
 def fleet_input(inputs: FleetInputs) -> "FleetInput":
     """Raises InvalidFieldsError for demand that cannot be."""
-    from solver.horizon.fleet import BatchDemand, FleetInput
+    from solver.horizon.assemble import BatchDemand, FleetInput
     from solver.horizon.problem import SpotRule
 
     asked = inputs.request

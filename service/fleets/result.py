@@ -72,7 +72,7 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
         ],
         left_out=list(inputs.left_out),
         spot=inputs.spot,
-        reasons=list(result.reasons),
+        reasons=list(found.reasons or result.reasons),
     )
 
 
@@ -105,7 +105,7 @@ def _commitments(found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]
         offer = found.offers.get(one.id)
         inside = min(one.end_month, problem.months) - one.start_month
         total = nodes * one.usd_per_node
-        node = problem.node_types[one.node_type].id
+        node = problem.node_types[one.node_type].machine
         answers.append(
             CommitmentOut(
                 offer=one.id,
@@ -151,7 +151,7 @@ def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
     one = found.problem.deployments[d]
     configuration = found.configurations[one.key]
     layout, precision = configuration.layout, configuration.precision
-    node = found.problem.node_types[one.node_type].id
+    node = found.problem.node_types[one.node_type].machine
     return FleetDeploymentOut(
         id=d,
         workload=found.problem.workloads[one.workload],

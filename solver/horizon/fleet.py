@@ -1,7 +1,7 @@
 """A fleet over time: screen once, reduce, choose, confirm by simulation, solve, verify."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,23 +10,15 @@ from solver.configuration import Configuration
 from solver.confirm import Confirmations, confirmed_capacity
 from solver.errors import SolverError
 from solver.hardware import Offer
-from solver.horizon.demand import DemandFit, Profile, Series, periods_of
+from solver.horizon.assemble import FleetInput, Purchase, build_problem, row_of
+from solver.horizon.demand import DemandFit, Profile, periods_of
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
 from solver.horizon.pool import Pool
-from solver.horizon.problem import (
-    BatchWork,
-    Commitment,
-    HorizonDeployment,
-    HorizonProblem,
-    NodeType,
-    Period,
-    SpotRule,
-)
-from solver.horizon.reduce import Row, Source, commitments, hourly_offers, needed_sources, undominated_rows
+from solver.horizon.problem import HorizonProblem, SpotRule
+from solver.horizon.reasons import reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
-from solver.planning import PlanningInput
 from solver.recommend import SpaceMemo, space_of
 from solver.search import Rejection, Screened, rejections, screen
 from solver.units import HOURS_PER_MONTH
@@ -49,49 +41,6 @@ class PlanRefusedError(SolverError):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchDemand:
-    """Requests of a workload (by position) to be done in the months [from_month, to_month)."""
-
-    workload: int
-    requests: float
-    from_month: int
-    to_month: int
-
-
-@dataclass(frozen=True, slots=True)
-class Purchase:
-    """Owning nodes of a type from a month to the end of the horizon, at a cost that holds for that time."""
-
-    id: str
-    node_type: str
-    start_month: int
-    usd_per_node: float
-    max_nodes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FleetInput:
-    """planning: workloads (their rates are ignored), offers with prices, catalog. terms: months by commitment kind.
-
-    demands: by workload; None for batch work. beyond_horizon: terms may end after the horizon, all payments counted.
-    """
-
-    planning: PlanningInput
-    demands: tuple[Profile | Series | None, ...]
-    months: int
-    periods_per_month: int
-    terms: Mapping[str, int]
-    batch: tuple[BatchDemand, ...] = ()
-    spot: SpotRule = field(default_factory=SpotRule)
-    purchases: tuple[Purchase, ...] = ()
-    default_max_nodes: int | None = None
-    """Most nodes of an offer that states no limit; None: as many as wanted."""
-    beyond_horizon: bool = False
-    time_limit_s: float = 60.0
-    gap_fraction: float = 0.01
-
-
-@dataclass(frozen=True, slots=True)
 class FleetPlan:
     """The answer. configurations: by deployment key. simulated: replicas confirmed or corrected by simulation.
 
@@ -105,7 +54,11 @@ class FleetPlan:
     fit: DemandFit
     configurations: Mapping[int, Configuration]
     offers: Mapping[str, Offer]
+    purchases: Mapping[tuple[str, int], Purchase]
+    """By id and month."""
     devices: Mapping[str, str]
+    reasons: tuple[str, ...]
+    """Where there is no plan: by workload, what stands against it."""
     rejected: tuple[Rejection, ...]
     sources: int
     """Offers that fit the request, before reduction."""
@@ -114,7 +67,7 @@ class FleetPlan:
     """Deployments of the plan that simulation refused when there was no time left to solve again; 0 otherwise."""
 
     def device_of(self, node: str) -> str:
-        """The device of a node type of the problem."""
+        """The device of a machine of the catalog."""
         return self.devices[node]
 
 
@@ -173,90 +126,18 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         on_demand=on_demand,
         hourly=hourly,
         fit=fit,
-        configurations={d.key: screened[d.workload].space.configuration(_row_of(d.key)) for d in problem.deployments},
+        configurations={d.key: screened[d.workload].space.configuration(row_of(d.key)) for d in problem.deployments},
         offers={offer.id: offer for offer in planning.offers},
+        purchases={(one.id, one.start_month): one for one in asked.purchases},
         devices={node.id: node.device.id for node in planning.nodes},
+        reasons=()
+        if result.outcome != "infeasible"
+        else reasons(problem, planning.workloads, sorted(set(asked.places.values())), planning.withheld),
         rejected=tuple(reason for one in screened for reason in rejections(one)),
         sources=len(planning.offers),
         simulated=confirmations.simulations,
         unconfirmed=refused,
     )
-
-
-def build_problem(
-    asked: FleetInput,
-    screened: Sequence[Screened],
-    periods: tuple[Period, ...],
-    confirmations: Confirmations,
-    *,
-    limited: bool = False,
-) -> HorizonProblem:
-    """Sources and deployments that may matter, with the capacities that simulation has left them.
-
-    limited: offers without a limit of their own have the default one. Off, the programme is far smaller, and a plan
-    that stays within the default limits is as good.
-    """
-    offered = {offer.node.id: offer.node.devices for offer in asked.planning.offers}
-    scales = confirmations.scales(screened)
-    rows: dict[str, list[Row]] = {}
-    for w, one in enumerate(screened):
-        by_node: dict[str, list[Row]] = {}
-        space = one.space
-        usable = one.requests_per_s * (scales[w] if confirmations.capacity else 1.0)
-        limit = one.workload.utilisation_limit_fraction
-        inside = np.asarray(space.nodes_per_replica) == 1
-        for row in np.flatnonzero((usable > 0.0) & inside).tolist():
-            rate = confirmations.capacity.get((w, row), float(usable[row])) * limit
-            if rate <= 0.0:
-                continue
-            for node in space.platforms[int(space.platform_index[row])].node_ids:
-                if node in offered and space.devices_per_replica[row] <= offered[node]:
-                    by_node.setdefault(node, []).append(Row(w, node, int(space.devices_per_replica[row]), rate, row))
-        for node, found in by_node.items():
-            rows.setdefault(node, []).extend(undominated_rows(found))
-    sources = needed_sources(_sources(asked, limited=limited), rows, offered)
-    types = sorted(
-        {one.node_type for one in sources} | {one.node_type for one in asked.purchases if one.node_type in rows}
-    )
-    index = {node: i for i, node in enumerate(types)}
-    deployments = tuple(
-        HorizonDeployment(
-            row.workload, index[node], row.devices, row.requests_per_s, _key(row.workload, row.row, index[node])
-        )
-        for node in types
-        for row in rows[node]
-    )
-    bought = tuple(
-        Commitment(
-            one.id, index[one.node_type], "purchase", one.start_month, asked.months - one.start_month,
-            one.usd_per_node, one.max_nodes,
-        )
-        for one in asked.purchases
-        if one.node_type in index
-    )  # fmt: skip
-    return HorizonProblem(
-        months=asked.months,
-        workloads=tuple(one.workload.name for one in screened),
-        periods=periods,
-        node_types=tuple(NodeType(node, offered[node]) for node in types),
-        deployments=deployments,
-        hourly=hourly_offers(sources, index),
-        commitments=commitments(sources, index, asked.months, beyond_horizon=asked.beyond_horizon) + bought,
-        batch=tuple(BatchWork(b.workload, b.requests, b.from_month, b.to_month) for b in asked.batch),
-        spot=asked.spot,
-    )
-
-
-KEY_ROWS = 10_000_000
-KEY_WORKLOADS = 1_000
-
-
-def _key(workload: int, row: int, node_type: int) -> int:
-    return (node_type * KEY_WORKLOADS + workload) * KEY_ROWS + row
-
-
-def _row_of(key: int) -> int:
-    return key % KEY_ROWS
 
 
 def _exceeds(problem: HorizonProblem, results: Sequence[HorizonResult], most: int | None) -> bool:
@@ -274,22 +155,6 @@ def _exceeds(problem: HorizonProblem, results: Sequence[HorizonResult], most: in
         if running.max(initial=0.0) > most:
             return True
     return False
-
-
-def _sources(asked: FleetInput, *, limited: bool) -> list[Source]:
-    """Offers by the hour, and those whose term the horizon can hold."""
-    found = []
-    for offer in asked.planning.offers:
-        by_the_hour = offer.commitment in ("on_demand", "spot")
-        term = 0 if by_the_hour else asked.terms.get(offer.commitment, 0)
-        if not by_the_hour and (not term or (term > asked.months and not asked.beyond_horizon)):
-            continue
-        spot = offer.commitment == "spot"
-        if spot and asked.spot.max_fraction <= 0.0:
-            continue
-        most = asked.default_max_nodes if limited and offer.max_nodes is None else offer.max_nodes
-        found.append(Source(offer.id, offer.node.id, offer.commitment, offer.usd_per_hour, term, most, spot))
-    return found
 
 
 def _choices(result: HorizonResult) -> list[PeriodChoice]:
@@ -327,7 +192,7 @@ def _correct(
     seen: set[tuple[int, int]] = set()
     for d in sorted(used):
         deployment = problem.deployments[d]
-        w, row = deployment.workload, _row_of(deployment.key)
+        w, row = deployment.workload, row_of(deployment.key)
         if (w, row) in seen:
             continue
         seen.add((w, row))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from solver.horizon.problem import Commitment, HourlyOffer
+from solver.horizon.problem import Commitment, HourlyOffer, SharedLimit
 from solver.units import HOURS_PER_MONTH
 
 
@@ -96,6 +96,58 @@ def needed_sources(
             and other.interruptible <= one.interruptible
             and other.term_months in (0, one.term_months)
             and stands_in(other.node_type, one.node_type)
+            for other in kept
+        )
+        if not beaten:
+            kept.append(one)
+    return kept
+
+
+def needed_purchases(
+    bought: Sequence[Commitment],
+    node_type: Mapping[str, str],
+    sources: Sequence[Source],
+    rows: Mapping[str, Sequence[Row]],
+    devices: Mapping[str, int],
+    shared_limits: Sequence[SharedLimit],
+    discount_fraction_per_year: float,
+) -> list[Commitment]:
+    """Purchases that some best plan may need. node_type: by id.
+
+    Dropped: machines nothing runs on; beside an unlimited steady source by the hour of a type that replaces it, those
+    that cost no less for all their hours; beside an unlimited purchase of the same months, those of a type that it
+    replaces at no higher price, where it takes no more of any shared limit.
+    """
+    able = [one for one in bought if rows.get(node_type[one.id])]
+    usd = {one: one.present_usd(discount_fraction_per_year) for one in able}
+    takes = {one.id: tuple(dict(limit.per_node).get(one.id, 0.0) for limit in shared_limits) for one in able}
+    able.sort(key=lambda one: (usd[one], one.id, one.start_month))
+    by_the_hour = [one for one in sources if not one.term_months and one.max_nodes is None and not one.interruptible]
+    replacing: dict[tuple[str, str], bool] = {}
+
+    def stands_in(a: str, b: str) -> bool:
+        if a == b:
+            return True
+        if (a, b) not in replacing:
+            replacing[a, b] = replaces(rows[a], devices[a], rows[b], devices[b])
+        return replacing[a, b]
+
+    hours_due: dict[tuple[int, int], float] = {}
+    kept: list[Commitment] = []
+    for one in able:
+        months = (one.start_month, one.term_months)
+        if months not in hours_due:
+            rent = HOURS_PER_MONTH * one.term_months  # of a node at 1 USD an hour
+            hours_due[months] = Commitment("", 0, "", *months, rent).present_usd(discount_fraction_per_year)
+        mine = node_type[one.id]
+        beaten = any(
+            other.usd_per_hour * hours_due[months] <= usd[one] and stands_in(other.node_type, mine)
+            for other in by_the_hour
+        ) or any(
+            other.max_nodes is None
+            and (other.start_month, other.term_months) == months
+            and all(a <= b for a, b in zip(takes[other.id], takes[one.id], strict=True))
+            and stands_in(node_type[other.id], mine)
             for other in kept
         )
         if not beaten:

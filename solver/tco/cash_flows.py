@@ -66,11 +66,25 @@ def added(flows: Sequence[Flows]) -> Flows:
 def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
     """All lines of one alternative."""
     if isinstance(alternative, RentedFleet):
-        flows = _rented(alternative, scenario, values)
-    elif isinstance(alternative, PurchasedFleet):
-        flows = _purchased(alternative, scenario, values)
-    else:
-        flows = _api(alternative, scenario, values)
+        return _taxed(_rented(alternative, scenario, values), values)
+    if isinstance(alternative, PurchasedFleet):
+        needed = renting.whole_nodes(alternative.nodes * _growth(scenario, values))
+        return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
+    return _taxed(_api(alternative, scenario, values), values)
+
+
+def bought_in_month(fleet: PurchasedFleet, scenario: Scenario, values: Values, month: int) -> Flows:
+    """All lines of machines bought at the start of one month, run for their life or to the horizon, and then sold: not
+    bought anew, whatever demand does.
+
+    Columns count from the start of the horizon, so that prices and wages of the month are its own.
+    """
+    started = np.zeros((1, scenario.horizon_months))
+    started[0, month] = fleet.nodes
+    return _bought(fleet, scenario, values, started)
+
+
+def _taxed(flows: Flows, values: Values) -> Flows:
     taxed = sum(flow for line, flow in flows.lines.items() if line not in UNTAXED)
     if values["tax_fraction"].any():
         flows.lines["tax"] = np.asarray(operating.tax_usd(taxed, values["tax_fraction"]))
@@ -171,10 +185,9 @@ def _committed(fleet: RentedFleet, term_months: int, needed: Array, market_price
     }
 
 
-def _purchased(fleet: PurchasedFleet, scenario: Scenario, values: Values) -> Flows:
+def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> Flows:
+    """started: nodes bought by month."""
     months = scenario.horizon_months
-    needed = renting.whole_nodes(fleet.nodes * _growth(scenario, values))
-    started = starts(needed, fleet.life_months)
     alive = alive_sum(started, fleet.life_months)
     price = values["purchase_usd_per_node"] * _price_factor(scenario, values)
     outlays: dict[Line, Array] = {
@@ -192,7 +205,7 @@ def _purchased(fleet: PurchasedFleet, scenario: Scenario, values: Values) -> Flo
     lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
     it_kwh, facility_kwh = _energy(alive, scenario, values)
-    return Flows(lines, it_kwh, facility_kwh)
+    return _taxed(Flows(lines, it_kwh, facility_kwh), values)
 
 
 def _running(

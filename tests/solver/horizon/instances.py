@@ -185,8 +185,8 @@ def _cheapest_commitments(problem: HorizonProblem, periods_usd: Callable[[tuple[
         if len(nodes) == len(each):
             best = min(best, usd + periods_usd(nodes, best - usd))
             return
-        most = problem.commitments[len(nodes)].max_nodes
-        for n in range((MOST if most is None else min(MOST, most)) + 1):
+        one = problem.commitments[len(nodes)]
+        for n in range(min(_enough(problem, one.node_type), MOST if one.max_nodes is None else one.max_nodes) + 1):
             if usd + n * each[len(nodes)] >= best or not _within_limits(problem, (*nodes, n)):
                 return
             descend((*nodes, n), usd + n * each[len(nodes)])
@@ -211,6 +211,27 @@ def _within_limits(problem: HorizonProblem, nodes: tuple[int, ...]) -> bool:
             if sum(n * each.get(one.id, 0.0) for n, one in running) > limit.most + 1e-9:
                 return False
     return True
+
+
+def _enough(problem: HorizonProblem, k: int) -> int:
+    """Nodes of a type that serve every workload's peak even if each replica takes a node."""
+    if problem.batch or problem.spot.max_fraction > 0.0:
+        return MOST
+    peaks = [max(period.requests_per_s[w] for period in problem.periods) for w in range(len(problem.workloads))]
+    return min(
+        MOST,
+        sum(
+            max(
+                (
+                    math.ceil(peak / d.requests_per_s)
+                    for d in problem.deployments
+                    if d.node_type == k and d.workload == w
+                ),
+                default=0,
+            )
+            for w, peak in enumerate(peaks)
+        ),
+    )
 
 
 def _worth(problem: HorizonProblem, months: int) -> float:
@@ -320,7 +341,8 @@ def _of_type(problem: HorizonProblem, k: int, committed: int) -> list[tuple[floa
     """(USD per hour, nodes without spares, steady nodes, spot nodes) that can be had of a type."""
     steady = [o for o in problem.hourly if o.node_type == k and not o.interruptible]
     spot = [o for o in problem.hourly if o.node_type == k and o.interruptible]
-    most_steady = 0 if not steady else MOST if steady[0].max_nodes is None else steady[0].max_nodes
+    enough = _enough(problem, k)
+    most_steady = 0 if not steady else enough if steady[0].max_nodes is None else min(enough, steady[0].max_nodes)
     most_spot = MOST if spot and problem.spot.max_fraction > 0.0 else 0
     found = []
     for n, s in itertools.product(range(most_steady + 1), range(most_spot + 1)):

@@ -1,0 +1,52 @@
+"""Why no plan over time exists, workload by workload, in terms of what was asked."""
+
+import math
+from collections.abc import Sequence
+
+from solver.hardware import Offer
+from solver.horizon.problem import HorizonProblem
+from solver.workload import ANYWHERE, Workload
+
+
+def reasons(
+    problem: HorizonProblem,
+    workloads: Sequence[Workload],
+    places: Sequence[tuple[str, str]],
+    withheld: Sequence[tuple[Offer, frozenset[str]]],
+) -> tuple[str, ...]:
+    """places: provider and region of every source within the limits. withheld: offers that limits on regions and
+    providers leave out, with the names of those limits."""
+    found = []
+    for w, workload in enumerate(workloads):
+        name = workload.name
+        if not any(workload.places.admit(*place) for place in places):
+            lost = {limit for offer, limits in withheld if _admits(workload, offer) for limit in limits}
+            own = "" if workload.places == ANYWHERE else "its regions and providers admit "
+            beyond = f"; {' and '.join(sorted(lost))} leave out what they would admit" if lost else ""
+            found.append(f"{name}: {own}none of the machines within the limits{beyond}")
+        elif not any(one.workload == w for one in problem.deployments):
+            found.append(f"{name}: no machine that it may use meets its targets; rejected says how near they came")
+        elif (most := _most_served(problem, w)) < (peak := float(problem.demand[:, w].max())):
+            found.append(f"{name}: asks for {peak:g} requests/s at its peak; all nodes offered serve {most:g}")
+    return tuple(found)
+
+
+def _admits(workload: Workload, offer: Offer) -> bool:
+    return workload.places.admit(offer.provider, offer.region)
+
+
+def _most_served(problem: HorizonProblem, w: int) -> float:
+    """Requests per second that all nodes there can be serve of one workload alone."""
+    total = 0.0
+    for t, node_type in enumerate(problem.node_types):
+        per_device = [
+            d.requests_per_s / d.devices_per_replica
+            for d in problem.deployments
+            if d.workload == w and d.node_type == t
+        ]
+        limits = [offer.max_nodes for offer in problem.hourly if offer.node_type == t]
+        limits += list({one.id: one.max_nodes for one in problem.commitments if one.node_type == t}.values())
+        nodes = math.inf if None in limits else sum(limit for limit in limits if limit is not None)
+        if per_device and nodes:
+            total += nodes * node_type.devices * max(per_device)
+    return total
