@@ -25,6 +25,9 @@ def show_fleet(answer: Answer, console: Console) -> None:
     _show_totals(answer, console)
     if answer["commitments"]:
         console.print(commitments_table(answer["commitments"]))
+    for one in answer["commitments"]:
+        if one["lines"]:
+            console.print(f"{escape(one['offer'])}: {_lines(one['lines'])}")
     if answer["periods"]:
         console.print(months_table(answer["periods"]))
         console.print(deployments_table(answer["deployments"]))
@@ -45,6 +48,9 @@ def _show_totals(answer: Answer, console: Console) -> None:
         f"[bold green]{answer['outcome']}[/bold green]: [bold]{_usd(totals['usd'])}[/bold] for {months} months, "
         f"{_usd(totals['usd_per_month'])} a month"
     )
+    rate = (answer["discount"] or {}).get("percent_per_year", 0.0)
+    if rate:
+        console.print(f"in present value at {rate:g} % a year: {_usd(totals['present_usd'])}; that is what was minimised")
     parts = [f"{what} {_usd(totals[name])}" for name, what in COST_KINDS if float(totals[name])]
     console.print(f"of that: {', '.join(parts) or 'nothing'}")
     if totals["saved_fraction"] is not None:
@@ -52,6 +58,11 @@ def _show_totals(answer: Answer, console: Console) -> None:
             f"on demand alone: {_usd(totals['on_demand_usd'])}; "
             f"[bold]saved: {_usd(totals['saved_usd'])}, {_percent(totals['saved_fraction'])}[/bold]"
         )
+        if rate:
+            console.print(
+                f"in present value: on demand alone {_usd(totals['on_demand_present_usd'])}, saved "
+                f"{_percent(totals['saved_present_fraction'])}"
+            )
     if not answer["commitments"]:
         console.print("no commitment pays for itself within this horizon")
 
@@ -60,16 +71,24 @@ def commitments_table(commitments: Iterable[Answer]) -> Table:
     table = Table(title="commit to")
     table.add_column("nodes", justify="right", no_wrap=True)
     table.add_column("offer", overflow="fold", ratio=1)
+    table.add_column("region", overflow="fold")
     table.add_column("from month", justify="right")
     table.add_column("for months", justify="right")
     table.add_column("USD", justify="right", no_wrap=True)
     table.add_column("in use", justify="right", no_wrap=True)
     for one in commitments:
         table.add_row(
-            str(one["nodes"]), f"[bold]{escape(one['node'])}[/bold]\n{escape(one['offer'])}", str(one["start_month"]),
+            str(one["nodes"]), f"[bold]{escape(one['node'])}[/bold]\n{escape(one['offer'])}", escape(one["region"]),
+            str(one["start_month"]),
             str(one["term_months"]), f"{float(one['usd']):,.0f}", _percent(one["used_fraction"]),
         )  # fmt: skip
     return table
+
+
+def _lines(lines: Mapping[str, str]) -> str:
+    """What bought nodes cost, largest first; what they are sold for last."""
+    ordered = sorted(lines.items(), key=lambda line: -float(line[1]))
+    return ", ".join(f"{'sold for' if float(usd) < 0 else name} {_usd(abs(float(usd)))}" for name, usd in ordered)
 
 
 def months_table(periods: Sequence[Answer]) -> Table:

@@ -8,6 +8,7 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog
 from service.fleets.left_out import left_out
+from service.fleets.own import PURCHASE, Owned, read_owned, site_errors
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.create import Caches, read_inputs
 from service.recommendations.plan import PlanningInputs, planning_input
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # what plans loads libraries that listing the catalog does wi
     from solver.horizon.demand import Profile, Series
 
 PERCENT = 100.0
+OWN = "own"
+"""Provider of bought nodes; as in ``solver.horizon.assemble``."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,19 @@ class FleetInputs:
     request: FleetIn
     planning: PlanningInputs
     spot: SpotUsedOut | None
+    owned: Owned
     left_out: tuple[LeftOutOut, ...]
 
 
 def read_fleet_inputs(session: Session, asked: FleetIn, price_as_of: dt.datetime, caches: Caches) -> FleetInputs:
     """Raises InvalidFieldsError."""
     _check_horizon(asked)
-    planning = read_inputs(session, _as_recommendation(asked), price_as_of, caches)
+    own_places = [(OWN, site.region) for site in asked.own]
+    planning = read_inputs(session, _as_recommendation(asked), price_as_of, caches, own_places)
     planning_input(planning)  # lengths and contexts that cannot be are a mistake, not a failed plan
-    return FleetInputs(asked, planning, _spot(asked, cost_catalog()), left_out(asked, planning.snapshot.offers))
+    owned = read_owned(session, asked, planning.snapshot, cost_catalog())
+    missing = (*left_out(asked, planning.snapshot.offers), *owned.left_out)
+    return FleetInputs(asked, planning, _spot(asked, cost_catalog()), owned, missing)
 
 
 def fleet_input(inputs: FleetInputs) -> "FleetInput":
@@ -67,6 +74,9 @@ def fleet_input(inputs: FleetInputs) -> "FleetInput":
             if w.batch is not None
         ),
         spot=spot,
+        purchases=inputs.owned.purchases(),
+        shared_limits=tuple(inputs.owned.rooms),
+        discount_fraction_per_year=inputs.owned.discount.percent_per_year / PERCENT,
         default_max_nodes=asked.limits.max_nodes_per_offer,
         beyond_horizon=asked.commitment_tail == "liability",
         time_limit_s=asked.time_limit_s,
@@ -103,6 +113,9 @@ def _as_recommendation(asked: FleetIn) -> RecommendationIn:
                 targets=w.targets,
                 precision=w.precision,
                 utilisation_limit_fraction=w.utilisation_limit_fraction,
+                regions=w.regions,
+                providers=w.providers,
+                network_ms_by_region=w.network_ms_by_region,
             )
             for w in asked.workloads
         ),
@@ -165,6 +178,7 @@ def _check_horizon(asked: FleetIn) -> None:
             )
         )
     errors.extend(_terms(asked))
+    errors.extend(site_errors(asked))
     if errors:
         raise InvalidFieldsError(errors)
 
@@ -183,7 +197,7 @@ def _terms(asked: FleetIn) -> list[FieldError]:
                     pointer=pointer,
                 )
             )
-        elif kind not in TERM_MONTHS and kind not in ("on_demand", "spot"):
+        elif kind not in TERM_MONTHS and kind not in ("on_demand", "spot", PURCHASE):
             errors.append(FieldError(f"{kind} is not planned over time", pointer=pointer))
     return errors
 

@@ -3,7 +3,9 @@
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
+from service.devices.tables import DeviceTable
 from service.fleets.tables import FleetTable
+from service.nodes.tables import NodeTable
 
 LONG = ("request", "result")
 
@@ -21,3 +23,9 @@ def list_fleets(session: Session, *, before: str | None, limit: int, outcome: st
 
 def fleet_by_id(session: Session, fleet_id: str) -> FleetTable | None:
     return session.get(FleetTable, fleet_id)
+
+
+def machines_known(session: Session) -> list[tuple[NodeTable, DeviceTable]]:
+    """Every machine of the catalog with its device."""
+    wanted = select(NodeTable, DeviceTable).join(DeviceTable, col(NodeTable.device_id) == DeviceTable.id)
+    return list(session.exec(wanted.order_by(col(NodeTable.id))).all())

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from service.fleets.prepare import FleetInputs
@@ -25,7 +26,7 @@ from solver.units import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
     from solver.horizon.fleet import FleetPlan
-    from solver.horizon.plan import HorizonPlan, HorizonResult
+    from solver.horizon.plan import HorizonPlan
     from solver.horizon.problem import HorizonProblem
 
 PURCHASE = "purchase"
@@ -61,8 +62,8 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
             worst_hour_fraction=found.fit.worst_hour_fraction,
             peak_requests_per_s=dict(zip(names, found.fit.peaks_requests_per_s, strict=True)),
         ),
-        totals=None if result.plan is None else _totals(problem, result.plan, found.on_demand),
-        commitments=[] if result.plan is None else _commitments(found, result.plan),
+        totals=None if result.plan is None else _totals(found, result.plan),
+        commitments=[] if result.plan is None else _commitments(inputs, found, result.plan),
         deployments=[_deployment(found, d) for d in sorted(used)],
         periods=[] if result.plan is None else list(_periods(found, result.plan)),
         alternatives=_alternatives(found),
@@ -72,45 +73,54 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
         ],
         left_out=list(inputs.left_out),
         spot=inputs.spot,
+        discount=inputs.owned.discount,
+        own=inputs.owned.used,
         reasons=list(found.reasons or result.reasons),
     )
 
 
-def _totals(problem: "HorizonProblem", plan: "HorizonPlan", on_demand: "HorizonResult") -> FleetTotalsOut:
-    total = plan.usd(problem)
-    by_kind = {True: 0.0, False: 0.0}
-    for nodes, one in zip(plan.commitments, problem.commitments, strict=True):
-        by_kind[one.kind == PURCHASE] += nodes * one.usd_per_node
-    saved = None if on_demand.usd is None else on_demand.usd - total
+def _totals(found: "FleetPlan", plan: "HorizonPlan") -> FleetTotalsOut:
+    problem, on_demand = found.problem, found.on_demand.plan
+    total, present = plan.usd(problem), plan.present_usd(problem)
+    owned = plan.committed_usd(problem, PURCHASE)
+    hourly = hourly_present = None
+    if on_demand is not None:
+        bare = replace(problem, commitments=())
+        hourly, hourly_present = on_demand.usd(bare), on_demand.present_usd(bare)
     return FleetTotalsOut(
         usd=usd(total),
         usd_per_month=usd(total / problem.months),
-        purchase_usd=usd(by_kind[True]),
-        reserved_usd=usd(by_kind[False]),
+        purchase_usd=usd(owned),
+        reserved_usd=usd(plan.committed_usd(problem) - owned),
         on_demand_part_usd=usd(plan.hourly_usd(problem, interruptible=False)),
         spot_usd=usd(plan.hourly_usd(problem, interruptible=True)),
-        on_demand_usd=None if on_demand.usd is None else usd(on_demand.usd),
-        saved_usd=None if saved is None else usd(saved),
-        saved_fraction=None if saved is None or not on_demand.usd else saved / on_demand.usd,
+        on_demand_usd=None if hourly is None else usd(hourly),
+        saved_usd=None if hourly is None else usd(hourly - total),
+        saved_fraction=None if not hourly else (hourly - total) / hourly,
+        present_usd=usd(present),
+        on_demand_present_usd=None if hourly_present is None else usd(hourly_present),
+        saved_present_usd=None if hourly_present is None else usd(hourly_present - present),
+        saved_present_fraction=None if not hourly_present else (hourly_present - present) / hourly_present,
     )
 
 
-def _commitments(found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]:
+def _commitments(inputs: FleetInputs, found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]:
     problem = found.problem
     used = _used_hours(problem, plan)
     answers = []
     for c, (nodes, one) in enumerate(zip(plan.commitments, problem.commitments, strict=True)):
         if not nodes:
             continue
-        offer = found.offers.get(one.id)
+        provider, region = _place(found, one.id)
+        bought = inputs.owned.node(one.id, one.start_month)
         inside = min(one.end_month, problem.months) - one.start_month
         total = nodes * one.usd_per_node
         node = problem.node_types[one.node_type].machine
         answers.append(
             CommitmentOut(
                 offer=one.id,
-                provider=offer.provider if offer else PURCHASE,
-                region=offer.region if offer else "",
+                provider=provider,
+                region=region,
                 commitment=one.kind,
                 node=node,
                 device=found.device_of(node),
@@ -118,12 +128,19 @@ def _commitments(found: "FleetPlan", plan: "HorizonPlan") -> list[CommitmentOut]
                 term_months=one.term_months,
                 nodes=nodes,
                 usd=usd(total),
+                present_usd=usd(nodes * float(problem.present_usd_per_node[c])),
                 usd_per_node_hour=usd(one.usd_per_node / (one.term_months * HOURS_PER_MONTH)),
                 beyond_horizon_usd=usd(total * (one.term_months - inside) / one.term_months),
                 used_fraction=min(1.0, used[c] / (nodes * inside * HOURS_PER_MONTH)),
+                lines=None if bought is None else {line: usd(nodes * each) for line, each in bought.lines.items()},
             )
         )
     return answers
+
+
+def _place(found: "FleetPlan", source: str) -> tuple[str, str]:
+    """Provider and region of an offer or a purchase."""
+    return found.places[source]
 
 
 def _used_hours(problem: "HorizonProblem", plan: "HorizonPlan") -> dict[int, float]:
@@ -149,7 +166,7 @@ def _taken(
 
 def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
     one = found.problem.deployments[d]
-    configuration = found.configurations[one.key]
+    configuration, away = found.configurations[one.key], found.network_s.get(one.key)
     layout, precision = configuration.layout, configuration.precision
     node = found.problem.node_types[one.node_type].machine
     return FleetDeploymentOut(
@@ -166,14 +183,20 @@ def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
         ),
         precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
         requests_per_s=one.requests_per_s,
+        network_ms=None if away is None else away * 1e3,
     )
 
 
 def _periods(found: "FleetPlan", plan: "HorizonPlan") -> Iterable[PeriodOut]:
     problem = found.problem
+
+    def nodes_of(offer: str, kind: str, count: int, spare: int = 0) -> PeriodNodesOut:
+        provider, region = _place(found, offer)
+        return PeriodNodesOut(offer=offer, provider=provider, region=region, commitment=kind, nodes=count, spare=spare)
+
     for period, choice in zip(problem.periods, plan.choices, strict=True):
         nodes = [
-            PeriodNodesOut(offer=problem.commitments[c].id, commitment=problem.commitments[c].kind, nodes=n, spare=0)
+            nodes_of(problem.commitments[c].id, problem.commitments[c].kind, n)
             for c, n in _taken(problem, plan, period.month, choice.committed)
         ]
         spares = list(choice.spares)
@@ -182,7 +205,7 @@ def _periods(found: "FleetPlan", plan: "HorizonPlan") -> Iterable[PeriodOut]:
                 spare = min(n, spares[offer.node_type]) if offer.interruptible else 0
                 spares[offer.node_type] -= spare
                 kind = "spot" if offer.interruptible else "on_demand"
-                nodes.append(PeriodNodesOut(offer=offer.id, commitment=kind, nodes=n, spare=spare))
+                nodes.append(nodes_of(offer.id, kind, n, spare))
         rates = dict(zip(problem.workloads, period.requests_per_s, strict=True))
         for rate, work in zip(choice.batch_requests_per_s, problem.batch, strict=True):
             rates[problem.workloads[work.workload]] = rate

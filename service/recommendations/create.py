@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -79,9 +79,22 @@ def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
         return replace(read_inputs(session, asked, price_as_of, workshop), standings=workshop.standings)
 
 
-def read_inputs(session: Session, asked: RecommendationIn, price_as_of: dt.datetime, caches: Caches) -> PlanningInputs:
-    """Catalog, prices and shapes at one instant; the request's names are checked against them."""
+def read_inputs(
+    session: Session,
+    asked: RecommendationIn,
+    price_as_of: dt.datetime,
+    caches: Caches,
+    own_places: Iterable[tuple[str, str]] = (),
+) -> PlanningInputs:
+    """Catalog, prices and shapes at one instant; the request's names are checked against them.
+
+    own_places: providers and regions beyond the catalog's, where the request lets nodes be bought.
+    """
     snapshot = caches.snapshots.at(session, price_as_of)
+    own = list(own_places)
+    if own:
+        providers, regions = ({place[i] for place in own} for i in (0, 1))
+        snapshot = replace(snapshot, providers=snapshot.providers | providers, regions=snapshot.regions | regions)
     rows = llms_by_ids(session, {w.llm for w in asked.workloads})
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)

@@ -24,14 +24,14 @@ def check_site(
     """
     errors: list[FieldError] = []
     site = asked.site or SiteIn()
-    room = _room(site, shared)
+    room = room_of(site, shared)
     for position, alternative in enumerate(asked.alternatives):
         if alternative.acquisition != PURCHASE:
             continue
-        machines = [(_needs(part.machine, defaults), part) for part in nodes[position]]
+        machines = [(needs_of(part.machine, defaults), part) for part in nodes[position]]
         try:
             checks = [
-                c for needs, part in machines for c in machine_checks(needs, _limits(site, part.machine, defaults))
+                c for needs, part in machines for c in machine_checks(needs, limits_of(site, part.machine, defaults))
             ]
             checks += room_checks([(needs, part.count) for needs, part in machines], room)
         except FigureMissingError as missing:
@@ -46,7 +46,8 @@ def _broken(name: str, position: int, check: SiteCheck) -> FieldError:
     return FieldError(f"{name!r} does not fit: {check.reason}", pointer=f"/alternatives/{position}")
 
 
-def _needs(machine: MachineFacts, defaults: CostDefaults) -> MachineNeeds:
+def needs_of(machine: MachineFacts, defaults: CostDefaults) -> MachineNeeds:
+    """A machine at its limits, in SI units."""
     peak = defaults.power(machine).get("peak_w_per_node")
     return MachineNeeds(
         name=machine.node,
@@ -56,7 +57,8 @@ def _needs(machine: MachineFacts, defaults: CostDefaults) -> MachineNeeds:
     )
 
 
-def _limits(site: SiteIn, machine: MachineFacts, defaults: CostDefaults) -> MachineLimits:
+def limits_of(site: SiteIn, machine: MachineFacts, defaults: CostDefaults) -> MachineLimits:
+    """What a machine's chassis and the site's socket give."""
     return MachineLimits(
         psu_w=machine.psu_w,
         psu_load_fraction=defaults.load_fraction("psu_load_fraction"),
@@ -68,7 +70,8 @@ def _limits(site: SiteIn, machine: MachineFacts, defaults: CostDefaults) -> Mach
     )
 
 
-def _room(site: SiteIn, shared: FigureTable) -> Room:
+def room_of(site: SiteIn, shared: FigureTable) -> Room:
+    """The site's room, in SI units."""
     effectiveness = shared.get("power_usage_effectiveness")
     return Room(
         feed_w=_watts(site.feed_kw),

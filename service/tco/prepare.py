@@ -9,8 +9,10 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog, read_costs
 from catalog.rows import EnergyRow
+from service.devices.tables import DeviceTable
 from service.edition.queries import require_edition
 from service.nodes.queries import node_ids
+from service.nodes.tables import NodeTable
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop, read_inputs
 from service.recommendations.plan import PlanningInputs
@@ -148,19 +150,21 @@ def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredP
         raise InvalidFieldsError(
             [FieldError(unknown_name("node", node, known), pointer=pointer) for pointer, node in missing]
         )
-    return {
-        node_id: MachineFacts(
-            node=node_id,
-            device=node.device_id,
-            devices=node.devices,
-            kind=node.kind,
-            device_power_limit_w=device.row["power_limit_w"],
-            host_power_w=node.row["host_power_w"],
-            psu_w=node.row["psu_w"],
-            pcie_lanes_per_device=node.row["pcie_lanes_per_device"],
-        )
-        for node_id, (node, device) in rows.items()
-    }
+    return {node_id: machine_facts(node, device) for node_id, (node, device) in rows.items()}
+
+
+def machine_facts(node: NodeTable, device: DeviceTable) -> MachineFacts:
+    """What costs depend on, of a stored node."""
+    return MachineFacts(
+        node=node.id,
+        device=node.device_id,
+        devices=node.devices,
+        kind=node.kind,
+        device_power_limit_w=device.row["power_limit_w"],
+        host_power_w=node.row["host_power_w"],
+        psu_w=node.row["psu_w"],
+        pcie_lanes_per_device=node.row["pcie_lanes_per_device"],
+    )
 
 
 def _offers_of(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> set[str]:

@@ -74,8 +74,8 @@ def present_result(
         alternatives=costs,
         cheapest=cheapest.name,
         defaults=[
-            *_defaults(None, shared.defaults),
-            *(d for r in resolved for d in _defaults(r.asked.name, r.defaults)),
+            *present_defaults(None, shared.defaults),
+            *(d for r in resolved for d in present_defaults(r.asked.name, r.defaults)),
         ],
     )
 
@@ -199,7 +199,8 @@ def _book_values(fleet: PurchasedFleet, shared: Circumstances, months: int) -> A
     return book_values_usd(fleet, price, machines * left, months)
 
 
-def _defaults(alternative: str | None, defaults: Mapping[str, Default]) -> list[DefaultOut]:
+def present_defaults(alternative: str | None, defaults: Mapping[str, Default]) -> list[DefaultOut]:
+    """Figures of the catalog that were used, with their sources."""
     return [
         DefaultOut(
             alternative=alternative,

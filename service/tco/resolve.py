@@ -10,10 +10,13 @@ from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
 from service.tco.stored_plan import StoredPlan
 from service.wire.tco import AlternativeIn, PurchaseIn
 from service.wire.tco_answers import PartOut
+from solver.errors import FigureMissingError
 from solver.tco.alternatives import Alternative, ApiAccess, MixedFleet, PurchasedFleet, RentedFleet
 from solver.tco.figures import Figure, exactly
 
 PURCHASE = "purchase"
+PRICE = "purchase_usd_per_node"
+LIFE = "depreciation_months"
 API_NOTE = "whether the API meets the latency targets cannot be checked here"
 
 
@@ -164,43 +167,73 @@ def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str
 def _bought(
     asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved: Resolved, owned: Mapping[str, Figure]
 ) -> PurchasedFleet:
-    stated = {**owned, **_stated(asked.purchase)}
-    found = {name: d for name, d in defaults.ownership(part.machine, part.count).items() if name not in stated}
-    if "residual_fraction" in stated:
-        found = {name: d for name, d in found.items() if not name.startswith("residual_fraction")}
-    life = defaults.life_months()
-    months = asked.purchase.depreciation_months
-    if months is None:
-        if life is None:
+    try:
+        terms = purchase_terms(asked.purchase, part.machine, part.count, defaults, owned)
+    except FigureMissingError as missing:
+        if missing.figure == LIFE:
             detail = "figure_missing: no life of machines in the catalog"
-            raise InvalidFieldsError([FieldError(detail, pointer=f"{part.pointer}/depreciation_months")])
-        months = round(life.figure.typical)
-        found["depreciation_months"] = life
-    financed = asked.purchase.finance_rate_percent is not None or asked.purchase.finance_months is not None
-    if not financed:
-        found.pop("finance_fraction_per_year", None)
-    table = {**figures({n: d for n, d in found.items() if n != "depreciation_months"}), **stated}
-    if "purchase_usd_per_node" not in table:
+            raise InvalidFieldsError([FieldError(detail, pointer=f"{part.pointer}/depreciation_months")]) from missing
         detail = (
             f"{asked.name!r}: no price of {part.machine.node} in the catalog (figure_missing); state "
             "purchase.usd_per_node"
         )
-        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)])
-    for optional in ("network_usd_per_node", "storage_usd_per_node"):
-        if optional not in table:
-            table[optional] = exactly(0.0)
-            resolved.notes.append(f"no figure for {optional} of {part.machine.node}: none is added")
-    resolved.defaults |= found
-    resolved.parts.append(_part(part, None, found))
+        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)]) from missing
+    resolved.notes += terms.notes
+    resolved.defaults |= terms.defaults
+    resolved.parts.append(_part(part, None, terms.defaults))
     return PurchasedFleet(
         name=asked.name,
         nodes=part.count,
         devices_per_node=part.machine.devices,
-        figures=table,
-        life_months=months,
-        finance_term_months=(asked.purchase.finance_months or months) if financed else None,
+        figures=terms.figures,
+        life_months=terms.life_months,
+        finance_term_months=terms.finance_months,
         depreciation=asked.purchase.depreciation,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseTerms:
+    """What buying and running a machine takes. defaults: figures that are the catalog's, by input."""
+
+    figures: dict[str, Figure]
+    life_months: int
+    finance_months: int | None
+    defaults: dict[str, Default]
+    notes: tuple[str, ...]
+
+
+def purchase_terms(
+    purchase: PurchaseIn, machine: MachineFacts, nodes: int, defaults: CostDefaults, owned: Mapping[str, Figure]
+) -> PurchaseTerms:
+    """The request's figures before the catalog's; ``owned``: those it states for all machines.
+
+    Raises FigureMissingError for a machine without a price, or without a life.
+    """
+    stated = {**owned, **_stated(purchase)}
+    found = {name: d for name, d in defaults.ownership(machine, nodes).items() if name not in stated}
+    if "residual_fraction" in stated:
+        found = {name: d for name, d in found.items() if not name.startswith("residual_fraction")}
+    life = defaults.life_months()
+    months = purchase.depreciation_months
+    if months is None:
+        if life is None:
+            raise FigureMissingError(machine.node, LIFE)
+        months = round(life.figure.typical)
+        found[LIFE] = life
+    financed = purchase.finance_rate_percent is not None or purchase.finance_months is not None
+    if not financed:
+        found.pop("finance_fraction_per_year", None)
+    table = {**figures({n: d for n, d in found.items() if n != LIFE}), **stated}
+    if PRICE not in table:
+        raise FigureMissingError(machine.node, PRICE)
+    notes = []
+    for optional in ("network_usd_per_node", "storage_usd_per_node"):
+        if optional not in table:
+            table[optional] = exactly(0.0)
+            notes.append(f"no figure for {optional} of {machine.node}: none is added")
+    term = (purchase.finance_months or months) if financed else None
+    return PurchaseTerms(table, months, term, found, tuple(notes))
 
 
 def _stated(purchase: PurchaseIn) -> dict[str, Figure]:

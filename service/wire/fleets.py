@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.owning import MOST_SITES, DiscountOut, OwnSiteIn, OwnUsedOut
 from service.wire.quantities import (
     Answer,
     Commitment,
@@ -23,11 +24,13 @@ from service.wire.quantities import (
 from service.wire.recommendations import (
     MOST_NAMES,
     InputsOut,
+    NetworkMs,
     OfferLimitIn,
     PrecisionChoiceIn,
     RejectedOut,
     TargetsIn,
 )
+from service.wire.resilience import PlacesIn
 from service.wire.traffic import TrafficShape
 
 MOST_WORKLOADS = 20
@@ -168,6 +171,11 @@ class FleetWorkloadIn(Request):
     targets: TargetsIn = TargetsIn()
     precision: PrecisionChoiceIn = PrecisionChoiceIn()
     utilisation_limit_fraction: PositiveFraction = 0.85
+    regions: PlacesIn = PlacesIn()
+    providers: PlacesIn = PlacesIn()
+    """Bought nodes are of the provider ``own``."""
+    network_ms_by_region: Annotated[dict[Name, NetworkMs], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    """Round trip between the users and each region that may be used; counts towards TTFT and e2e."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -190,7 +198,7 @@ class FleetLimitsIn(Request):
     providers: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     regions: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = None
-    """Null: every kind whose term fits; spot only with ``spot``."""
+    """Null: every kind whose term fits; spot only with ``spot``, ``purchase`` only with ``own``."""
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=100_000)] = 1_000
 
@@ -218,6 +226,10 @@ class FleetIn(Request):
     horizon: HorizonIn = HorizonIn()
     limits: FleetLimitsIn = FleetLimitsIn()
     spot: SpotIn | None = None
+    own: Annotated[tuple[OwnSiteIn, ...], Field(max_length=MOST_SITES)] = ()
+    """Places where machines may be bought and run."""
+    discount_rate_percent_per_year: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    """Null: 0, or with ``own`` the catalog's cost of capital of its operator."""
     commitment_tail: Literal["inside", "liability"] = "inside"
     """``inside``: a term ends within the horizon. ``liability``: it may end later, and all its payments count."""
     price_as_of: Instant | None = None
@@ -234,6 +246,17 @@ class FleetIn(Request):
             raise ValueError("a fleet needs a workload with demand")
         if self.spot is None and self.limits.commitments is not None and "spot" in self.limits.commitments:
             raise ValueError("limits.commitments names spot; state `spot` with its share too")
+        kinds = self.limits.commitments
+        if kinds is not None and bool(self.own) != ("purchase" in kinds):
+            raise ValueError(
+                "limits.commitments leaves out purchase, but `own` states where machines may be bought"
+                if self.own
+                else "limits.commitments names purchase; state in `own` where machines may be bought"
+            )
+        places = [site.region for site in self.own]
+        again = next((region for region in places if places.count(region) > 1), None)
+        if again is not None:
+            raise ValueError(f"own has two sites in the region {again!r}")
         return self
 
 
@@ -251,6 +274,8 @@ class DemandFitOut(Answer):
 
 
 class FleetSolveOut(Answer):
+    """Amounts are in present value."""
+
     status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible"]
     usd: Usd | None
     bound_usd: Usd | None
@@ -266,8 +291,9 @@ class FleetSolveOut(Answer):
 class CommitmentOut(Answer):
     """Nodes reserved or bought at the start of month ``start_month`` (0 is the first).
 
-    usd: all payments of the term. beyond_horizon_usd: the part due after the horizon. used_fraction: of the node-hours
-    inside the horizon.
+    usd: all payments of the term, present_usd: in present value at the start of the horizon. beyond_horizon_usd: the part
+    due after the horizon. used_fraction: of the node-hours inside the horizon. lines: of bought nodes, what usd is made
+    of; sales are negative.
     """
 
     offer: str
@@ -280,9 +306,11 @@ class CommitmentOut(Answer):
     term_months: int
     nodes: int
     usd: Usd
+    present_usd: Usd | None = None
     usd_per_node_hour: Usd
     beyond_horizon_usd: Usd
     used_fraction: float
+    lines: dict[str, Usd] | None = None
 
 
 class FleetDeploymentOut(Answer):
@@ -296,12 +324,16 @@ class FleetDeploymentOut(Answer):
     layout: LayoutIn
     precision: PrecisionIn
     requests_per_s: float
+    network_ms: float | None = None
+    """Round trip to the users that it is counted with; null where the workload states none."""
 
 
 class PeriodNodesOut(Answer):
-    """``spare``: idle ones among them that ride out a reclaim."""
+    """Nodes in use. ``spare``: idle ones among them that ride out a reclaim."""
 
     offer: str
+    provider: str = ""
+    region: str = ""
     commitment: str
     nodes: int
     spare: int
@@ -325,7 +357,9 @@ class PeriodOut(Answer):
 
 
 class FleetTotalsOut(Answer):
-    """Over the horizon, undiscounted. ``saved_usd``: against ``on_demand_usd``, the same demand on demand alone."""
+    """Over the horizon, undiscounted, and as ``present_…`` in present value, which is what is minimised. ``saved_usd``:
+    against ``on_demand_usd``, the same demand on demand alone. ``purchase_usd``: of bought nodes, all they cost to own and
+    run, less what they are sold for."""
 
     usd: Usd
     usd_per_month: Usd
@@ -336,9 +370,15 @@ class FleetTotalsOut(Answer):
     on_demand_usd: Usd | None
     saved_usd: Usd | None
     saved_fraction: float | None
+    present_usd: Usd | None = None
+    on_demand_present_usd: Usd | None = None
+    saved_present_usd: Usd | None = None
+    saved_present_fraction: float | None = None
 
 
 class FleetAlternativeOut(Answer):
+    """Amounts are in present value."""
+
     why: str
     usd: Usd | None
     """Null where no plan exists that way."""
@@ -378,6 +418,8 @@ class FleetResultOut(Answer):
     rejected: list[RejectedOut]
     left_out: list[LeftOutOut]
     spot: SpotUsedOut | None
+    discount: DiscountOut | None = None
+    own: list[OwnUsedOut] = Field(default_factory=list)
     reasons: list[str]
 
 

@@ -9,8 +9,7 @@ from solver.confidence import margins
 from solver.configuration import Configuration
 from solver.confirm import Confirmations, confirmed_capacity
 from solver.errors import SolverError
-from solver.hardware import Offer
-from solver.horizon.assemble import FleetInput, Purchase, build_problem, row_of
+from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.demand import DemandFit, Profile, periods_of
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
@@ -53,9 +52,10 @@ class FleetPlan:
     hourly: HorizonResult
     fit: DemandFit
     configurations: Mapping[int, Configuration]
-    offers: Mapping[str, Offer]
-    purchases: Mapping[tuple[str, int], Purchase]
-    """By id and month."""
+    places: Mapping[str, tuple[str, str]]
+    """Provider and region by offer and purchase."""
+    network_s: Mapping[int, float]
+    """Round trip by deployment key, where the workload states any."""
     devices: Mapping[str, str]
     reasons: tuple[str, ...]
     """Where there is no plan: by workload, what stands against it."""
@@ -127,8 +127,12 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         hourly=hourly,
         fit=fit,
         configurations={d.key: screened[d.workload].space.configuration(row_of(d.key)) for d in problem.deployments},
-        offers={offer.id: offer for offer in planning.offers},
-        purchases={(one.id, one.start_month): one for one in asked.purchases},
+        places=asked.places,
+        network_s={
+            d.key: screened[d.workload].network_of(row_of(d.key))
+            for d in problem.deployments
+            if screened[d.workload].workload.network_s_by_region
+        },
         devices={node.id: node.device.id for node in planning.nodes},
         reasons=()
         if result.outcome != "infeasible"
