@@ -50,7 +50,9 @@ def _show_totals(answer: Answer, console: Console) -> None:
     )
     rate = (answer["discount"] or {}).get("percent_per_year", 0.0)
     if rate:
-        console.print(f"in present value at {rate:g} % a year: {_usd(totals['present_usd'])}; that is what was minimised")
+        console.print(
+            f"in present value at {rate:g} % a year: {_usd(totals['present_usd'])}; that is what was minimised"
+        )
     parts = [f"{what} {_usd(totals[name])}" for name, what in COST_KINDS if float(totals[name])]
     console.print(f"of that: {', '.join(parts) or 'nothing'}")
     if totals["saved_fraction"] is not None:

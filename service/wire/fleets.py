@@ -329,11 +329,12 @@ class FleetDeploymentOut(Answer):
 
 
 class PeriodNodesOut(Answer):
-    """Nodes in use. ``spare``: idle ones among them that ride out a reclaim."""
+    """Nodes in use. ``spare``: idle ones among them that ride out a reclaim. Plans stored before regions were told have
+    neither provider nor region here."""
 
     offer: str
-    provider: str = ""
-    region: str = ""
+    provider: str = Field(default_factory=str)
+    region: str = Field(default_factory=str)
     commitment: str
     nodes: int
     spare: int

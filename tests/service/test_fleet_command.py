@@ -12,6 +12,7 @@ from service.cli.main import build_parser
 from service.settings import Settings
 from tests.service.bodies import changed
 from tests.service.test_fleets import FLEET
+from tests.service.test_fleets_owning import OWNING
 
 BODY = changed(FLEET, "horizon", {"months": 36, "periods_per_month": 2})
 
@@ -82,6 +83,19 @@ def test_says_what_to_commit_to_what_it_saves_and_the_gap(
         assert f"{float(one['usd']):,.0f}" in said
     assert {n["offer"] for p in answer["periods"] for n in p["nodes"]} <= set(said.split())
     assert answer["id"] in said
+
+
+def test_says_what_is_bought_where_and_its_present_value(
+    asked: type[Asked], tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, settings, OWNING) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    totals = asked.answers[0]["totals"]
+    (bought,) = (c for c in asked.answers[0]["commitments"] if c["commitment"] == "purchase")
+    assert f"in present value at 10 % a year: ${float(totals['present_usd']):,.0f}" in said
+    assert f"own:frankfurt:hgx-h100-8: purchase ${float(bought['lines']['purchase']):,.0f}" in said
+    assert f"sold for ${-float(bought['lines']['residual']):,.0f}" in said
+    assert f"bought ${float(totals['purchase_usd']):,.0f}" in said
 
 
 def test_follows_the_job_that_a_long_request_becomes(

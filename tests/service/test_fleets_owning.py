@@ -32,7 +32,11 @@ class TestOwning:
     def test_costs_what_the_comparison_of_costs_says(self, client: TestClient) -> None:
         answer = posted(client, OWNING)
         (bought,) = (c for c in answer["commitments"] if c["commitment"] == "purchase")
-        assert (bought["offer"], bought["provider"], bought["region"]) == ("own:frankfurt:hgx-h100-8", "own", "frankfurt")
+        assert (bought["offer"], bought["provider"], bought["region"]) == (
+            "own:frankfurt:hgx-h100-8",
+            "own",
+            "frankfurt",
+        )
         assert total(bought["lines"]) == pytest.approx(Decimal(bought["usd"]), abs=CENT)
         assert Decimal(answer["totals"]["purchase_usd"]) == pytest.approx(Decimal(bought["usd"]), abs=CENT)
         assert Decimal(bought["lines"]["residual"]) < 0
@@ -67,7 +71,9 @@ class TestOwning:
         assert hourly + committed == pytest.approx(Decimal(totals["present_usd"]), rel=Decimal("1e-6"))
 
     def test_at_a_stated_rate_without_owning(self, client: TestClient) -> None:
-        body = changed(changed(FLEET, "horizon", {"months": 36, "periods_per_month": 1}), "discount_rate_percent_per_year", 8)
+        body = changed(
+            changed(FLEET, "horizon", {"months": 36, "periods_per_month": 1}), "discount_rate_percent_per_year", 8
+        )
         answer = posted(client, body)
         assert answer["discount"] == {"percent_per_year": 8.0, "source": "the request"}
         assert Decimal(answer["totals"]["present_usd"]) < Decimal(answer["totals"]["usd"])
