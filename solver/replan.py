@@ -14,6 +14,7 @@ held or added ones; and while both run, added nodes must be available beside the
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -30,6 +31,7 @@ from solver.planning import (
     PlanningInput,
     PoolsReport,
     Recommendation,
+    SplitDevices,
     unobserved,
 )
 from solver.pools import NOT_FROM_A_FLEET, wants_pools, without_pools
@@ -259,6 +261,7 @@ def merged(found: Recommendation, split: _Split) -> Recommendation:
         found,
         solve=solve,
         entries=_merged_entries(found.entries, split, nodes),
+        splits=_merged_splits(found.splits, split),
         nodes=dict(sorted(nodes.items())),
         usd_per_hour=rent,
         alternatives=tuple(_merged_alternative(other, split) for other in found.alternatives),
@@ -272,7 +275,7 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
     for entry in entries:
         offer = split.tiers[entry.offer.id][1]
         layout, precision = entry.configuration.layout, entry.configuration.precision
-        key = (entry.workload, offer.id, layout, precision)
+        key = (entry.workload, offer.id, layout, precision, entry.configuration.device.partition)
         entry = replace(entry, offer=offer)
         have = joined.get(key)
         if have is not None:
@@ -290,6 +293,14 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
             )
         joined[key] = entry
     return _sharing(tuple(joined.values()), nodes)
+
+
+def _merged_splits(splits: tuple[SplitDevices, ...], split: _Split) -> tuple[SplitDevices, ...]:
+    """Nodes that are split alike on tiers of one offer, together."""
+    nodes: Counter[SplitDevices] = Counter()
+    for one in splits:
+        nodes[replace(one, offer_id=split.tiers[one.offer_id][1].id, nodes=0)] += one.nodes
+    return tuple(replace(one, nodes=count) for one, count in nodes.items())
 
 
 def _sharing(entries: tuple[PlanEntry, ...], nodes: Mapping[str, int]) -> tuple[PlanEntry, ...]:

@@ -143,8 +143,6 @@ class RecommendationIn(Request):
         twice = sorted(n for n, count in Counter(names).items() if count > 1)
         if twice:
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
-        if self.current is not None and self.limits.partitions is not False:
-            raise ValueError("a current fleet is planned from with whole devices only; leave out limits.partitions")
         if self.current is not None and self.objective != "cost":
             raise ValueError("a current fleet is planned from for the objective cost only")
         if self.objective == "throughput" and self.limits.max_usd_per_hour is None:

@@ -147,13 +147,17 @@ class TestRecommendations:
         assert other["forced_in"]["plan"]
         assert any((line["partition"] or {}).get("profile") == "3g.40gb" for line in other["forced_in"]["plan"])
 
-    def test_a_fleet_that_runs_is_not_split(self, client: TestClient) -> None:
-        body = small_models(partitions=True) | {
-            "current": {"nodes": {"lambda:gpu_1x_gh200:all:on_demand": {"nodes": 1}}}
-        }
-        answer = client.post("/v1/recommendations", json=body)
-        assert answer.status_code == 422
-        assert "limits.partitions" in answer.text
+    def test_a_fleet_that_runs_is_split_and_shrinks(self, client: TestClient) -> None:
+        held = "together:A100-SXM:us:on_demand"
+        body = small_models(partitions=True) | {"current": {"nodes": {held: {"nodes": 3}}}}
+        answer = recommend(client, body)
+        assert answer["replanning"]["decision"] == "switched"
+        (nodes,) = answer["fleet"]
+        assert (nodes["offer"], nodes["nodes"]) == (held, 1)
+        assert [cut["nodes"] for cut in nodes["splits"]] == [1]
+        assert {line["workload"] for line in answer["plan"]} == set(SMALL)
+        kept = recommend(client, body | {"current": body["current"] | {"keep_unless": {"saving_percent": 90}}})
+        assert kept["replanning"]["decision"] == "kept"
 
 
 CASE: dict[str, Any] = {

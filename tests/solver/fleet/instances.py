@@ -114,6 +114,34 @@ def tiny_split_problem(seed: int) -> FleetProblem:
     )
 
 
+def shared_split_problem(seed: int) -> FleetProblem:
+    """Several workloads on whole and split devices of a few node types: more than can be enumerated."""
+    rng = random.Random(80_000 + seed)
+    workloads, classes = rng.choice((2, 3, 5)), rng.choice((1, 1, 2))
+    splits = (Split("seventh", 7), Split("third", 3), Split("half", 2))
+    offers, rows = [], []
+    for t in range(rng.randint(2, 4)):
+        devices, speed = rng.choice((1, 2, 4, 8)), rng.lognormvariate(0.0, 0.5)
+        for o in range(rng.randint(1, 2)):
+            usd = round(devices * speed * rng.uniform(0.8, 1.5), 3)
+            most = rng.choice((None, None, 1, 3))
+            offers.append(
+                OfferSlot(f"o{t}-{o}", f"t{t}", f"d{t}", devices, f"p{o}", f"r{o}", "on_demand", usd, most, 200.0)
+            )
+        for w in range(workloads):
+            for _ in range(rng.randint(0, 3)):
+                share = rng.choice((None, *splits))
+                size = 1 if share else rng.choice([g for g in (1, 2, 3, 4) if g <= devices])
+                part = share.instances * rng.uniform(0.8, 1.5) if share else 1.0
+                rate = 3.0 * speed * size * rng.uniform(0.5, 1.2) / part
+                capacity = tuple(rate * rng.choice((0.0, 0.6, 1.0, 1.0)) for _ in range(classes))
+                rows.append(Deployment(w, f"t{t}", size, 1, capacity, 300.0 * size / part, len(rows), split=share))
+    demands = tuple(Demand(tuple(rng.uniform(0.1, 4.0) for _ in range(classes)), 0.85) for _ in range(workloads))
+    objective: Objective = rng.choice(("cost", "cost", "power"))
+    limits = Limits(spare_nodes=rng.choice((0, 0, 0, 1)))
+    return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
 def tiny_resilient_problem(seed: int) -> FleetProblem:
     """A tiny problem over a few regions and providers, some of which may be lost."""
     rng = random.Random(20_000 + seed)

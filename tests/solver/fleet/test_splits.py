@@ -22,7 +22,7 @@ from solver.fleet import (
 )
 from solver.fleet.verify import verify_plan
 from tests.solver.fleet.brute_force import best_objective
-from tests.solver.fleet.instances import tiny_split_problem
+from tests.solver.fleet.instances import shared_split_problem, tiny_split_problem
 from tests.solver.fleet.test_brute_force import check
 
 INSTANCES = 600
@@ -46,6 +46,22 @@ def test_full_programme_equals_enumeration() -> None:
     for seed in range(1000, 1060):
         problem = tiny_split_problem(seed)
         check(problem, SolveOptions(exact_steps=False), seed, best_objective(problem))
+
+
+def test_workload_by_workload_equals_the_full_programme(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the shortcuts of large fleets on small ones: bounds of each workload alone, plans one after the other."""
+    monkeypatch.setattr("solver.fleet.solve.FEW_PAIRS", 5)
+    compared = 0
+    for seed in range(40):
+        problem = shared_split_problem(seed)
+        result, full = solve_fleet(problem), solve_fleet(problem, SolveOptions(exact_steps=False))
+        assert verify(problem, result) == [], f"seed {seed}"
+        assert verify(problem, full) == [], f"seed {seed}"
+        assert result.outcome == full.outcome, f"seed {seed}"
+        if result.objective is not None:
+            compared += 1
+            assert result.objective == pytest.approx(full.objective, rel=2e-6), f"seed {seed}"
+    assert compared > 20
 
 
 def test_verify_refuses_an_instance_too_many_and_two_profiles_on_one_device() -> None:
