@@ -50,7 +50,8 @@ def stored_plan(row: RecommendationTable) -> StoredPlan:
         limits=LimitsIn.model_validate(row.request.get("limits", {})),
         lines=tuple(
             PlannedNodes(line["node"], line["offer"], line["nodes"], Decimal(line["usd_per_hour"]))
-            for line in result["plan"]
+            # Lines that share nodes state their part of them; answers from before ``fleet`` have nothing better.
+            for line in result.get("fleet") or result["plan"]
         ),
         served_fraction=None if totals is None else float(totals["served_fraction"]),
         reasons=tuple(conflict["detail"] for conflict in result.get("conflicts", [])),

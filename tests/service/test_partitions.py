@@ -8,6 +8,8 @@ from fastapi.testclient import TestClient
 from rich.console import Console
 
 from service.cli.plan_view import show_recommendation
+from service.recommendations.tables import RecommendationTable
+from service.tco.stored_plan import stored_plan
 
 SMALL = ("llama-3.2-1b", "qwen2.5-1.5b", "llama-3.2-3b")
 DEVICES = ["h100-sxm", "a100-sxm-80", "a100-pcie-80"]
@@ -69,6 +71,14 @@ class TestRecommendations:
         answer = recommend(client, small_models(partitions=True, max_power_kw=1.0))
         assert len(answer["plan"]) == 3
         assert answer["totals"]["power_kw"] <= 1.0
+
+    def test_a_shared_node_is_owned_once_in_a_comparison(self, client: TestClient) -> None:
+        answer = recommend(client, small_models(partitions=True))
+        assert len(answer["plan"]) == 3
+        request = answer["request"]
+        stored = stored_plan(RecommendationTable(id="rec", outcome="optimal", request=request, result=answer))
+        assert [line.nodes for line in stored.lines] == [1]
+        assert sum(line.usd_per_hour for line in stored.lines) == Decimal(answer["totals"]["usd_per_hour"])
 
     def test_survivors_of_a_lost_node_restart_on_a_spare(self, client: TestClient) -> None:
         answer = recommend(client, small_models(partitions=True, survive={"nodes": 1}))
