@@ -9,6 +9,7 @@ import pulp
 
 from solver.errors import SolverFailedError
 from solver.fleet.formulation import build_model, split_devices_of
+from solver.fleet.found import placement_keys
 from solver.fleet.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.own_cost import OwnCost
@@ -89,7 +90,7 @@ def improved(
     seed: int,
 ) -> Sequence | None:
     """``placed`` with the workloads in ``free`` placed anew at least cost and all others where they are."""
-    keys = keys_of(reduced)
+    keys = placement_keys(reduced)
     counts = np.array([placed.replicas.get(key, 0) for key in keys], dtype=np.int64)
     is_free = np.isin(reduced.pairs.workload, list(free))
     keep = (counts > 0) | (is_free & worth_trying(reduced, own, counts, is_free))
@@ -147,10 +148,3 @@ def only_demand_of(problem: FleetProblem, workloads: Collection[int]) -> FleetPr
         for w, demand in enumerate(problem.demands)
     )
     return replace(problem, demands=idle)
-
-
-def keys_of(reduced: ReducedProblem) -> list[PlacementKey]:
-    """Placement keys of all pairs, in their order."""
-    anchors = np.array([pool.offers[0] for pool in reduced.pools], dtype=np.int64)[reduced.pairs.pool]
-    pairs = reduced.pairs
-    return list(zip(pairs.deployment.tolist(), anchors.tolist(), pairs.offer.tolist(), strict=True))

@@ -232,6 +232,41 @@ def tiny_carbon_problem(seed: int) -> FleetProblem:
     return replace(problem, offers=offers, demands=demands, limits=limits, objective=objective)
 
 
+def tiny_rack_problem(seed: int) -> FleetProblem:
+    """One workload runs only on a large node; others may join it there or stay on small ones."""
+    rng = random.Random(90_000 + seed)
+    devices = rng.choice((3, 4, 4))
+    rack = [("rack", devices, float(rng.randint(3, 9)), rng.choice((1, 1, 1, 2)))]
+    small = [(f"s{t}", rng.choice((1, 1, 2)), float(rng.randint(1, 3)), rng.choice((1, 1, 2))) for t in range(2)]
+    racks = rack + [("other-rack", devices, float(rng.randint(3, 9)), 1)] * rng.randint(0, 1)
+    offers = tuple(
+        OfferSlot(f"o{o}", name, name, size, f"p{o}", "r", "on_demand", usd, most, rng.choice((0.0, 50.0)))
+        for o, (name, size, usd, most) in enumerate(racks + small)
+    )
+    rows: list[Deployment] = []
+    classes, workloads = rng.choice((1, 1, 2)), rng.choice((2, 2, 2, 3))
+
+    def add(workload: int, node: str, size: int) -> None:
+        capacity = tuple(size * float(rng.choice((1, 1, 2))) for _ in range(classes))
+        rows.append(Deployment(workload, node, size, 1, capacity, 100.0 * size, len(rows)))
+
+    for name, *_ in racks:
+        add(0, name, rng.choice((2, 3)))
+    for w in range(1, workloads):
+        add(w, "rack", rng.choice((1, 2)))
+        node, size, *_ = rng.choice(small)
+        add(w, node, rng.randint(1, size))
+    demands = tuple(
+        Demand(tuple(round(rng.uniform(0.2, 1.5), 2) for _ in range(classes)), rng.choice((1.0, 0.8)))
+        for _ in range(workloads)
+    )
+    limits = Limits(
+        budget_usd_per_hour=rng.choice((None, None, None, 12.0)), spare_nodes=rng.choice((0, 0, 0, 0, 0, 1))
+    )
+    objective: Objective = rng.choice(("cost", "cost", "cost", "cost", "cost", "cost", "power"))
+    return FleetProblem(offers, DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
 def middling_problem(seed: int) -> FleetProblem:
     """A small catalogue with shared fleets, limited and unlimited offers."""
     rng = random.Random(10_000 + seed)
