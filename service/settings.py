@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     synchronous_time_limit_s: float = Field(default=10.0, ge=0, le=300)
     """A request that states a longer time limit is answered 202 and becomes a job."""
     synchronous_workloads: int = Field(default=10, ge=0, le=50)
-    """A request of more workloads becomes a job."""
+    """A request of more workloads becomes a job; each of their traffic classes counts as one."""
     jobs_in_service: int | None = Field(default=None, ge=0, le=64)
     """Jobs the service computes itself at the same time; unset: one on SQLite, none on PostgreSQL, where workers do."""
     job_lease_s: float = Field(default=15.0, ge=1, le=3600)

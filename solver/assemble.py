@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +22,9 @@ from solver.fleet import (
     Survive,
 )
 from solver.hardware import Offer
-from solver.planning import PlanEntry, PlanningInput, SplitDevices
+from solver.planning import ClassLoad, PlanEntry, PlanningInput, SplitDevices
 from solver.search import Screened
+from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
 from solver.workload import ANYWHERE, Workload
 
 Integers = NDArray[np.int64]
@@ -32,12 +33,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A fleet problem with the way back: deployment key → (workload, row of its space, node type)."""
+    """A fleet problem with the way back: deployment key → (workload, row of its space, node type).
+
+    classes_of: index into ``class_sets`` of the traffic classes that a deployment takes.
+    """
 
     problem: FleetProblem
     workload_of: Integers
     row_of: Integers
     screened: tuple[Screened, ...]
+    classes_of: Integers
+    class_sets: tuple[ClassSet, ...] = (ALL_CLASSES,)
 
 
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
@@ -164,7 +170,7 @@ def assemble(
 
     splits: dict[Split, int] = {}
     split = [_splits_of(one, row_of[w], splits) for w, one in enumerate(screened)]
-    capacity = np.concatenate([one.requests_per_s[row_of[w]] for w, one in enumerate(screened)])
+    capacity = stacked([one.class_capacities(row_of[w]) for w, one in enumerate(screened)])
     power = np.concatenate([one.power_w_per_replica[row_of[w]] for w, one in enumerate(screened)])
     table = DeploymentTable(
         node_type_ids=node_ids,
@@ -172,7 +178,7 @@ def assemble(
         node_type=nodes,
         devices_per_replica=column("devices_per_replica"),
         nodes_per_replica=column("nodes_per_replica"),
-        capacity_requests_per_s=capacity[:, None],
+        capacity_requests_per_s=capacity,
         power_w_per_replica=power,
         key=np.arange(len(rows), dtype=np.int64),
         site=np.concatenate(site_of) if sites else None,
@@ -182,7 +188,13 @@ def assemble(
     )
     demands = tuple(_demand(one.workload, slots) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
-    return Assembly(problem, workloads, rows, tuple(screened))
+    return Assembly(problem, workloads, rows, tuple(screened), np.zeros(len(rows), dtype=np.int64))
+
+
+def stacked(parts: Sequence[Floats]) -> Floats:
+    """(rows, classes) tables below each other, as wide as the widest: a workload has no demand of further classes."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
 
 
 def _sites_of(one: Screened, rows: Integers, sites: list[frozenset[str]]) -> Integers:
@@ -212,7 +224,8 @@ def _demand(workload: Workload, slots: Sequence[OfferSlot]) -> Demand:
     places, allowed = workload.places, None
     if places != ANYWHERE:
         allowed = frozenset(slot.id for slot in slots if places.admit(slot.provider, slot.region))
-    return Demand((workload.requests_per_s,), workload.utilisation_limit_fraction, workload.min_replicas, allowed)
+    rates = tuple(one.requests_per_s for one in streams_of(workload))
+    return Demand(rates, workload.utilisation_limit_fraction, workload.min_replicas, allowed)
 
 
 def _limits(planning: PlanningInput) -> Limits:
@@ -226,26 +239,6 @@ def _limits(planning: PlanningInput) -> Limits:
         quotas=tuple(Quota(quota.name, quota.offer_ids, quota.max_devices) for quota in asked.quotas),
         survive=Survive(asked.survive.providers, asked.survive.regions, asked.survive.utilisation_limit_fraction),
     )
-
-
-def with_capacity(
-    assembly: Assembly, known: Mapping[tuple[int, int], float], scales: Sequence[Floats] = ()
-) -> Assembly:
-    """The same problem with the capacities that simulation found, by (workload, row); zero drops a candidate.
-
-    scales: factors by workload and row on the screened capacities of all others, whatever the assembly held before.
-    """
-    if not known:
-        return assembly
-    capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
-    for workload, scale in enumerate(scales):
-        mine = assembly.workload_of == workload
-        rows = assembly.row_of[mine]
-        capacity[mine, 0] = assembly.screened[workload].requests_per_s[rows] * scale[rows]
-    for (workload, row), value in known.items():
-        capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
 
 
 def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | None) -> bool:
@@ -266,11 +259,11 @@ def fewest_nodes(assembly: Assembly) -> float:
         1.0 / table.nodes_per_replica,
         devices // table.devices_per_replica * table.instances,
     )
-    per_node = table.capacity_requests_per_s[:, 0] * replicas
+    per_node = table.capacity_requests_per_s * replicas[:, None]
     least = 0.0
     for w, demand in enumerate(assembly.problem.demands):
-        best = per_node[table.workload == w].max(initial=0.0) * demand.utilisation_limit_fraction
-        least += sum(demand.requests_per_s) / best if best > 0.0 else 0.0
+        best = per_node[table.workload == w].max(axis=0, initial=0.0) * demand.utilisation_limit_fraction
+        least += sum(rate / best[k] for k, rate in enumerate(demand.requests_per_s) if best[k] > 0.0)
     return float(least)
 
 
@@ -298,7 +291,11 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Replicas of one candidate on one offer, and the traffic routed to them."""
+    """Replicas of one candidate on one offer, and the traffic routed to them.
+
+    class_requests_per_s: of it, by traffic class; empty where the workload has none. capacity_requests_per_s: of one
+    replica, at the mix that it is sent. classes: those it takes.
+    """
 
     workload: int
     row: int
@@ -306,6 +303,8 @@ class Placement:
     replicas: int
     requests_per_s: float
     capacity_requests_per_s: float
+    class_requests_per_s: tuple[float, ...] = ()
+    classes: ClassSet = ALL_CLASSES
 
     @property
     def rate_per_replica(self) -> float:
@@ -314,22 +313,43 @@ class Placement:
 
 def placements(assembly: Assembly, plan: Plan) -> list[Placement]:
     """A plan's replicas with their share of the traffic, largest first within a workload."""
-    routed: dict[tuple[int, str], float] = {}
+    routed: dict[tuple[int, str], Floats] = {}
+    width = assembly.problem.deployments.capacity_requests_per_s.shape[1]
     for route in plan.routes:
-        routed[route.key, route.offer_id] = routed.get((route.key, route.offer_id), 0.0) + route.requests_per_s
-    capacity = assembly.problem.deployments.capacity_requests_per_s[:, 0]
+        rates = routed.setdefault((route.key, route.offer_id), np.zeros(width))
+        rates[route.traffic_class] += route.requests_per_s
     found = [
-        Placement(
-            int(assembly.workload_of[key]),
-            int(assembly.row_of[key]),
-            offer_id,
-            replicas,
-            routed.get((key, offer_id), 0.0),
-            float(capacity[key]),
-        )
+        _placement(assembly, key, offer_id, replicas, routed.get((key, offer_id), np.zeros(width)))
         for (key, offer_id), replicas in plan.replicas().items()
     ]
     return sorted(found, key=lambda p: (p.workload, -p.requests_per_s, p.offer_id, p.row))
+
+
+def _placement(assembly: Assembly, key: int, offer_id: str, replicas: int, rates: Floats) -> Placement:
+    workload = int(assembly.workload_of[key])
+    one = assembly.screened[workload]
+    capacity = assembly.problem.deployments.capacity_requests_per_s[key]
+    total, by_class = float(rates[0]), ()
+    within = float(capacity[0])
+    if one.classes:
+        by_class = tuple(rates[: len(one.classes)].tolist())
+        total, within = math.fsum(by_class), mix_capacity(capacity[: len(one.classes)], rates[: len(one.classes)])
+    return Placement(
+        workload, int(assembly.row_of[key]), offer_id, replicas, total, within, by_class,
+        assembly.class_sets[int(assembly.classes_of[key])],
+    )  # fmt: skip
+
+
+def mix_capacity(capacity_requests_per_s: Floats, rates: Floats) -> float:
+    """What a replica serves of a mix: Σ r_k / Σ (r_k/μ_k); of its best class where it gets no traffic.
+
+    >>> mix_capacity(np.array([4.0, 1.0]), np.array([2.0, 1.0]))
+    2.0
+    """
+    if not rates.any():
+        return float(capacity_requests_per_s.max(initial=0.0))
+    taken = rates > 0.0
+    return float(rates[taken].sum() / (rates[taken] / capacity_requests_per_s[taken]).sum())
 
 
 def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tuple[PlanEntry, ...]:
@@ -341,6 +361,7 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
     for place in found:
         used[place.offer_id] = used.get(place.offer_id, 0.0) + place.replicas * _devices(assembly, place)
     entries = []
+    served = _served_by_class(assembly, found)
     for place in found:
         one = assembly.screened[place.workload]
         offer = offers[place.offer_id]
@@ -353,7 +374,7 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 nodes=max(1, round(nodes[place.offer_id] * share)) if share < 1.0 else nodes[place.offer_id],
                 replicas=place.replicas,
                 configuration=one.space.configuration(place.row),
-                max_concurrency=max(1, int(one.capacity.in_flight[place.row])),
+                max_concurrency=_concurrency(one, place),
                 serves_requests_per_s=place.requests_per_s,
                 capacity_requests_per_s=place.capacity_requests_per_s * place.replicas,
                 utilisation_fraction=place.rate_per_replica / max(place.capacity_requests_per_s, 1e-12),
@@ -361,9 +382,33 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 power_w=power + _known(offer.node.host_power_w) * nodes[place.offer_id] * share,
                 estimate=None,
                 network_s=one.network_of(place.row) if one.workload.network_s_by_region else None,
+                classes=tuple(
+                    ClassLoad(each.name, rate, float(rate / served[place.workload][k]))
+                    for k, (each, rate) in enumerate(zip(one.workload.classes, place.class_requests_per_s, strict=True))
+                    if rate > 0.0
+                ),
             )
         )
     return tuple(entries)
+
+
+def _served_by_class(assembly: Assembly, found: Sequence[Placement]) -> list[Floats]:
+    """What the plan serves of every workload's classes."""
+    served = [np.zeros(len(one.workload.classes)) for one in assembly.screened]
+    for place in found:
+        served[place.workload] += np.array(place.class_requests_per_s)
+    return served
+
+
+def _concurrency(one: Screened, place: Placement) -> int:
+    """Requests in flight per replica at its capacity: of a mix, each class's by the part of the work it is."""
+    if not place.class_requests_per_s:
+        return max(1, int(one.capacity.in_flight[place.row]))
+    able = [(each, rate) for each, rate in zip(one.classes, place.class_requests_per_s, strict=True) if rate > 0.0]
+    able = able or [(each, 1.0) for each in one.classes if each.requests_per_s[place.row] > 0.0]
+    work = [rate / float(each.requests_per_s[place.row]) for each, rate in able]
+    busy = math.fsum(w * float(each.capacity.in_flight[place.row]) for w, (each, _) in zip(work, able, strict=True))
+    return max(1, int(busy / math.fsum(work)))
 
 
 def _devices(assembly: Assembly, place: Placement) -> float:

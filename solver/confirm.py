@@ -6,8 +6,9 @@ what it returns in the end is optimal over capacities that hold in simulation.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from solver.engine.replay import Replay, replay
 from solver.errors import InvalidInputError, SaturatedError
 from solver.search import Screened
 from solver.step.tables import StepTables
+from solver.traffic_classes import ALL_CLASSES, ALONE, ClassSet
 from solver.workload import Load, Workload
 
 Floats = NDArray[np.float64]
@@ -41,17 +43,34 @@ LARGEST_STEP = 0.4
 FIRST_EXPONENT = 0.5
 """Near its target a value grows about with the square of the rate; each guess that fails assumes a flatter curve."""
 LEAST_RATE = 1e-9
+Value = TypeVar("Value")
+
+
+MixKey = tuple[int, int, ClassSet]
+"""Workload, row, and the traffic classes that its replicas take."""
+Scales = Mapping[ClassSet, Floats]
+"""Factors on screened capacities, (rows, classes), by the classes that replicas take."""
 
 
 @dataclass(slots=True)
 class Confirmations:
-    """What simulation has found so far, by (workload, row): capacities that hold and capacities that do not."""
+    """What simulation has found so far, by (workload, row): capacities that hold and capacities that do not.
+
+    Of workloads with traffic classes it is known by the classes that replicas take (``solver.confirm_mixes``).
+    """
 
     tables: dict[tuple[int, int], StepTables] = field(default_factory=dict)
     holds: dict[tuple[int, int], float] = field(default_factory=dict)
     """Largest rate per replica seen to meet the targets."""
     capacity: dict[tuple[int, int], float] = field(default_factory=dict)
     """Corrected capacity, where screening's was too high."""
+    held_mixes: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+    """Rates by class, per replica, seen to meet the targets together."""
+    mix_factors: dict[MixKey, tuple[float, ...]] = field(default_factory=dict)
+    """Factors by class on screened capacities, where a mix did not hold; those of a class alone by ALONE."""
+    mixes_failed: dict[MixKey, int] = field(default_factory=dict)
+    class_sets: dict[int, tuple[ClassSet, ...]] = field(default_factory=dict)
+    """By workload: classes that replicas may be kept for, beside replicas that take all."""
     optimism: float = OPTIMISM
     open_minded: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     """Rows by workload that are asked about: believed as screened until one of their own kin is simulated, because what
@@ -60,8 +79,51 @@ class Confirmations:
     solver_seconds: float = 0.0
     """Spent by the solver so far, on plans and alternatives: the time limit holds for their sum."""
 
-    def scales(self, screened: Sequence[Screened]) -> list[Floats]:
-        """Factors by workload and row on capacities nobody has simulated, at most 1.
+    @property
+    def correct_something(self) -> bool:
+        """Has any capacity been found to be too high?"""
+        return bool(self.capacity or self.mix_factors)
+
+    def copied(self) -> "Confirmations":
+        """What is known so far, for another search to add to."""
+        return replace(
+            self,
+            holds=dict(self.holds),
+            capacity=dict(self.capacity),
+            held_mixes=dict(self.held_mixes),
+            mix_factors=dict(self.mix_factors),
+            mixes_failed=dict(self.mixes_failed),
+            class_sets=dict(self.class_sets),
+        )
+
+    def renumbered(self, workload: int, number: Callable[[int], int | None], *, tables: bool = True) -> "Confirmations":
+        """What is known with a workload's rows under other numbers; None: the row is there no longer.
+
+        tables: whether those of the workload's steps are still right.
+        """
+
+        def moved(found: Mapping[tuple[int, int], Value]) -> dict[tuple[int, int], Value]:
+            pairs = (((w, number(r) if w == workload else r), value) for (w, r), value in found.items())
+            return {(w, r): value for (w, r), value in pairs if r is not None}
+
+        def mixes(found: Mapping[MixKey, Value]) -> dict[MixKey, Value]:
+            pairs = (((w, number(r) if w == workload else r, k), value) for (w, r, k), value in found.items())
+            return {(w, r, k): value for (w, r, k), value in pairs if r is not None}
+
+        kept = self.tables if tables else {key: one for key, one in self.tables.items() if key[0] != workload}
+        return replace(
+            self,
+            tables=moved(kept),
+            holds=moved(self.holds),
+            capacity=moved(self.capacity),
+            held_mixes=moved(self.held_mixes),
+            mix_factors=mixes(self.mix_factors),
+            mixes_failed=mixes(self.mixes_failed),
+            class_sets=dict(self.class_sets),
+        )
+
+    def scales(self, screened: Sequence[Screened]) -> list[Scales]:
+        """Factors by workload, classes and row on capacities nobody has simulated, at most 1.
 
         What screening leaves out grows with the speed of the device and of the layout, and is much the same for
         candidates that share both: a row gets the best ratio seen among its kin, or where none was simulated the best
@@ -69,16 +131,47 @@ class Confirmations:
         """
         return [self._scales_of(w, one) for w, one in enumerate(screened)]
 
-    def _scales_of(self, workload: int, screened: Screened) -> Floats:
+    def _scales_of(self, workload: int, screened: Screened) -> Scales:
+        if not screened.classes:
+            corrected = [
+                (row, rate / float(screened.requests_per_s[row])) for row, rate in _of(self.capacity, workload)
+            ]
+            held = [(row, rate / float(screened.requests_per_s[row])) for row, rate in _of(self.holds, workload)]
+            return {ALL_CLASSES: self._factors(workload, screened, corrected, held)[:, None]}
+        alone = self._class_factors(workload, screened, ALONE)
+        return {
+            classes: np.minimum(alone, self._class_factors(workload, screened, classes))
+            for classes in (ALL_CLASSES, *self.class_sets.get(workload, ()))
+        }
+
+    def _class_factors(self, workload: int, screened: Screened, classes: ClassSet) -> Floats:
+        """(rows, classes): what was found of a row itself, else of its kin."""
+        found = {row: f for (w, row, of), f in self.mix_factors.items() if w == workload and of == classes}
+        columns = []
+        for number in range(len(screened.classes)):
+            known = [(row, factors[number]) for row, factors in found.items() if factors[number] < 1.0]
+            column = self._factors(workload, screened, known, [])
+            for row, factor in known:
+                column[row] = factor
+            columns.append(column)
+        return np.stack(columns, axis=1)
+
+    def _factors(
+        self,
+        workload: int,
+        screened: Screened,
+        corrected: list[tuple[int, float]],
+        held: list[tuple[int, float]],
+    ) -> Floats:
         kin = screened.space.kin
         best = 0.0
         best_of_kin: dict[int, float] = {}
-        for row, found in _of_workload(self.capacity, workload):
-            ratio, family = found / float(screened.requests_per_s[row]), int(kin[row])
+        for row, ratio in corrected:
+            family = int(kin[row])
             best = max(best, ratio)
             best_of_kin[family] = max(best_of_kin.get(family, 0.0), ratio)
-        for row, held in _of_workload(self.holds, workload):
-            ratio, family = held / float(screened.requests_per_s[row]), int(kin[row])
+        for row, ratio in held:
+            family = int(kin[row])
             if family in best_of_kin:
                 best_of_kin[family] = max(best_of_kin[family], ratio)
         factors = np.full(len(kin), best * self.optimism if best > 0.0 else 1.0)
@@ -91,7 +184,7 @@ class Confirmations:
         return limited
 
 
-def _of_workload(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
+def _of(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
     return [(row, rate) for (w, row), rate in found.items() if w == workload]
 
 
@@ -158,21 +251,35 @@ def confirmed_capacity(
     Values grow with the rate, so the crossing is bracketed and closed in by false position on the logarithm of the
     ratio, to CLOSE_ENOUGH of the target or RATE_RESOLUTION of the rate.
     """
-    high = requests_per_s
-    if high <= confirmations.holds.get((workload_index, row), 0.0):
-        return high
-    ratio = ratio_at(confirmations, workload_index, screened, row, high, margin)
+    key = (workload_index, row)
+    if requests_per_s <= confirmations.holds.get(key, 0.0):
+        return requests_per_s
+    return largest_holding(
+        lambda rate: ratio_at(confirmations, workload_index, screened, row, rate, margin),
+        requests_per_s,
+        confirmations.holds.get(key, 0.0),
+    )
+
+
+def largest_holding(
+    ratio_of: Callable[[float], float], wanted: float, held: float = 0.0, most_tries: int = MOST_TRIES
+) -> float:
+    """``wanted`` where its ratio is at most 1, else the largest rate found below it whose ratio is.
+
+    held: a lower rate that is known to hold; it is the answer where nothing above it is found to.
+    """
+    high, low = wanted, held
+    ratio = ratio_of(high)
     if ratio <= 1.0:
         return high
-    low = confirmations.holds.get((workload_index, row), 0.0)
     low_ratio = CLOSE_ENOUGH
     exponent = FIRST_EXPONENT
     guess = high * (STEP_WHEN_SATURATED if math.isinf(ratio) else max(LARGEST_STEP, ratio**-exponent))
-    for _ in range(MOST_TRIES):
+    for _ in range(most_tries):
         if low > 0.0 and (high - low) <= RATE_RESOLUTION * high:
             break
         guess = max(guess, low + 0.1 * (high - low))
-        found = ratio_at(confirmations, workload_index, screened, row, guess, margin)
+        found = ratio_of(guess)
         if found <= 1.0:
             low, low_ratio = guess, max(found, 1e-6)
             if found >= CLOSE_ENOUGH:

@@ -79,21 +79,50 @@ def estimate(
     of them moved against and in favour of speed by half their range (errors of independent constants partly cancel).
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
-    if correction is not None and correction.basis == "measured":
-        # Its factors were made against constants without probes, and runs of it say what the probes would.
-        configuration = configuration.with_constants(configuration.constants.without_probes())
+    configuration = without_probes(configuration, correction)
     tables = configuration.tables()
     result = replay(configuration, tables, traffic, load, seed=seed, requests=requests)
-    if correction is None or not correction.spreads:
+    moved = None
+    if needs_moving(correction):
         slow = _shifted(configuration, traffic, load, seed, requests, towards_slow=True, fallback=result)
-        fast = _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
+        moved = slow, _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
+    return estimated(configuration, tables, traffic, load, result, moved, correction)
+
+
+def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
+    """The configuration as a correction found it.
+
+    Factors of a measured one were made against constants without probes, and runs of it say what the probes would.
+    """
+    if correction is None or correction.basis != "measured":
+        return configuration
+    return configuration.with_constants(configuration.constants.without_probes())
+
+
+def needs_moving(correction: Correction | None) -> bool:
+    """Does the interval come from the constants' ranges, because no measurement gives a spread?"""
+    return correction is None or not correction.spreads
+
+
+def estimated(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    result: Replay,
+    moved: tuple[Replay, Replay] | None,
+    correction: Correction | None,
+) -> Estimate:
+    """A replay as a prediction. moved: the same with slow and with fast constants, where ``needs_moving``."""
+    if moved is not None:
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = moved_spreads(result, slow, fast, configuration.constants)
+        spreads = moved_spreads(result, *moved, configuration.constants)
         if configuration.speculation is not None:
             spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
     else:
+        assert correction is not None
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
     power = mean_power_w(configuration, result)
     busy_sequences = max(1.0, result.mean_in_flight)

@@ -96,6 +96,16 @@ class PlanningInput:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassLoad:
+    """One traffic class on the replicas of an entry. share_fraction: of what the plan serves of the class."""
+
+    name: str
+    requests_per_s: float
+    share_fraction: float
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """Replicas of one workload on one offer."""
 
@@ -117,6 +127,8 @@ class PlanEntry:
     """Round trip between users and this line's region; None where the workload states none."""
     role: Literal["aggregated", "prefill", "decode"] = "aggregated"
     """aggregated: prefills and decodes. prefill, decode: one of two pools, which serve the same requests."""
+    classes: tuple[ClassLoad, ...] = ()
+    """Traffic classes that it serves; empty where the workload has none. ``estimate`` is of all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +272,7 @@ class Recommendation:
 __all__ = [
     "Alternative",
     "Binding",
+    "ClassLoad",
     "Conflict",
     "Correction",
     "DeviceQuota",

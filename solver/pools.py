@@ -53,6 +53,9 @@ def not_considered(planning: PlanningInput) -> str | None:
         return "pools of their own are not planned for losses and spare nodes"
     if limits.max_spot_fraction is not None or limits.quotas or limits.max_power_w is not None:
         return "pools of their own are not planned within quotas, a share of spot or a power limit"
+    mixed = [workload.name for workload in planning.workloads if workload.classes]
+    if mixed:
+        return f"pools of their own are not planned with traffic classes, which {', '.join(mixed)} has"
     for workload in planning.workloads:
         if "disaggregated" in workload.roles and workload.targets.end_to_end_s:
             return f"an end-to-end target joins both pools of {workload.name}: state TTFT and TPOT"

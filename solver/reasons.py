@@ -4,17 +4,17 @@ What a target costs is compared on screened capacities scaled by what simulation
 alike: a difference of two optima under one model, not of a confirmed and an unconfirmed one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from solver.assemble import Assembly, assemble, placements
-from solver.confirm import Confirmations, Floats
+from solver.capacities import scaled, with_class_sets
+from solver.confirm import Confirmations, Scales
 from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet import explain as fleet
 from solver.planning import Binding, Conflict, PlanningInput, Relaxation
-from solver.search import Screened, with_targets
+from solver.search import Screened, with_targets, with_workload
+from solver.traffic_classes import with_targets_of
 from solver.workload import Percentile, Targets, Workload
 
 STEP_FRACTION = 0.2
@@ -58,6 +58,39 @@ def target_limits(targets: Targets) -> Iterator[tuple[str, str, Percentile, floa
             yield f"targets.{wire}.{percentile}", name, percentile, seconds
 
 
+def stated_targets(one: Screened) -> Iterator[tuple[str, int, str, Percentile, float]]:
+    """(wire name, number of the traffic class, field, percentile, seconds) of every target of a workload."""
+    for number, stream in enumerate(one.streams):
+        prefix = f"traffic_classes.{stream.workload.class_name}." if one.classes else ""
+        for limit, name, percentile, seconds in target_limits(stream.workload.targets):
+            yield prefix + limit, number, name, percentile, seconds
+
+
+def retargeted(one: Screened, number: int, name: str, percentile: Percentile, seconds: float | None) -> Screened:
+    """A workload with one target of one of its classes moved, or dropped (None)."""
+    return with_targets(one, changed_target(one.streams[number].workload.targets, name, percentile, seconds), number)
+
+
+def with_all_targets(one: Screened, change: Callable[[Targets], Targets]) -> Screened:
+    """A workload with the targets of every class changed."""
+    workload = one.workload
+    for number, stream in enumerate(one.streams):
+        workload = with_targets_of(workload, number, change(stream.workload.targets))
+    return with_workload(one, workload)
+
+
+def believed(assembly: Assembly, confirmations: Confirmations, scales: Sequence[Scales]) -> Assembly:
+    """Screened capacities times the rows' factors, without what simulation found for single candidates."""
+    if all((factors == 1.0).all() for of in scales for factors in of.values()):
+        return assembly
+    return scaled(with_class_sets(assembly, confirmations.class_sets), scales)
+
+
+def rate_limit_of(workload: Workload) -> str:
+    """A workload's rate as the API spells it: that of its classes together, where it has some."""
+    return "traffic_classes.requests_per_s" if workload.classes else "traffic.requests_per_s"
+
+
 def changed_target(targets: Targets, name: str, percentile: Percentile, seconds: float | None) -> Targets:
     """Targets with one limit moved, or dropped (None)."""
     values: dict[Percentile, float] = dict(getattr(targets, name))
@@ -80,16 +113,21 @@ def explain_plan(
     """Limits that cost money: what one step of relaxation saves, largest saving first."""
     options = options_of(planning)
     scales = confirmations.scales(assembly.screened)
-    base = result if not confirmations.capacity else solve_fleet(scaled(assembly, scales).problem, options)
+    corrected = confirmations.correct_something
+
+    def solve(changed: Assembly) -> FleetResult:
+        return solve_fleet(believed(changed, confirmations, scales).problem, options)
+
+    base = solve(assembly) if corrected else result
     found: list[Binding] = []
     asked = limiting_targets(assembly, result)
     for w, one in enumerate(assembly.screened):
-        for limit, name, percentile, seconds in target_limits(one.workload.targets):
+        for limit, number, name, percentile, seconds in stated_targets(one):
             if (w, limit) not in asked:
                 continue
             looser = seconds * (1.0 + STEP_FRACTION)
-            changed = with_targets(one, changed_target(one.workload.targets, name, percentile, looser))
-            other = solve_fleet(scaled(replaced(planning, assembly, w, changed), scales).problem, options)
+            changed = retargeted(one, number, name, percentile, looser)
+            other = solve(replaced(planning, assembly, w, changed))
             saves = saving(base, other)
             if saves > 0.0:
                 found.append(Binding(limit, one.workload.name, looser * 1e3, saves))
@@ -104,15 +142,16 @@ def explain_plan(
 def limiting_targets(assembly: Assembly, result: FleetResult) -> set[tuple[int, str]]:
     """(workload, target) whose price is worth a solve: all of one workload; of several, those that stop the replicas in
     the plan from taking more, by the traffic they carry."""
-    if len(assembly.screened) == 1:
-        return {(0, limit) for limit, *_ in target_limits(assembly.screened[0].workload.targets)}
+    if len(assembly.screened) == 1 and not assembly.screened[0].classes:
+        return {(0, limit) for limit, *_ in stated_targets(assembly.screened[0])}
     carried: dict[tuple[int, str], float] = {}
     for place in placements(assembly, result.plan) if result.plan else ():
-        capacity = assembly.screened[place.workload].capacity
-        if index := int(capacity.limit[place.row]):
-            key = (place.workload, f"targets.{capacity.limits[index]}")
-            share = place.requests_per_s / assembly.screened[place.workload].workload.requests_per_s
-            carried[key] = carried.get(key, 0.0) + share
+        one = assembly.screened[place.workload]
+        for stream, rate in zip(one.streams, place.class_requests_per_s or (place.requests_per_s,), strict=True):
+            if index := int(stream.capacity.limit[place.row]):
+                prefix = f"traffic_classes.{stream.workload.class_name}." if one.classes else ""
+                key = (place.workload, f"{prefix}targets.{stream.capacity.limits[index]}")
+                carried[key] = carried.get(key, 0.0) + rate / one.workload.requests_per_s
     return set(sorted(carried, key=lambda key: (-carried[key], key))[:MOST_EXPLAINED_TARGETS])
 
 
@@ -123,20 +162,6 @@ def saving(base: FleetResult, other: FleetResult) -> float:
     noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (base, other))
     gain = base.objective - other.objective
     return gain if gain > noise + 1e-6 * abs(base.objective) else 0.0
-
-
-def scaled(assembly: Assembly, scales: Sequence[Floats]) -> Assembly:
-    """Screened capacities times the rows' factors, without what simulation found for single candidates."""
-    if all((factors == 1.0).all() for factors in scales):
-        return assembly
-    capacity = np.concatenate(
-        [
-            (one.requests_per_s * scales[w])[assembly.row_of[assembly.workload_of == w]]
-            for w, one in enumerate(assembly.screened)
-        ]
-    )
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity[:, None])
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
 
 
 def replaced(planning: PlanningInput, assembly: Assembly, workload: int, screened: Screened) -> Assembly:
@@ -203,7 +228,9 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
         for one_screened in assembly.screened:
             rate = one_screened.workload.requests_per_s
             relaxations.append(
-                Relaxation("traffic.requests_per_s", one_screened.workload.name, rate, rate * multiple, None)
+                Relaxation(
+                    rate_limit_of(one_screened.workload), one_screened.workload.name, rate, rate * multiple, None
+                )
             )
     conflicts = _conflicts(planning, assembly, options, multiple, targets_matter)
     if not relaxations and targets_matter:
@@ -215,7 +242,7 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, confirmation
 
 def _has_plan_without_targets(planning: PlanningInput, assembly: Assembly, options: SolveOptions) -> bool:
     """Where no plan exists even without any target, no target is to blame and none needs to be tried."""
-    free = [with_targets(one, Targets()) for one in assembly.screened]
+    free = [with_all_targets(one, lambda _: Targets()) for one in assembly.screened]
     return fleet.has_plan(assemble(planning, free, assembly.problem.offers).problem, options)
 
 
@@ -231,11 +258,11 @@ def _largest_multiple(problem: FleetProblem, options: SolveOptions) -> float | N
     """Share of all demand together that the limits admit; None where some workload has no candidate at all."""
     if not len(problem.deployments) or not problem.offers:
         return 0.0
-    served = {
-        int(w) for w in np.unique(problem.deployments.workload[problem.deployments.capacity_requests_per_s[:, 0] > 0])
-    }
-    if len(served) < len(problem.demands):
-        return 0.0
+    table = problem.deployments
+    for w, demand in enumerate(problem.demands):
+        served = (table.capacity_requests_per_s[table.workload == w] > 0.0).any(axis=0)
+        if not served[: len(demand.requests_per_s)].all():
+            return 0.0
     found = fleet.largest_multiple(shrunk(bounded(problem)), replace(options, gap_fraction=0.01))
     return found.throughput_multiple
 
@@ -277,16 +304,20 @@ def _target_relaxations(
     """For every target: the smallest value at which a plan exists with all else unchanged, found by bisection on the
     screened candidates' own best values."""
     scales = confirmations.scales(assembly.screened)
+
+    def solve(changed: Assembly) -> FleetResult:
+        return solve_fleet(believed(changed, confirmations, scales).problem, options)
+
     for w, one in enumerate(assembly.screened):
-        for limit, name, percentile, seconds in target_limits(one.workload.targets):
-            free = with_targets(one, changed_target(one.workload.targets, name, percentile, None))
-            if solve_fleet(scaled(replaced(planning, assembly, w, free), scales).problem, options).plan is None:
+        for limit, number, name, percentile, seconds in stated_targets(one):
+            free = retargeted(one, number, name, percentile, None)
+            if solve(replaced(planning, assembly, w, free)).plan is None:
                 continue
             low, high, price = seconds, seconds, None
             for _ in range(MOST_RELAXATION_STEPS * 3):
                 high *= 1.5
-                looser = with_targets(one, changed_target(one.workload.targets, name, percentile, high))
-                result = solve_fleet(scaled(replaced(planning, assembly, w, looser), scales).problem, options)
+                looser = retargeted(one, number, name, percentile, high)
+                result = solve(replaced(planning, assembly, w, looser))
                 if result.plan is not None:
                     price = result.usd_per_hour
                     break
@@ -295,8 +326,8 @@ def _target_relaxations(
                 continue
             for _ in range(MOST_RELAXATION_STEPS):
                 middle = (low + high) / 2.0
-                looser = with_targets(one, changed_target(one.workload.targets, name, percentile, middle))
-                result = solve_fleet(scaled(replaced(planning, assembly, w, looser), scales).problem, options)
+                looser = retargeted(one, number, name, percentile, middle)
+                result = solve(replaced(planning, assembly, w, looser))
                 if result.plan is None:
                     low = middle
                 else:
@@ -311,9 +342,9 @@ def _joint_relaxation(
     scales = confirmations.scales(assembly.screened)
 
     def price(factor: float) -> float | None:
-        looser = [with_targets(one, looser_targets(one.workload.targets, factor)) for one in assembly.screened]
+        looser = [with_all_targets(one, lambda targets: looser_targets(targets, factor)) for one in assembly.screened]
         changed = assemble(planning, looser, assembly.problem.offers)
-        return solve_fleet(scaled(changed, scales).problem, options).usd_per_hour
+        return solve_fleet(believed(changed, confirmations, scales).problem, options).usd_per_hour
 
     low, high, found = 1.0, 1.0, None
     for _ in range(MOST_RELAXATION_STEPS * 3):
@@ -349,14 +380,14 @@ def _conflicts(
 ) -> tuple[Conflict, ...]:
     """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
     targets = [
-        (limit, w, name, percentile)
+        (limit, w, number, name, percentile)
         for w, one in enumerate(assembly.screened)
-        for limit, name, percentile, _ in target_limits(one.workload.targets)
+        for limit, number, name, percentile, _ in stated_targets(one)
         if targets_matter
     ]
-    labels: dict[str, tuple[int, str, Percentile]] = {
-        f"workloads.{assembly.screened[w].workload.name}.{limit}": (w, name, percentile)
-        for limit, w, name, percentile in targets
+    labels: dict[str, tuple[int, int, str, Percentile]] = {
+        f"workloads.{assembly.screened[w].workload.name}.{limit}": (w, number, name, percentile)
+        for limit, w, number, name, percentile in targets
     }
     choices = sorted({name for _, chosen in planning.withheld for name in chosen})
     names = [*labels, *fleet.limit_names(assembly.problem), *choices]
@@ -374,7 +405,8 @@ def _conflicts(
         )
     if multiple == 0.0 or not len(assembly.problem.deployments):
         return (Conflict(("limits", "workloads"), "no device among the allowed offers can run the model at all"),)
-    return (Conflict(("traffic.requests_per_s",), "the demand is above what all allowed offers together can serve"),)
+    rates = tuple(dict.fromkeys(rate_limit_of(one.workload) for one in assembly.screened))
+    return (Conflict(rates, "the demand is above what all allowed offers together can serve"),)
 
 
 def conflict_names(assembly: Assembly, name: str) -> tuple[str, ...]:
@@ -390,13 +422,13 @@ def conflict_names(assembly: Assembly, name: str) -> tuple[str, ...]:
 def _lifted(
     planning: PlanningInput,
     assembly: Assembly,
-    labels: Mapping[str, tuple[int, str, Percentile]],
+    labels: Mapping[str, tuple[int, int, str, Percentile]],
     lifted: frozenset[str],
 ) -> FleetProblem:
     screened = list(assembly.screened)
     for label in lifted & labels.keys():
-        w, name, percentile = labels[label]
-        screened[w] = with_targets(screened[w], changed_target(screened[w].workload.targets, name, percentile, None))
+        w, number, name, percentile = labels[label]
+        screened[w] = retargeted(screened[w], number, name, percentile, None)
     admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= lifted)
     changed = assembly
     if admitted:

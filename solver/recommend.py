@@ -1,6 +1,8 @@
 """Workloads in, plan out: screen, assemble, solve, confirm by simulation, verify, explain."""
 
+import math
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from solver.assemble import (
@@ -12,14 +14,13 @@ from solver.assemble import (
     placements,
     plan_entries,
     split_devices,
-    with_capacity,
     with_default_limits,
 )
+from solver.capacities import with_capacity
 from solver.confidence import margins
 from solver.confirm import Confirmations, confirmed_capacity
-from solver.corrections.sets import configuration_correction
+from solver.confirm_mixes import groups_of, learn, mix_holds
 from solver.errors import NoPlanInTimeError, VerificationError
-from solver.estimate import estimate
 from solver.fleet import FleetResult, Plan, SolveOptions, solve_fleet, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.fleet.survival import losses_of_plan
@@ -27,7 +28,6 @@ from solver.planning import (
     Alternative,
     Loss,
     Observer,
-    PlanEntry,
     PlanningInput,
     Recommendation,
     SearchProgress,
@@ -35,12 +35,14 @@ from solver.planning import (
     unobserved,
 )
 from solver.pools import wants_pools, with_pools
+from solver.predicted_lines import with_estimate
 from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
 from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
-from solver.search import Rejection, Screened, rejections, screen
+from solver.search import Rejection, Screened, rejections, screen, screen_classes
 from solver.shedding import shed
 from solver.space import SearchSpace, build_space
-from solver.workload import EngineSettings, Load, Workload
+from solver.traffic_classes import streams_of, with_confidence
+from solver.workload import EngineSettings, Workload
 
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
@@ -49,8 +51,11 @@ LEAST_TIME_FRACTION = 0.05
 """Share of the time limit that a solve gets after earlier ones used it up."""
 DRAFT_GAP_FRACTION = 0.03
 """Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
-PREDICTION_REQUESTS = 500
-"""Requests replayed to predict a line of the plan, per lane."""
+
+MOST_BETTERMENTS = 3
+"""How often a plan of several traffic classes gives way to what its alternatives have led to."""
+ROUNDING_FRACTION = 1e-6
+"""Of a price: what two proofs may differ by."""
 
 SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 
@@ -59,14 +64,15 @@ SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 class Standing:
     """A request as it was solved: what every question about its answer starts from.
 
-    assembly: with the capacities in force at the end.
+    assembly: with the capacities in force at the end. alternatives: None where they were not looked for yet.
     """
 
     planning: PlanningInput
     assembly: Assembly
     result: FleetResult
-    confirmations: Confirmations
     rounds: int
+    confirmations: Confirmations
+    alternatives: tuple[Alternative, ...] | None = None
 
 
 def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
@@ -86,16 +92,66 @@ def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserv
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations()
-    assembly, result, rounds = solve_confirmed(assembly, planning, confirmations, observe)
-    if result.plan is not None:
-        check(assembly, result)
-    return Standing(planning, assembly, result, confirmations, rounds)
+    learn_alone(planning, assembly, confirmations)
+    standing = Standing(planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations)
+    if any(workload.classes for workload in planning.workloads):
+        standing = bettered(standing, observe)
+    if standing.result.plan is not None:
+        check(standing.assembly, standing.result)
+    return standing
+
+
+def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> None:
+    """What simulation finds of each traffic class's best replicas where it has the offers to itself.
+
+    A problem of one class is solved in a small part of the time that one of many takes, and what a row does for a class
+    alone holds in every company.
+    """
+    for w, one in enumerate(assembly.screened):
+        for group in groups_of(one):
+            if not one.classes:
+                continue
+            stream = one.classes[group[0]]
+            rate = math.fsum(one.classes[k].workload.requests_per_s for k in group)
+            stream = replace(stream, workload=replace(stream.workload, requests_per_s=rate))
+            alone = Confirmations()
+            single = replace(planning, workloads=(stream.workload,))
+            with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
+                solve_confirmed(assemble(single, [stream], assembly.problem.offers), single, alone)
+            learn(confirmations, w, group, one, alone)
+
+
+def bettered(standing: Standing, observe: Observer) -> Standing:
+    """The standing plan with its alternatives, or a cheaper one that looking for those has led to.
+
+    What simulation says of one mix is held against like ones, so a plan without a device can turn out cheaper than the
+    first with it: what was learnt on the way is then planned with once more.
+    """
+    planning = standing.planning
+    for _ in range(MOST_BETTERMENTS):
+        if standing.result.plan is None or not planning.alternatives or planning.objective != "cost":
+            break
+        learnt = standing.confirmations.copied()
+        found = alternatives(planning, standing.assembly, standing.result, learnt)
+        noise = ROUNDING_FRACTION * (standing.result.usd_per_hour or 0.0)
+        standing = replace(standing, alternatives=found)
+        if all(one.extra_usd_per_hour is None or one.extra_usd_per_hour >= -noise for one in found):
+            break
+        assembly, result, rounds = solve_confirmed(standing.assembly, planning, learnt, observe, draft_first=False)
+        if result.plan is None or (result.usd_per_hour or 0.0) >= (standing.result.usd_per_hour or 0.0) - noise:
+            break
+        standing = Standing(planning, assembly, result, standing.rounds + rounds, learnt)
+    return standing
 
 
 def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
     """One workload's candidates with the capacities that its targets leave them."""
     space = space_of(planning, workload, memo)
-    return screen(workload, space, margins(workload, space, planning.corrections), power_matters=planning.power_matters)
+
+    def screen_one(stream: Workload) -> Screened:
+        return screen(stream, space, margins(stream, space, planning.corrections), power_matters=planning.power_matters)
+
+    return screen_classes(workload, screen_one) if workload.classes else screen_one(workload)
 
 
 def check(assembly: Assembly, result: FleetResult) -> None:
@@ -128,7 +184,9 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         usd_per_hour=result.usd_per_hour or 0.0,
         power_w=result.power_w or 0.0,
         throughput_multiple=result.throughput_multiple,
-        alternatives=alternatives(planning, assembly, result, confirmations),
+        alternatives=alternatives(planning, assembly, result, confirmations.copied())
+        if standing.alternatives is None
+        else standing.alternatives,
         binding=binding,
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
@@ -171,12 +229,10 @@ def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
 
 def confidence_premium(planning: PlanningInput, result: FleetResult, memo: SpaceMemo) -> float | None:
     """What meeting the targets with more than even odds adds to the price; None where nobody asked for that."""
-    if all(w.targets.confidence_fraction <= 0.5 for w in planning.workloads) or result.usd_per_hour is None:
+    streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
+    if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
         return None
-    even = tuple(
-        replace(w, targets=replace(w.targets, confidence_fraction=0.5), roles=("aggregated",))
-        for w in planning.workloads
-    )
+    even = tuple(replace(with_confidence(w, 0.5), roles=("aggregated",)) for w in planning.workloads)
     plain = recommend(replace(planning, workloads=even, explain=False, alternatives=0), memo)
     return result.usd_per_hour - plain.usd_per_hour if plain.entries else None
 
@@ -225,8 +281,8 @@ def solve_confirmed(
     observe(SearchProgress("solving"))
     while True:
         rounds += 1
-        current = with_capacity(assembly, confirmations.capacity, confirmations.scales(assembly.screened))
-        proving = final or len(planning.workloads) == 1
+        current = with_capacity(assembly, confirmations)
+        proving = final or sum(len(streams_of(w)) for w in planning.workloads) == 1
         result = solve_fleet(current.problem, solve_options(planning, confirmations, proving=proving))
         confirmations.solver_seconds += result.solver_seconds
         if result.outcome == "unknown":
@@ -237,7 +293,7 @@ def solve_confirmed(
             assembly = with_default_limits(planning, assembly)
             continue
         observe(progress("confirming", result))
-        failed = _failures(current, result, confirmations)
+        failed = _corrected(current, result, confirmations)
         observe(progress("solving", result))
         in_time = confirmations.solver_seconds < planning.time_limit_s
         if not failed and (proving or result.outcome == "optimal" or not in_time):
@@ -247,7 +303,6 @@ def solve_confirmed(
             continue
         if rounds >= MOST_ROUNDS:
             return current, replace(result, outcome="feasible", status="unconfirmed"), rounds
-        confirmations.capacity.update(failed)
 
 
 def progress(stage: str, result: FleetResult) -> SearchProgress:
@@ -262,20 +317,33 @@ def solve_options(planning: PlanningInput, confirmations: Confirmations, *, prov
     return SolveOptions(time_limit_s=max(left_s, LEAST_TIME_FRACTION * planning.time_limit_s), gap_fraction=gap)
 
 
-def _failures(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> dict[tuple[int, int], float]:
-    """Capacities, by (workload, row), of chosen replicas that do not hold theirs in simulation."""
+def _corrected(assembly: Assembly, result: FleetResult, confirmations: Confirmations) -> bool:
+    """Simulate the chosen replicas and correct the capacities of those that do not hold theirs; were there any?"""
     assert result.plan is not None
+    losses = bool(assembly.problem.limits.survive.losses)
     failed: dict[tuple[int, int], float] = {}
+    some_mix_failed = False
     for place in placements(assembly, result.plan):
         key = (place.workload, place.row)
         if place.requests_per_s <= 0.0 or key in failed:
             continue
         one = assembly.screened[place.workload]
-        rate = rate_to_hold(bool(assembly.problem.limits.survive.losses), one.workload, place)
+        rate = rate_to_hold(losses, one.workload, place)
+        if one.classes:
+            rates = rates_to_hold(place, rate)
+            if not mix_holds(confirmations, place.workload, one, place.row, place.classes, rates):
+                some_mix_failed = True
+            continue
         confirmed = confirmed_capacity(confirmations, place.workload, one, place.row, rate, one.margin_of(place.row))
         if confirmed < rate * (1.0 - 1e-9):
             failed[key] = confirmed
-    return failed
+    confirmations.capacity.update(failed)
+    return bool(failed) or some_mix_failed
+
+
+def rates_to_hold(place: Placement, rate: float) -> tuple[float, ...]:
+    """A replica's rate by traffic class where that of all together is ``rate``."""
+    return tuple(one * (rate / place.requests_per_s) for one in place.class_requests_per_s)
 
 
 def rate_to_hold(losses: bool, workload: Workload, place: Placement) -> float:
@@ -289,26 +357,14 @@ def rate_to_hold(losses: bool, workload: Workload, place: Placement) -> float:
     return place.rate_per_replica / workload.utilisation_limit_fraction
 
 
-def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
-    """The entry with the full prediction of one replica group at its planned rate."""
-    workload = next(w for w in planning.workloads if w.name == entry.workload)
-    configuration = entry.configuration
-    rate = entry.serves_requests_per_s / entry.replicas
-    if rate <= 0.0:
-        return entry
-    correction = configuration_correction(planning.corrections, configuration)
-    load = Load("open", requests_per_s=rate)
-    predicted = estimate(configuration, workload.traffic, load, correction, requests=PREDICTION_REQUESTS)
-    return replace(entry, estimate=predicted)
-
-
 def alternatives(
     planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
 ) -> tuple[Alternative, ...]:
-    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
+    """The cheapest confirmed plans without each device of the optimum, dearest device first.
+
+    What simulation finds is added to ``confirmations``.
+    """
     found = []
-    # What simulation found so far is shared, what it finds here stays here.
-    confirmations = replace(confirmations, holds=dict(confirmations.holds), capacity=dict(confirmations.capacity))
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
         try:

@@ -11,9 +11,8 @@ from solver.assemble import Assembly
 from solver.confirm import CLOSE_ENOUGH
 from solver.fleet import FleetResult
 from solver.planning import PlanningInput, Relaxation
-from solver.reasons import TARGET_FIELDS, bounded, changed_target, replaced, shrunk
-from solver.search import with_targets
-from solver.workload import PERCENTILES
+from solver.reasons import bounded, replaced, retargeted, shrunk, stated_targets
+from solver.workload import Percentile
 
 WIDER = 1.15
 """How much further a target is relaxed where the suggested value does not hold in simulation."""
@@ -21,6 +20,7 @@ MOST_WIDENINGS = 6
 MORE_NODES = 0.05
 """The same for nodes of an offer, of which at least one more is tried."""
 OFFER_LIMITS = "limits.offers."
+RATE_LIMITS = ("traffic.requests_per_s", "traffic_classes.requests_per_s")
 
 Solve = Callable[[Assembly], FleetResult | None]
 """None: no answer in time."""
@@ -37,21 +37,29 @@ def confirmed_targets(
         if one.limit.startswith(OFFER_LIMITS) and isinstance(one.to_value, float | int):
             yield from _confirmed_nodes(assembly, one, int(one.to_value), solve)
             continue
-        parts = one.limit.split(".")
-        if parts[0] != "targets" or len(parts) != 3 or not isinstance(one.to_value, float):
+        named = _target_of(assembly, one)
+        if named is None or not isinstance(one.to_value, float):
             yield one
             continue
-        workload = next(w for w, s in enumerate(assembly.screened) if s.workload.name == one.workload)
-        screened = assembly.screened[workload]
-        percentile = next(p for p in PERCENTILES if p == parts[2])
+        workload, number, name, percentile = named
         value = one.to_value
         for _ in range(MOST_WIDENINGS):
-            targets = changed_target(screened.workload.targets, TARGET_FIELDS[parts[1]], percentile, value / 1e3)
-            found = solve(replaced(planning, assembly, workload, with_targets(screened, targets)))
+            looser = retargeted(assembly.screened[workload], number, name, percentile, value / 1e3)
+            found = solve(replaced(planning, assembly, workload, looser))
             if found is not None and found.plan is not None:
                 yield replace(one, to_value=value, usd_per_hour=found.usd_per_hour)
                 break
             value *= WIDER
+
+
+def _target_of(assembly: Assembly, one: Relaxation) -> tuple[int, int, str, Percentile] | None:
+    """(workload, traffic class, field, percentile) of a relaxation of a target; None for one of something else."""
+    for workload, screened in enumerate(assembly.screened):
+        if screened.workload.name == one.workload:
+            for limit, number, name, percentile, _ in stated_targets(screened):
+                if limit == one.limit:
+                    return workload, number, name, percentile
+    return None
 
 
 def _confirmed_nodes(assembly: Assembly, one: Relaxation, nodes: int, solve: Solve) -> Iterator[Relaxation]:
@@ -80,6 +88,6 @@ def confirmed_multiple(assembly: Assembly, screened: float | None, solve: Solve)
 
 def served_share(one: Relaxation, multiple: float | None) -> Relaxation:
     """A suggested lower rate, at the share of demand that is known to be served."""
-    if one.limit != "traffic.requests_per_s" or multiple is None or not isinstance(one.from_value, float):
+    if one.limit not in RATE_LIMITS or multiple is None or not isinstance(one.from_value, float):
         return one
     return replace(one, to_value=one.from_value * multiple)

@@ -26,6 +26,7 @@ from solver.hardware import Offer
 from solver.planning import (
     Alternative,
     Binding,
+    ClassLoad,
     Observer,
     PlanEntry,
     PlanningInput,
@@ -290,6 +291,7 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
                 utilisation_fraction=served / capacity if capacity > 0 else 0.0,
                 power_w=have.power_w + entry.power_w,
                 estimate=have.estimate or entry.estimate,
+                classes=_merged_classes(have.classes, entry.classes),
             )
         joined[key] = entry
     return _sharing(tuple(joined.values()), nodes)
@@ -301,6 +303,24 @@ def _merged_splits(splits: tuple[SplitDevices, ...], split: _Split) -> tuple[Spl
     for one in splits:
         nodes[replace(one, offer_id=split.tiers[one.offer_id][1].id, nodes=0)] += one.nodes
     return tuple(replace(one, nodes=count) for one, count in nodes.items())
+
+
+def _merged_classes(one: tuple[ClassLoad, ...], other: tuple[ClassLoad, ...]) -> tuple[ClassLoad, ...]:
+    """What two lines serve of each traffic class."""
+    joined = {each.name: each for each in one}
+    for each in other:
+        have = joined.get(each.name)
+        joined[each.name] = (
+            each
+            if have is None
+            else replace(
+                have,
+                requests_per_s=have.requests_per_s + each.requests_per_s,
+                share_fraction=have.share_fraction + each.share_fraction,
+                estimate=have.estimate or each.estimate,
+            )
+        )
+    return tuple(joined.values())
 
 
 def _sharing(entries: tuple[PlanEntry, ...], nodes: Mapping[str, int]) -> tuple[PlanEntry, ...]:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from solver.engine.capacity import IN_FLIGHT_GRID, Capacity, capacity
 from solver.engine.steady import OperatingPoints, StepGrid, operating_points
 from solver.power import capped_w
 from solver.space import SearchSpace
+from solver.traffic_classes import streams_of, with_targets_of
 from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,10 @@ class Screened:
 
     network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
     every candidate once for each, nearest first.
+
+    classes: of a workload with traffic classes, each class alone. ``requests_per_s`` is then 1 where a candidate serves
+    any of them (in replicas' worth of work, since no one rate says what a mix comes to), and power that of the class
+    that draws most.
     """
 
     workload: Workload
@@ -38,6 +43,19 @@ class Screened:
     requests_per_s: Floats
     power_w_per_replica: Floats
     network_s: Floats | float = 0.0
+    classes: tuple["Screened", ...] = ()
+
+    @property
+    def streams(self) -> tuple["Screened", ...]:
+        """What is served: each class alone, or the workload where it has none."""
+        return self.classes or (self,)
+
+    def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
+        """(rows, classes): what a replica serves of each class alone, in requests per second."""
+        if not self.classes:
+            return self.requests_per_s[rows][:, None]
+        able = self.requests_per_s[rows] > 0.0
+        return np.stack([np.where(able, one.requests_per_s[rows], 0.0) for one in self.classes], axis=1)
 
     def network_of(self, row: int) -> float:
         """Round trip between the users and this candidate, in seconds."""
@@ -63,6 +81,33 @@ class Rejection:
     count: int
     nearest: str
     partition: str | None = None
+    traffic_class: str | None = None
+
+
+def screen_classes(workload: Workload, screen_one: Callable[[Workload], Screened]) -> Screened:
+    """A workload with its classes screened one by one. Classes whose requests are of the same lengths share the work."""
+    found: list[Screened] = []
+    for stream in streams_of(workload):
+        twin = next((one for one in found if _differ_in_targets_only(one.workload, stream)), None)
+        found.append(screen_one(stream) if twin is None else with_workload(twin, stream))
+    return combined(workload, found)
+
+
+def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
+    return one.traffic == other.traffic and one.targets.confidence_fraction == other.targets.confidence_fraction
+
+
+def combined(workload: Workload, classes: Sequence[Screened]) -> Screened:
+    """The classes of a workload, screened, as one."""
+    served = np.stack([one.requests_per_s for one in classes]) > 0.0
+    power = np.stack([np.where(mine, one.power_w_per_replica, 0.0) for mine, one in zip(served, classes, strict=True)])
+    return replace(
+        classes[0],
+        workload=workload,
+        requests_per_s=served.any(axis=0).astype(float),
+        power_w_per_replica=power.max(axis=0),
+        classes=tuple(classes),
+    )
 
 
 def screen(
@@ -129,9 +174,16 @@ def _at_distances(
     )
 
 
-def with_targets(screened: Screened, targets: Targets) -> Screened:
-    """The same candidates under other targets; nothing is evaluated again but the comparison."""
-    workload = replace(screened.workload, targets=targets)
+def with_targets(screened: Screened, targets: Targets, number: int = 0) -> Screened:
+    """The same candidates under other targets, of class ``number`` where there are classes."""
+    return with_workload(screened, with_targets_of(screened.workload, number, targets))
+
+
+def with_workload(screened: Screened, workload: Workload) -> Screened:
+    """The same candidates under other targets and rates; nothing is evaluated again but the comparison."""
+    if screened.classes:
+        streams = zip(screened.classes, streams_of(workload), strict=True)
+        return combined(workload, [with_workload(one, stream) for one, stream in streams])
     return _within_targets(
         workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s
     )
@@ -207,6 +259,23 @@ def rejections(screened: Screened) -> list[Rejection]:
     Devices that cannot serve it at all come first, those that miss a target by least before the others. Of several
     distances the nearest one counts.
     """
+    if screened.classes:
+        return [*_dropped(screened), *(one for each in screened.classes for one in _missed(each))]
+    return _rejections(screened)
+
+
+def _dropped(screened: Screened) -> list[Rejection]:
+    """Candidates that were never evaluated, whatever the class."""
+    return _rejections(replace(screened, requests_per_s=np.ones(len(screened.space.rows)), classes=()))
+
+
+def _missed(one: Screened) -> list[Rejection]:
+    """Candidates that do not serve one class."""
+    plain = replace(one, space=replace(one.space, dropped=Counter()))
+    return [replace(rejection, traffic_class=one.workload.class_name) for rejection in _rejections(plain)]
+
+
+def _rejections(screened: Screened) -> list[Rejection]:
     space, found, name = screened.space, screened.capacity, screened.workload.name
     tally: Counter[_Failed] = Counter()
     nearest: dict[_Failed, tuple[float, str]] = {}

@@ -157,12 +157,24 @@ ANYWHERE = Places()
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficClass:
+    """Requests of one kind within a workload: alike in length and in what they must keep to."""
+
+    name: str
+    requests_per_s: float
+    traffic: Traffic
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """One stream of requests to one model, with its targets.
 
-    min_replicas: wanted even where fewer would carry the traffic. priority: the higher, the later its traffic is shed.
-    network_s_by_region: round trip between its users and each region, part of their time to the first token; None
-    where users and replicas are taken to be in one place.
+    classes: of what kinds its requests are, where they are of several; ``requests_per_s`` is then their sum, ``traffic``
+    their mixture, and the targets are those of the classes (``solver.traffic_classes``). min_replicas: wanted even where
+    fewer would carry the traffic. priority: the higher, the later its traffic is shed. network_s_by_region: round trip
+    between its users and each region, part of their time to the first token; None where users and replicas are taken to
+    be in one place.
     """
 
     name: str
@@ -180,6 +192,9 @@ class Workload:
     network_s_by_region: Mapping[str, float] | None = None
     roles: tuple[Literal["aggregated", "disaggregated"], ...] = ("aggregated",)
     """How it may be served: by replicas that do both, by prefill and decode in pools of their own, or by either."""
+    classes: tuple[TrafficClass, ...] = ()
+    class_name: str | None = None
+    """Of one traffic class seen as a workload of its own: its name."""
 
     @property
     def distances_s(self) -> tuple[float, ...]:

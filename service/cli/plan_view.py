@@ -12,6 +12,8 @@ FetchOffer = Callable[[str], Answer | None]
 """An offer by its id, with its price at the plan's instant; None where it cannot be read."""
 
 MOST_REJECTIONS = 6
+ALL_OF_IT = 0.9995
+"""Shares are rounded to whole per cent, which must not make all of a small remainder."""
 BASIS = {
     "measured": "this configuration was measured",
     "corrected": "physics, corrected by measurements of this device and engine",
@@ -65,8 +67,9 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
             f"{line['replicas']} × {replica_layout(line)}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
-            f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}",
-            _predicted(line["predicted"]),
+            f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}"
+            + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
+            _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
@@ -88,6 +91,19 @@ def partition_text(line: Answer) -> str:
     """
     partition = line.get("partition")
     return f" on {escape(partition['profile'])}" if partition else ""
+
+
+def class_text(one: Answer) -> str:
+    """
+    >>> class_text({"traffic_class": "short", "share_fraction": 0.625, "serves_requests_per_s": 12.5})
+    'short: 62 %, 12.5 req/s'
+    """
+    share = "all" if one["share_fraction"] >= ALL_OF_IT else f"{100 * one['share_fraction']:.2g} %"
+    return f"{escape(one['traffic_class'])}: {share}, {one['serves_requests_per_s']:.3g} req/s"
+
+
+def _by_class(classes: list[dict[str, Any]]) -> str:
+    return "\n".join(f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one['predicted'])}" for one in classes)
 
 
 def role_text(line: Answer) -> str:
@@ -241,7 +257,9 @@ def _show_rejected(answer: Answer, console: Console) -> None:
     for rejected in failed[:MOST_REJECTIONS]:
         tried = _count(rejected["count"], "candidate")
         nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
-        console.print(f"  {device_text(rejected)}: {rejected['reason'].replace('_', ' ')} ({tried}{escape(nearest)})")
+        of = f" for {rejected['traffic_class']}" if rejected.get("traffic_class") else ""
+        reason = f"{rejected['reason'].replace('_', ' ')}{of}"
+        console.print(f"  {device_text(rejected)}: {escape(reason)} ({tried}{escape(nearest)})")
     if len(failed) > MOST_REJECTIONS:
         console.print(f"  and {len(failed) - MOST_REJECTIONS} more reasons; --json lists all")
 

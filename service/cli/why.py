@@ -43,7 +43,12 @@ def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = {"of": arguments.of, "workload": arguments.workload, "points": arguments.point or None}
+    body = {
+        "of": arguments.of,
+        "workload": arguments.workload,
+        "traffic_class": arguments.traffic_class,
+        "points": arguments.point or None,
+    }
     answer = _ask(arguments, settings, "price-curve", body)
     if arguments.json:
         print_json(answer)
@@ -63,7 +68,7 @@ def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> in
 
 
 def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = {"against": arguments.against, "workload": arguments.workload, "points": arguments.point or None}
+    body = {"against": arguments.against, **_whose(arguments), "points": arguments.point or None}
     answer = _ask(arguments, settings, "pareto", body)
     if arguments.json:
         print_json(answer)
@@ -105,6 +110,10 @@ def diff_command(arguments: argparse.Namespace, settings: Settings) -> int:
     for words in answer["words"]:
         Console().print(escape(words), soft_wrap=True)
     return ExitCode.ok
+
+
+def _whose(arguments: argparse.Namespace) -> dict[str, str | None]:
+    return {"workload": arguments.workload, "traffic_class": arguments.traffic_class}
 
 
 def _ask(arguments: argparse.Namespace, settings: Settings, question: str, body: Mapping[str, Any]) -> dict[str, Any]:

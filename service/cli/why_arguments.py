@@ -21,6 +21,7 @@ def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("of", metavar="OF", help="targets.ttft_ms.p95, context_tokens, confidence_percent, …")
     parser.add_argument("point", metavar="VALUE", nargs="*", type=float, help="without any, some around the stated one")
     parser.add_argument("--workload", help="which one, where there are several")
+    parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
 
 
 def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,7 @@ def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
         "point", metavar="LIMIT", nargs="*", type=float, help="without any, from the tightest to the cheapest"
     )
     parser.add_argument("--workload", help="whose target, where there are several")
+    parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,7 @@ from service.wire.deployment import LayoutIn
 from service.wire.measurements import MeasurementIn, WantedOut, WantedTraffic
 from service.wire.quantities import Interval
 from service.wire.recommendations import PlanLineOut, RecommendationOut, WorkloadIn
+from service.wire.traffic import TrafficShape
 from solver.corrections.sets import configuration_correction
 from solver.deploy import deploy
 from solver.errors import SolverError
@@ -90,10 +91,14 @@ def _keep(
 
 
 def _measurement(recommendation_id: str, line: PlanLineOut, workload: WorkloadIn) -> MeasurementIn:
-    """One replica, in a closed loop at its concurrency and under its share of the traffic."""
+    """One replica, in a closed loop at its concurrency and under its share of the traffic.
+
+    Where it serves several traffic classes: in a closed loop of the one it gets most of, since an agent sends requests of
+    one kind.
+    """
     layout = line.layout.model_copy(update={"data_parallel": 1})
     loads: list[MeasuredClosedLoad | MeasuredOpenLoad] = [MeasuredClosedLoad(concurrency=line.max_concurrency)]
-    if line.serves_requests_per_s > 0:
+    if line.serves_requests_per_s > 0 and not line.classes:
         loads.append(MeasuredOpenLoad(requests_per_s=line.serves_requests_per_s / line.replicas))
     return MeasurementIn(
         device=line.device,
@@ -103,12 +108,18 @@ def _measurement(recommendation_id: str, line: PlanLineOut, workload: WorkloadIn
         precision=MeasuredPrecision.model_validate(line.precision.model_dump()),
         engine=MeasuredEngine(name=line.engine),
         traffic=WantedTraffic.model_validate(
-            workload.traffic.model_dump(include={"prompt_tokens", "output_tokens"}, mode="python")
+            _main_shape(line, workload).model_dump(include={"prompt_tokens", "output_tokens"}, mode="python")
         ),
         loads=tuple(loads),
         recommendation=recommendation_id,
         notes=f"{line.workload} of {recommendation_id}",
     )
+
+
+def _main_shape(line: PlanLineOut, workload: WorkloadIn) -> TrafficShape:
+    """Requests that a line serves most of."""
+    served = {one.traffic_class: one.serves_requests_per_s for one in line.classes}
+    return max(workload.streams, key=lambda stream: served.get(stream.name or "", 0.0)).shape
 
 
 def _swing(
@@ -129,7 +140,7 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
     row, device = llm_by_id(session, workload.llm), snapshot.devices.get(line.device)
     if row is None or device is None:
         return None
-    traffic = traffic_from_wire(workload.traffic)
+    traffic = traffic_from_wire(_main_shape(line, workload))
     constants = resolve_constants(
         snapshot.priors, device=device.id, family=device.family, engine=line.engine, llm=workload.llm
     )

@@ -83,18 +83,22 @@ def _missing_distances(asked: RecommendationIn, snapshot: CatalogSnapshot) -> li
     return errors
 
 
-def check_traffic(asked: RecommendationIn) -> tuple[Traffic, ...]:
-    """Every workload's traffic as the solver sees it; raises InvalidFieldsError naming lengths that cannot be."""
-    traffic: list[Traffic] = []
+def check_traffic(asked: RecommendationIn) -> tuple[tuple[Traffic, ...], ...]:
+    """Every workload's traffic as the solver sees it, class by class.
+
+    Raises InvalidFieldsError naming lengths that cannot be.
+    """
+    traffic: list[tuple[Traffic, ...]] = []
     errors: list[FieldError] = []
     for position, workload in enumerate(asked.workloads):
-        for field in ("prompt_tokens", "output_tokens"):
-            try:
-                lengths_from_wire(getattr(workload.traffic, field))
-            except InvalidInputError as bad:
-                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/traffic/{field}"))
+        for stream in workload.streams:
+            for field in ("prompt_tokens", "output_tokens"):
+                try:
+                    lengths_from_wire(getattr(stream.shape, field))
+                except InvalidInputError as bad:
+                    errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{field}"))
         if not errors:
-            traffic.append(traffic_from_wire(workload.traffic))
+            traffic.append(tuple(traffic_from_wire(stream.shape) for stream in workload.streams))
     if errors:
         raise InvalidFieldsError(errors)
     return tuple(traffic)

@@ -8,9 +8,12 @@ from typing import Any
 from service.recommendations.fleet_of import OfferNodes, fleet_of
 from service.recommendations.tables import RecommendationTable
 from service.wire.deployment import LayoutIn, PrecisionIn
-from service.wire.diff import DiffSideOut, NodesChangeOut, PlanDiffOut, ReplicasChangeOut
+from service.wire.diff import DiffSideOut, NodesChangeOut, PlanDiffOut, ReplicasChangeOut, RoutingChangeOut
 
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
+PERCENT = 100.0
+LEAST_SHARE_CHANGE = 0.005
+"""Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
 ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str]
 """Workload, offer, device, engine, degrees, weights, KV cache."""
 
@@ -19,18 +22,22 @@ def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDi
     """What changes on the way from ``before`` to ``after``; either may be infeasible."""
     nodes = nodes_changes(fleet_of(before.result), fleet_of(after.result))
     replicas = replicas_changes(before.result["plan"], after.result["plan"])
+    routing = routing_changes(before.result["plan"], after.result["plan"])
     change = None
     if before.usd_per_hour is not None and after.usd_per_hour is not None:
         change = Decimal(after.usd_per_hour) - Decimal(before.usd_per_hour)
-    same = not nodes and not replicas
+    same = not nodes and not replicas and not routing
     return PlanDiffOut(
         before=_side(before),
         after=_side(after),
         usd_per_hour_change=change,
         nodes=nodes,
         replicas=replicas,
+        routing=routing,
         same=same,
-        words=["nothing changes"] if same else [*_price_words(change), *nodes_words(nodes), *_replica_words(replicas)],
+        words=["nothing changes"]
+        if same
+        else [*_price_words(change), *nodes_words(nodes), *_replica_words(replicas), *_routing_words(routing)],
     )
 
 
@@ -80,14 +87,45 @@ def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, A
 def _replicas(plan: list[Mapping[str, Any]]) -> Counter[ReplicaKey]:
     found: Counter[ReplicaKey] = Counter()
     for line in plan:
-        degrees = dict(line["layout"])
-        degrees["data_parallel"] //= max(1, line["replicas"])  # a stored line's counts all of its replicas
-        precision = line["precision"]
-        key = (
-            line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
-            precision["weights"], precision["kv_cache"],
-        )  # fmt: skip
-        found[key] += line["replicas"]
+        found[_key(line)] += line["replicas"]
+    return found
+
+
+def _key(line: Mapping[str, Any]) -> ReplicaKey:
+    degrees = dict(line["layout"])
+    degrees["data_parallel"] //= max(1, line["replicas"])  # a stored line's counts all of its replicas
+    precision = line["precision"]
+    return (
+        line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
+        precision["weights"], precision["kv_cache"],
+    )  # fmt: skip
+
+
+def routing_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, Any]]) -> list[RoutingChangeOut]:
+    """Traffic classes of which other replicas take another share, by workload and class."""
+    shares = [_shares(plan) for plan in (before, after)]
+    return [
+        RoutingChangeOut(
+            workload=key[0],
+            traffic_class=name,
+            offer=key[1],
+            device=key[2],
+            layout=LayoutIn(**dict(zip(DEGREES, key[4], strict=True))),
+            precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
+            before_fraction=min(1.0, shares[0].get((key, name), 0.0)),
+            after_fraction=min(1.0, shares[1].get((key, name), 0.0)),
+        )
+        for key, name in sorted(shares[0].keys() | shares[1].keys(), key=lambda pair: (pair[0][0], pair[1], pair[0]))
+        if abs(shares[0].get((key, name), 0.0) - shares[1].get((key, name), 0.0)) >= LEAST_SHARE_CHANGE
+    ]
+
+
+def _shares(plan: list[Mapping[str, Any]]) -> dict[tuple[ReplicaKey, str], float]:
+    found: dict[tuple[ReplicaKey, str], float] = {}
+    for line in plan:
+        for one in line.get("classes", ()):
+            place = _key(line), one["traffic_class"]
+            found[place] = found.get(place, 0.0) + one["share_fraction"]
     return found
 
 
@@ -117,12 +155,23 @@ def nodes_words(changes: list[NodesChangeOut]) -> list[str]:
     return words
 
 
+def _routing_words(changes: list[RoutingChangeOut]) -> list[str]:
+    return [
+        f"{c.workload}: {c.traffic_class} from {PERCENT * c.before_fraction:.3g} to {PERCENT * c.after_fraction:.3g} %"
+        f" on {_layout_words(c.layout)}, weights {c.precision.weights}, {c.device} at {c.offer}"
+        for c in changes
+    ]
+
+
+def _layout_words(layout: LayoutIn) -> str:
+    degrees = layout.model_dump()
+    return " ".join(f"{DEGREES[d]}{degrees[d]}" for d in DEGREES if degrees[d] > 1) or "TP1"
+
+
 def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
     words = []
     for c in changes:
-        degrees = c.layout.model_dump()
-        layout = " ".join(f"{DEGREES[d]}{degrees[d]}" for d in DEGREES if degrees[d] > 1) or "TP1"
-        how = f"{layout}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
+        how = f"{_layout_words(c.layout)}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

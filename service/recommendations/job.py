@@ -26,9 +26,8 @@ def answered_later(asked: RecommendationIn, preference: Preference, settings: Se
         return True
     if preference.wait_s is not None and preference.wait_s >= asked.time_limit_s:
         return False
-    return (
-        asked.time_limit_s > settings.synchronous_time_limit_s or len(asked.workloads) > settings.synchronous_workloads
-    )
+    kinds_of_requests = sum(len(workload.streams) for workload in asked.workloads)
+    return asked.time_limit_s > settings.synchronous_time_limit_s or kinds_of_requests > settings.synchronous_workloads
 
 
 def queue_recommendation(asked: RecommendationIn, caller: Caller, workshop: Workshop, settings: Settings) -> JobTable:

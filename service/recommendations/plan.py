@@ -11,20 +11,17 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.current import RunningNodes, current_fleet
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
-from service.recommendations.partitions import present_partition, present_splits
-from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.recommendations.partitions import present_splits
+from service.recommendations.present_line import present_line
 from service.recommendations.replanned import present_replanned
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
-from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.recommendations import (
     AlternativeOut,
     BindingOut,
     ConflictOut,
     FleetNodesOut,
-    PlanLineOut,
     PoolsOut,
-    PredictedOut,
     RecommendationIn,
     RejectedOut,
     RelaxationOut,
@@ -35,12 +32,13 @@ from service.wire.recommendations import (
 )
 from service.wire.replanning import CurrentIn
 from service.wire.resilience import LossOut, ServedOut
+from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
-from solver.estimate import Estimate
 from solver.llm_shape import LlmShape
 from solver.planning import Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
+from solver.traffic_classes import streams_of, with_classes
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
-from solver.workload import PERCENTILES, Percentile, Targets, Traffic, Workload
+from solver.workload import PERCENTILES, Percentile, Targets, Traffic, TrafficClass, Workload
 
 if TYPE_CHECKING:
     from solver.recommend import Standing
@@ -53,8 +51,8 @@ class PlanningInputs:
     request: RecommendationIn
     snapshot: CatalogSnapshot
     shapes: dict[str, LlmShape]
-    traffic: tuple[Traffic, ...]
-    """In the order of the request's workloads."""
+    traffic: tuple[tuple[Traffic, ...], ...]
+    """In the order of the request's workloads, class by class."""
     price_as_of: dt.datetime
     correction_set: int | None
     spaces: SpaceCache
@@ -153,32 +151,27 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
     )
 
 
-def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShape) -> Workload:
+def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Workload:
     """Raises InvalidFieldsError where requests are longer than the context, or than the model takes."""
-    longest = traffic.prompt.maximum + traffic.output.maximum
+    each = [one.prompt.maximum + one.output.maximum for one in traffic]
+    longest = max(each)
     context = asked.context_tokens or longest
     field, problem = "", ""
     if longest > shape.max_context_tokens:
-        field = "traffic"
+        field = asked.streams[each.index(longest)].place
         problem = f"requests of up to {longest} tokens are more than {asked.llm} can take ({shape.max_context_tokens})"
     elif longest > context:
         field = "context_tokens"
         problem = f"the traffic has requests of up to {longest} tokens; state a context of at least that"
     if problem:
         raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{field}")])
-    targets = asked.targets
-    return Workload(
+    workload = Workload(
         name=asked.name,
         llm_id=asked.llm,
         context_tokens=context,
-        requests_per_s=asked.traffic.requests_per_s,
-        traffic=traffic,
-        targets=Targets(
-            time_to_first_token_s=_seconds(targets.ttft_ms),
-            time_per_output_token_s=_seconds(targets.tpot_ms),
-            end_to_end_s=_seconds(targets.e2e_ms),
-            confidence_fraction=targets.confidence_percent / 100.0,
-        ),
+        requests_per_s=asked.streams[0].requests_per_s,
+        traffic=traffic[0],
+        targets=_targets(asked.targets),
         weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
@@ -189,6 +182,24 @@ def _workload(position: int, asked: WorkloadIn, traffic: Traffic, shape: LlmShap
         if asked.network_ms_by_region is None
         else {region: away / 1e3 for region, away in asked.network_ms_by_region.items()},
         roles=tuple(dict.fromkeys(asked.roles)),
+    )
+    if asked.traffic_classes is None:
+        return workload
+    return with_classes(
+        workload,
+        [
+            TrafficClass(stream.name or "", stream.requests_per_s, one, _targets(stream.targets))
+            for stream, one in zip(asked.streams, traffic, strict=True)
+        ],
+    )
+
+
+def _targets(asked: TargetsIn) -> Targets:
+    return Targets(
+        time_to_first_token_s=_seconds(asked.ttft_ms),
+        time_per_output_token_s=_seconds(asked.tpot_ms),
+        end_to_end_s=_seconds(asked.e2e_ms),
+        confidence_fraction=asked.confidence_percent / 100.0,
     )
 
 
@@ -243,6 +254,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
         rejected=[
             RejectedOut(
                 workload=r.workload,
+                traffic_class=r.traffic_class,
                 device=r.device_id,
                 partition=r.partition,
                 reason=r.reason,
@@ -325,56 +337,13 @@ def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut
     ]
 
 
-def present_line(entry: PlanEntry) -> PlanLineOut:
-    """One line of a plan; without a prediction where none was made."""
-    layout, precision = entry.configuration.layout, entry.configuration.precision
-    return PlanLineOut(
-        workload=entry.workload,
-        role=entry.role,
-        offer=entry.offer.id,
-        provider=entry.offer.provider,
-        region=entry.offer.region,
-        commitment=entry.offer.commitment,
-        node=entry.offer.node.id,
-        device=entry.offer.node.device.id,
-        partition=present_partition(entry.configuration.device),
-        engine=entry.configuration.engine.name,
-        nodes=entry.nodes,
-        replicas=entry.replicas,
-        layout=LayoutIn(
-            tensor_parallel=layout.tensor_parallel,
-            pipeline_parallel=layout.pipeline_parallel,
-            data_parallel=layout.data_parallel * entry.replicas,
-            expert_parallel=layout.expert_parallel,
-        ),
-        precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
-        max_concurrency=entry.max_concurrency,
-        serves_requests_per_s=entry.serves_requests_per_s,
-        utilisation_fraction=min(1.0, entry.utilisation_fraction),
-        network_ms=None if entry.network_s is None else entry.network_s * 1e3,
-        predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
-        basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
-        usd_per_hour=usd(entry.usd_per_hour),
-    )
-
-
-def _predicted(found: Estimate, replicas: int) -> PredictedOut:
-    """Latencies of one replica; rate and power of all replicas of the line."""
-    return PredictedOut(
-        ttft_ms=present_percentiles(found.time_to_first_token_s),
-        tpot_ms=present_percentiles(found.time_per_output_token_s),
-        e2e_ms=present_percentiles(found.end_to_end_s),
-        output_tokens_per_s=present_interval(found.output_tokens_per_s, float(replicas)),
-        power_w=present_power(found.power_w, float(replicas)),
-    )
-
-
 def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
-    traffic: dict[str, Traffic] = {w.name: w.traffic for w in planning.workloads}
+    traffic = {(w.name, stream.class_name): stream.traffic for w in planning.workloads for stream in streams_of(w)}
     # What one pool prefills another decodes: the requests count once.
     serving = [e for e in found.entries if e.role != "prefill"]
-    output = sum(e.serves_requests_per_s * traffic[e.workload].output.mean for e in serving)
-    prompt = sum(e.serves_requests_per_s * traffic[e.workload].prompt.mean for e in serving)
+    rates = [(traffic[e.workload, name], rate) for e in serving for name, rate in _rates(e)]
+    output = sum(rate * one.output.mean for one, rate in rates)
+    prompt = sum(rate * one.prompt.mean for one, rate in rates)
     per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     asked = sum(w.requests_per_s for w in planning.workloads)
     served = sum(e.serves_requests_per_s for e in serving)
@@ -397,3 +366,8 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         if found.shares
         else 1.0,
     )
+
+
+def _rates(entry: PlanEntry) -> list[tuple[str | None, float]]:
+    """What a line serves, by traffic class."""
+    return [(one.name, one.requests_per_s) for one in entry.classes] or [(None, entry.serves_requests_per_s)]

@@ -14,7 +14,7 @@ from service.wire.tco import AlternativeIn, ComparisonIn
 from solver.hardware import Offer
 from solver.tco.tokens import TokenDemand
 
-SAME = ("llm", "context_tokens", "traffic", "targets")
+SAME = ("llm", "context_tokens", "traffic", "traffic_classes", "requests_per_s", "targets")
 """What must agree. Precision and head room are a plan's own choice."""
 FLEET_PROVIDER = "fleet"
 
@@ -91,14 +91,14 @@ def _difference(first: Sequence[WorkloadIn], second: Sequence[WorkloadIn]) -> st
 
 def token_demand(workloads: Sequence[WorkloadIn]) -> TokenDemand:
     """All streams together: requests add up, tokens of a request are their mean."""
-    requests = sum(w.traffic.requests_per_s for w in workloads)
+    streams = [stream for workload in workloads for stream in workload.streams]
+    requests = sum(stream.requests_per_s for stream in streams)
     tokens_in = tokens_out = cached = 0.0
-    for workload in workloads:
-        traffic = workload.traffic
-        prompt = traffic.requests_per_s * lengths_from_wire(traffic.prompt_tokens).mean
+    for stream in streams:
+        prompt = stream.requests_per_s * lengths_from_wire(stream.shape.prompt_tokens).mean
         tokens_in += prompt
-        cached += prompt * traffic.shared_prefix_fraction
-        tokens_out += traffic.requests_per_s * lengths_from_wire(traffic.output_tokens).mean
+        cached += prompt * stream.shape.shared_prefix_fraction
+        tokens_out += stream.requests_per_s * lengths_from_wire(stream.shape.output_tokens).mean
     return TokenDemand(
         requests_per_s=requests,
         input_tokens=tokens_in / requests,

@@ -6,6 +6,7 @@ import time
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop
 from service.recommendations.money import usd
+from service.why.classes import classes_of, wrong_class
 from service.why.grids import grids_of, kg_by_offer, unknown_regions
 from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
@@ -60,6 +61,10 @@ def _check(asked: ParetoIn, replay: Replay) -> None:
         errors.append(FieldError(f"name one of the workloads: {', '.join(names)}", pointer="/workload"))
     elif asked.workload is not None and asked.workload not in names:
         errors.append(FieldError(unknown_name("workload", asked.workload, names), pointer="/workload"))
+    if not errors:
+        workload = request.workloads[0 if asked.workload is None else names.index(asked.workload)]
+        wrong_one = wrong_class(workload, asked.against, asked.traffic_class)
+        errors += [] if wrong_one is None else [wrong_one]
     if errors:
         raise InvalidFieldsError(errors)
 
@@ -83,13 +88,16 @@ def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
         left_out = unmetered(standing.planning.offers, of)
     else:
         unit = 1.0
-        target = Target(asked.against, 0 if asked.workload is None else names.index(asked.workload))
+        number = 0 if asked.workload is None else names.index(asked.workload)
+        classes = classes_of(replay.request.workloads[number], asked.against, asked.traffic_class)
+        target = Target(asked.against, number, classes)
         front = target_front(standing, target, limits, spaces, clock)
     places = {(e.offer.provider, e.offer.region) for one in front.points for e in one.answer.entries}
     return ParetoOut(
         base=present_base(replay, standing),
         against=asked.against,
         workload=None if target is None else names[target.workload],
+        traffic_class=asked.traffic_class,
         points=[_point(one, standing, target, unit) for one in front.points],
         dominated=[
             DominatedOut(

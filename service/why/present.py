@@ -1,7 +1,7 @@
 """Solver answers → wire, with a sentence each."""
 
 from service.recommendations.money import usd
-from service.recommendations.plan import present_line
+from service.recommendations.present_line import present_line
 from service.wire.why import MissOut, SolvedOut
 from solver.why.misses import MS_PER_S, Miss
 from solver.why.resolve import Answer
@@ -63,6 +63,7 @@ def present_miss(miss: Miss) -> MissOut:
     above = None if miss.best_s is None or not miss.target_s else PERCENT * (miss.best_s / miss.target_s - 1.0)
     return MissOut(
         workload=miss.workload,
+        traffic_class=miss.traffic_class,
         reason=miss.reason,
         detail=miss.detail,
         limit=miss.limit,

@@ -5,6 +5,7 @@ import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop
+from service.why.classes import classes_of, states_target, wrong_class
 from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
@@ -32,7 +33,8 @@ def _requirement(asked: PriceCurveIn, replay: Replay) -> Requirement:
     names = [w.name for w in replay.request.workloads]
     if asked.of == "spare_nodes":
         return Requirement(asked.of, None)
-    return Requirement(asked.of, names.index(asked.workload) if asked.workload is not None else 0)
+    number = names.index(asked.workload) if asked.workload is not None else 0
+    return Requirement(asked.of, number, classes_of(replay.request.workloads[number], asked.of, asked.traffic_class))
 
 
 def _check(asked: PriceCurveIn, replay: Replay) -> None:
@@ -47,14 +49,17 @@ def _check(asked: PriceCurveIn, replay: Replay) -> None:
         errors.append(FieldError(unknown_name("workload", asked.workload, names), pointer="/workload"))
     if errors:
         raise InvalidFieldsError(errors)
-    of = _requirement(asked, replay)
-    workload = workloads[of.workload or 0]
-    if asked.of.startswith("targets.") and asked.points is None:
-        _, metric, percentile = asked.of.split(".")
-        if percentile not in getattr(workload.targets, metric):
-            raise InvalidFieldsError(
-                [FieldError(f"{workload.name} states no {asked.of} to start from; give points", pointer="/points")]
-            )
+    workload = workloads[_requirement(asked, replay).workload or 0]
+    if wrong_one := wrong_class(workload, asked.of, asked.traffic_class):
+        raise InvalidFieldsError([wrong_one])
+    if (
+        asked.of.startswith("targets.")
+        and asked.points is None
+        and not states_target(workload, asked.of, asked.traffic_class)
+    ):
+        raise InvalidFieldsError(
+            [FieldError(f"{workload.name} states no {asked.of} to start from; give points", pointer="/points")]
+        )
     for position, value in enumerate(asked.points or ()):
         wrong = _wrong_value(asked.of, value, workload, replay)
         if wrong:
@@ -72,8 +77,8 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) ->
         return f"confidence_percent lies between {LEAST_CONFIDENCE_PERCENT:g} and {MOST_CONFIDENCE_PERCENT:g}"
     if of != "context_tokens":
         return None if value > 0 else f"{of} is above zero"
-    traffic = replay.inputs.traffic[[w.name for w in replay.request.workloads].index(workload.name)]
-    longest = traffic.prompt.maximum + traffic.output.maximum
+    classes = replay.inputs.traffic[[w.name for w in replay.request.workloads].index(workload.name)]
+    longest = max(traffic.prompt.maximum + traffic.output.maximum for traffic in classes)
     most = replay.inputs.shapes[workload.llm].max_context_tokens
     if not longest <= value <= most:
         return f"the traffic needs a context of {longest} tokens, and {workload.llm} takes up to {most}"
@@ -91,6 +96,7 @@ def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCur
         base=present_base(replay, standing),
         of=asked.of,
         workload=name,
+        traffic_class=asked.traffic_class,
         points=[_present(point, here, standing) for point in points],
         seconds=elapsed_since(began),
     )

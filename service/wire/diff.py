@@ -36,6 +36,19 @@ class ReplicasChangeOut(Answer):
     after: int
 
 
+class RoutingChangeOut(Answer):
+    """Share of a traffic class that goes to replicas of one kind on one offer, before and after. layout: of one replica."""
+
+    workload: str
+    traffic_class: str
+    offer: str
+    device: str
+    layout: LayoutIn
+    precision: PrecisionIn
+    before_fraction: float
+    after_fraction: float
+
+
 class PlanDiffOut(Answer):
     """What must change to go from one plan to the other; what stays as it is, is left out."""
 
@@ -44,5 +57,7 @@ class PlanDiffOut(Answer):
     usd_per_hour_change: Usd | None
     nodes: list[NodesChangeOut]
     replicas: list[ReplicasChangeOut]
+    routing: list[RoutingChangeOut]
+    """Of traffic classes, where their shares change by half a per cent or more."""
     same: bool
     words: list[str]

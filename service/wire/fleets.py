@@ -28,10 +28,10 @@ from service.wire.recommendations import (
     OfferLimitIn,
     PrecisionChoiceIn,
     RejectedOut,
-    TargetsIn,
 )
 from service.wire.resilience import PlacesIn
 from service.wire.traffic import TrafficShape
+from service.wire.traffic_classes import TargetsIn, without_classes
 
 MOST_WORKLOADS = 20
 MOST_POINTS = 600_000
@@ -176,6 +176,8 @@ class FleetWorkloadIn(Request):
     """Bought nodes are of the provider ``own``."""
     network_ms_by_region: Annotated[dict[Name, NetworkMs], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     """Round trip between the users and each region that may be used; counts towards TTFT and e2e."""
+
+    _one_traffic = model_validator(mode="before")(without_classes)
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

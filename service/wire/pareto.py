@@ -21,6 +21,8 @@ class ParetoIn(Request):
 
     against: Against
     workload: Name | None = None
+    traffic_class: Name | None = None
+    """Whose target is moved; null moves the workload's own, for all of its classes that keep to it."""
     points: (
         Annotated[
             tuple[PositiveNumber, ...], Field(min_length=1, max_length=MOST_POINTS), at_most(MOST_POINTS, "points")
@@ -110,6 +112,7 @@ class ParetoOut(Answer):
     base: BaseOut
     against: str
     workload: str | None
+    traffic_class: str | None = None
     points: list[FrontPointOut]
     dominated: list[DominatedOut]
     unreached: list[UnreachedOut]

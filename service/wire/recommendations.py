@@ -15,7 +15,6 @@ from service.wire.quantities import (
     Interval,
     KvCacheFormat,
     Name,
-    PercentileName,
     Percentiles,
     PositiveFraction,
     PositiveNumber,
@@ -29,11 +28,11 @@ from service.wire.quantities import (
 from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
 from service.wire.traffic import Traffic
+from service.wire.traffic_classes import ClassLineOut, Stream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
 
-TargetsByPercentile = dict[PercentileName, PositiveNumber]
 Objective = Literal["cost", "throughput", "power"]
 NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
@@ -47,16 +46,6 @@ def _aggregated() -> LineRole:
     return "aggregated"
 
 
-class TargetsIn(Request):
-    """Upper limits by percentile: ``{"ttft_ms": {"p95": 1000}}``. What is left out is not limited."""
-
-    ttft_ms: TargetsByPercentile = Field(default_factory=dict)
-    tpot_ms: TargetsByPercentile = Field(default_factory=dict)
-    e2e_ms: TargetsByPercentile = Field(default_factory=dict)
-    confidence_percent: Annotated[float, Field(ge=50, le=99, allow_inf_nan=False)] = 50.0
-    """How sure the targets are to be met: at 50 the prediction itself decides, above it an upper quantile does."""
-
-
 class PrecisionChoiceIn(Request):
     """Formats the plan may choose from."""
 
@@ -65,13 +54,16 @@ class PrecisionChoiceIn(Request):
 
 
 class WorkloadIn(Request):
-    """One stream of requests to one model."""
+    """One stream of requests to one model: ``traffic``, or ``traffic_classes`` where they are of several kinds."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
     llm: Name
     context_tokens: TokenCount | None = None
     """Longest context to be served; null means the longest that the traffic produces."""
-    traffic: Traffic
+    traffic: Traffic | None = None
+    traffic_classes: TrafficClasses | None = None
+    requests_per_s: PositiveNumber | None = None
+    """Of all traffic classes together, where they state shares of it."""
     targets: TargetsIn = TargetsIn()
     precision: PrecisionChoiceIn = PrecisionChoiceIn()
     utilisation_limit_fraction: PositiveFraction = 0.85
@@ -84,6 +76,35 @@ class WorkloadIn(Request):
     """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
+
+    @model_validator(mode="after")
+    def _one_traffic(self) -> Self:
+        if (self.traffic is None) == (self.traffic_classes is None):
+            raise ValueError("state either traffic or traffic_classes")
+        shares = any(one.share_fraction is not None for one in self.traffic_classes or ())
+        if shares and self.requests_per_s is None:
+            raise ValueError("traffic classes with share_fraction need the requests_per_s that they are shares of")
+        if not shares and self.requests_per_s is not None:
+            raise ValueError(
+                "requests_per_s is for traffic classes with share_fraction; the traffic states its own rate"
+            )
+        return self
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The traffic, class by class."""
+        if self.traffic is not None:
+            return (Stream(None, "traffic", self.traffic, self.traffic.requests_per_s, self.targets),)
+        return tuple(
+            Stream(
+                one.name,
+                f"traffic_classes/{number}",
+                one,
+                one.requests_per_s or (one.share_fraction or 0.0) * (self.requests_per_s or 0.0),
+                one.targets or self.targets,
+            )
+            for number, one in enumerate(self.traffic_classes or ())
+        )
 
 
 class OfferLimitIn(Request):
@@ -204,9 +225,11 @@ class PlanLineOut(Answer):
     network_ms: float | None = None
     """Round trip to the users, where stated: what they wait beyond ``predicted``, which is the engine's own."""
     predicted: PredictedOut | None
-    """Null in alternatives, and for replicas that stand by without traffic."""
+    """Null in alternatives, and for replicas that stand by without traffic. Of all traffic classes together."""
     basis: Basis
     usd_per_hour: Usd
+    classes: list[ClassLineOut] = Field(default_factory=list)
+    """What is routed here of each traffic class; empty where the workload has none."""
 
 
 class FleetNodesOut(Answer):
@@ -277,6 +300,8 @@ class BindingOut(Answer):
 
 class RejectedOut(Answer):
     workload: str
+    traffic_class: str | None = None
+    """Whose targets are missed; null where it is the candidate itself, and without traffic classes."""
     device: str
     partition: str | None = None
     """The profile, where instances of the device are meant."""

@@ -111,6 +111,7 @@ class MissOut(Answer):
     """Why candidates serve nothing: ``detail`` in words; for a missed target its limit and by how much, at best."""
 
     workload: str | None
+    traffic_class: str | None = None
     reason: str
     detail: str
     limit: str | None = None
@@ -157,6 +158,8 @@ class PriceCurveIn(Request):
 
     of: CurveOf
     workload: Name | None = None
+    traffic_class: Name | None = None
+    """Whose target is moved; null moves the workload's own, for all of its classes that keep to it."""
     points: Annotated[tuple[PositiveOrZero, ...], Field(min_length=1, max_length=MOST_THINGS)] | None = None
     """Values in the requirement's own unit; null chooses some around the request's own."""
     time_limit_s: TimeLimit = 10.0
@@ -174,6 +177,7 @@ class PriceCurveOut(Answer):
     base: BaseOut
     of: str
     workload: str | None
+    traffic_class: str | None = None
     points: list[CurvePointOut]
     seconds: float
 

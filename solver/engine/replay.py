@@ -130,12 +130,19 @@ def capacity_requests_per_s(configuration: Configuration, tables: StepTables, tr
         spread_lengths(traffic.output, count, rng),
         concurrency=seats,
     )
-    # The run starts with every seat empty and ends draining: the middle is the steady state.
+    return steady_rate(trace) * configuration.lanes
+
+
+def steady_rate(trace: Trace) -> float:
+    """Requests per second that a closed loop completes in the middle of its run.
+
+    It starts with every seat empty and ends draining: the middle is the steady state.
+    """
+    count = len(trace.completed_s)
     ends = np.sort(np.asarray(trace.completed_s))
     first, last = int(count * 0.3), int(count * 0.9) - 1
     span = float(ends[last] - ends[first])
-    rate = (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
-    return rate * configuration.lanes
+    return (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
 
 
 def replay(
@@ -214,7 +221,7 @@ def _replay_once(
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
     if not finite and load.kind == "closed":
         first = min(count // 2, max(first, 2 * trace.clients))
-    return _condense(trace, first, active, lanes, finite, tables)
+    return condense(trace, first, active, lanes, finite=finite, tables=tables)
 
 
 def _run(
@@ -235,7 +242,7 @@ def _run(
     return simulate(tables, schedule, prompts, outputs, arrivals_s=[at / rate for at in unit_arrivals])
 
 
-def _condense(trace: Trace, first: int, active: int, lanes: int, finite: bool, tables: StepTables) -> Replay:
+def condense(trace: Trace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables) -> Replay:
     """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
     count = len(trace.end_to_end_s)
     end_to_end = np.asarray(trace.end_to_end_s[first:])

@@ -1,6 +1,7 @@
 """Which requests a simulation accepts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from solver.errors import InvalidInputError
@@ -16,8 +17,24 @@ class CacheLimits(Protocol):
     def kv_cache_tokens(self) -> float: ...
     @property
     def block_slack_tokens(self) -> float: ...
-    @property
-    def cached_prefix_fraction(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Tokens of each prompt that are cached when it comes, and what the prefixes they belong to hold, each once."""
+
+    cached_tokens: Sequence[int]
+    held_tokens: int
+
+
+def one_prefix(prompts: Sequence[int], fraction: float) -> Prefixes:
+    """A share of every prompt, of one prefix that the longest has in full.
+
+    >>> one_prefix([100, 40], 0.5)
+    Prefixes(cached_tokens=[50, 20], held_tokens=50)
+    """
+    cached = [int(p * fraction) for p in prompts]
+    return Prefixes(cached, max(cached, default=0))
 
 
 def check_replayable(
@@ -26,6 +43,7 @@ def check_replayable(
     outputs: Sequence[int],
     concurrency: int,
     arrivals_s: Sequence[float] | None,
+    prefixes: Prefixes,
 ) -> None:
     """Refuse what cannot be replayed. Raises InvalidInputError."""
     if not prompts or len(prompts) != len(outputs):
@@ -38,8 +56,8 @@ def check_replayable(
         raise InvalidInputError("give either a concurrency of at least 1 or arrival times")
     if arrivals_s is not None and len(arrivals_s) != len(prompts):
         raise InvalidInputError("one arrival time for each request")
-    cached = [int(p * schedule.cached_prefix_fraction) for p in prompts]
-    longest = max(cached) + max(p - c + o for p, c, o in zip(prompts, cached, outputs, strict=True))
+    cached = prefixes.cached_tokens
+    longest = prefixes.held_tokens + max(p - c + o for p, c, o in zip(prompts, cached, outputs, strict=True))
     if longest + schedule.block_slack_tokens > schedule.kv_cache_tokens:
         raise InvalidInputError(
             f"a request of {longest} tokens does not fit the KV cache of {schedule.kv_cache_tokens:.0f} tokens"

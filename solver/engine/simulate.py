@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from solver.engine.replayable import check_replayable
+from solver.engine.replayable import Prefixes, check_replayable, one_prefix
 from solver.step.blocks import attention_pairs
 from solver.step.tables import StepTables
 
@@ -92,14 +92,18 @@ def simulate(
     *,
     concurrency: int = 0,
     arrivals_s: Sequence[float] | None = None,
+    prefixes: Prefixes | None = None,
 ) -> Trace:
     """Replay requests through the engine: a closed loop of ``concurrency`` clients, or given arrival times.
 
-    prompts, outputs: tokens per request, in order of sending. outputs are at least 1.
+    prompts, outputs: tokens per request, in order of sending. outputs are at least 1. prefixes: what of each prompt is
+    cached; None: the schedule's share of every prompt, of one prefix.
     Raises InvalidInputError for inconsistent arguments, a prompt that exceeds the KV cache, or too many requests.
     """
     count = len(prompts)
-    check_replayable(schedule, prompts, outputs, concurrency, arrivals_s)
+    if prefixes is None:
+        prefixes = one_prefix(prompts, schedule.cached_prefix_fraction)
+    check_replayable(schedule, prompts, outputs, concurrency, arrivals_s, prefixes)
     s = schedule
     decode_s, mixed_s, head_s = tables.decode_s, tables.mixed_s, tables.head_s
     sequence_s, pair_laws = tables.sequence_s, tables.pairs
@@ -116,8 +120,7 @@ def simulate(
     front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
     budget_tokens, seats, width = s.max_batched_tokens, s.max_sequences, s.query_tokens
     draft_s = tables.draft_s
-    cached = [int(p * s.cached_prefix_fraction) for p in prompts]
-    shared = max(cached, default=0)
+    cached, shared = prefixes.cached_tokens, prefixes.held_tokens
 
     sent = [0.0] * count
     first = [0.0] * count

@@ -108,7 +108,8 @@ def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: Found) -> tu
     try:
         start = starting_values(model, draft.draft)
         limit_s = options.time_limit_s / 3
-        solved = solve_with_highs(model.programme, start, limit_s, SHARPENING_GAP_FRACTION, options.seed)
+        gap = max(SHARPENING_GAP_FRACTION, options.gap_fraction)
+        solved = solve_with_highs(model.programme, start, limit_s, gap, options.seed)
         seconds = solved.seconds
         found = read_plan(model, "highs") if solved.proof in ("optimal", "feasible") else None
     except SolverFailedError:

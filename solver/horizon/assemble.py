@@ -30,6 +30,7 @@ from solver.horizon.reduce import (
 )
 from solver.planning import PlanningInput
 from solver.search import Screened
+from solver.traffic_classes import ALL_CLASSES
 
 PURCHASE = "purchase"
 """Kind of commitment."""
@@ -142,7 +143,7 @@ def candidates(screened: Sequence[Screened], confirmations: Confirmations, machi
     found = []
     for w, one in enumerate(screened):
         space = one.space
-        usable = one.requests_per_s * (scales[w] if confirmations.capacity else 1.0)
+        usable = one.requests_per_s * (scales[w][ALL_CLASSES][:, 0] if confirmations.capacity else 1.0)
         limit = one.workload.utilisation_limit_fraction
         inside = np.asarray(space.nodes_per_replica) == 1
         per_copy = max(1, len(space.rows) // one.copies)

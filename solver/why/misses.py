@@ -1,6 +1,6 @@
 """Why candidates cannot serve a workload: what they lack, or which target they miss and by how much."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class Miss:
     limit: str | None = None
     best_s: float | None = None
     target_s: float | None = None
+    traffic_class: str | None = None
 
 
 def misses_of_devices(screened: Screened, devices: frozenset[str]) -> list[Miss]:
@@ -45,7 +46,16 @@ def rows_of_devices(screened: Screened, devices: frozenset[str]) -> Rows:
 
 
 def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
-    """For each reason among candidates that serve nothing, the one that comes nearest, least missed first."""
+    """For each reason among candidates that serve nothing, the one that comes nearest, least missed first.
+
+    Of a workload with traffic classes: for each class in turn.
+    """
+    if screened.classes:
+        return [
+            replace(miss, traffic_class=one.workload.class_name)
+            for one in screened.classes
+            for miss in misses_of_rows(one, rows)
+        ]
     found, space = screened.capacity, screened.space
     targets = target_seconds(screened.workload.targets)
     nearest: dict[str, tuple[float, Miss]] = {}

@@ -9,10 +9,19 @@ from solver.confirm import Confirmations
 from solver.planning import PlanningInput
 from solver.reasons import TARGET_FIELDS, changed_target, target_limits
 from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened, with_targets
+from solver.search import Screened, with_workload
+from solver.traffic_classes import (
+    ALL_CLASSES,
+    ClassSet,
+    longest_request_tokens,
+    streams_of,
+    with_confidence,
+    with_rate,
+    with_targets_of,
+)
 from solver.why.misses import Miss, misses_of_rows
 from solver.why.resolve import Answer, Clock, assembled, known_of, resolve, unchanged
-from solver.workload import PERCENTILES, Workload
+from solver.workload import PERCENTILES, Targets, Workload
 
 MS_PER_S = 1e3
 PERCENT = 100.0
@@ -25,10 +34,12 @@ SPARES_BEYOND = 2
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """name: ``targets.ttft_ms.p95`` and the like, ``context_tokens``, ``confidence_percent``, ``spare_nodes`` or
-    ``requests_per_s``. workload: its number; None for spare nodes, which are the fleet's."""
+    ``requests_per_s``. workload: its number; None for spare nodes, which are the fleet's. classes: numbers of its traffic
+    classes whose target is meant, all moved to the same value; empty where it has none, and for what concerns them all."""
 
     name: str
     workload: int | None
+    classes: ClassSet = ALL_CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +60,22 @@ def current_value(standing: Standing, of: Requirement) -> float | None:
         case "context_tokens":
             return float(workload.context_tokens)
         case "confidence_percent":
-            return workload.targets.confidence_fraction * PERCENT
+            return _if_one([one.targets.confidence_fraction * PERCENT for one in streams_of(workload)])
         case "requests_per_s":
             return workload.requests_per_s
         case _:
-            return next((s * MS_PER_S for limit, _, _, s in target_limits(workload.targets) if limit == of.name), None)
+            streams = streams_of(workload)
+            chosen = [streams[k].targets for k in of.classes] or [one.targets for one in streams]
+            return _if_one([_value_ms(targets, of.name) for targets in chosen])
+
+
+def _value_ms(targets: Targets, name: str) -> float | None:
+    return next((s * MS_PER_S for limit, _, _, s in target_limits(targets) if limit == name), None)
+
+
+def _if_one(values: Sequence[float | None]) -> float | None:
+    """The value that all share; None where they differ, and no value is the request's own."""
+    return values[0] if len(set(values)) == 1 else None
 
 
 def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
@@ -67,9 +89,8 @@ def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
         return ()
     if of.name != "context_tokens":
         return tuple(value * factor for factor in FACTORS)
-    traffic = standing.planning.workloads[of.workload].traffic
     longest = standing.assembly.screened[of.workload].space.shape.max_context_tokens
-    least = traffic.prompt.maximum + traffic.output.maximum
+    least = longest_request_tokens(standing.planning.workloads[of.workload])
     return tuple(sorted({float(min(max(round(value * f), least), longest)) for f in CONTEXT_FACTORS}))
 
 
@@ -109,39 +130,33 @@ def _at(
     w = of.workload
     if w is None:
         return replace(planning, limits=replace(planning.limits, spare_nodes=round(value))), every, known
-    workload = _changed(planning.workloads[w], of.name, value)
+    workload = _changed(planning.workloads[w], of, value)
     workloads = (*planning.workloads[:w], workload, *planning.workloads[w + 1 :])
     planning = replace(planning, workloads=workloads)
     if of.name == "requests_per_s":
-        every[w] = replace(every[w], workload=workload)
+        every[w] = with_workload(every[w], workload)
         return planning, every, known
-    known = _without_workload(known, w, keep_tables=of.name != "context_tokens")
+    known = known.renumbered(w, lambda _: None, tables=of.name != "context_tokens")
     if of.name in ("context_tokens", "confidence_percent"):
         every[w] = screened(planning, workload, memo)
     else:
-        every[w] = with_targets(every[w], workload.targets)
+        every[w] = with_workload(every[w], workload)
     return planning, every, known
 
 
-def _changed(workload: Workload, name: str, value: float) -> Workload:
-    match name:
+def _changed(workload: Workload, of: Requirement, value: float) -> Workload:
+    match of.name:
         case "context_tokens":
             return replace(workload, context_tokens=round(value))
         case "confidence_percent":
-            return replace(workload, targets=replace(workload.targets, confidence_fraction=value / PERCENT))
+            return with_confidence(workload, value / PERCENT)
         case "requests_per_s":
-            return replace(workload, requests_per_s=value)
+            return with_rate(workload, value)
         case _:
-            _, metric, stated = name.split(".")
+            _, metric, stated = of.name.split(".")
             percentile = next(p for p in PERCENTILES if p == stated)
-            targets = changed_target(workload.targets, TARGET_FIELDS[metric], percentile, value / MS_PER_S)
-            return replace(workload, targets=targets)
-
-
-def _without_workload(known: Confirmations, workload: int, *, keep_tables: bool) -> Confirmations:
-    return replace(
-        known,
-        tables={key: t for key, t in known.tables.items() if keep_tables or key[0] != workload},
-        holds={key: rate for key, rate in known.holds.items() if key[0] != workload},
-        capacity={key: rate for key, rate in known.capacity.items() if key[0] != workload},
-    )
+            for number in of.classes or range(len(streams_of(workload))):
+                targets = streams_of(workload)[number].targets
+                changed = changed_target(targets, TARGET_FIELDS[metric], percentile, value / MS_PER_S)
+                workload = with_targets_of(workload, number, changed)
+            return workload

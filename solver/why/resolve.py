@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from solver.search import Screened
 
 Outcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
 Rows = NDArray[np.bool_]
-Value = TypeVar("Value")
 RELATIVE_NOISE = 1e-6
 """Of the objective: two proofs are each this good."""
 
@@ -138,16 +137,12 @@ def known_of(standing: Standing) -> Confirmations:
     is then never cheaper than it.
     """
     found = standing.confirmations
-    return replace(found, holds=dict(found.holds), capacity=dict(found.capacity), solver_seconds=0.0)
+    return replace(found.copied(), solver_seconds=0.0)
 
 
 def without_rows(known: Confirmations, workload: int, kept: Rows) -> Confirmations:
     """What is known of all rows but those of a workload that are no longer candidates."""
-    return replace(
-        known,
-        holds={(w, r): v for (w, r), v in known.holds.items() if w != workload or kept[r]},
-        capacity={(w, r): v for (w, r), v in known.capacity.items() if w != workload or kept[r]},
-    )
+    return replace(known.renumbered(workload, lambda row: row if kept[row] else None), tables=known.tables)
 
 
 def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screened) -> Confirmations:
@@ -162,16 +157,7 @@ def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screene
     ]
     moved = {i: number[row] for i, row in enumerate(old.space.rows) if row in number and same[row.platform]}
 
-    def renumbered(found: dict[tuple[int, int], Value]) -> dict[tuple[int, int], Value]:
-        return {
-            (w, moved[r] if w == workload else r): value
-            for (w, r), value in found.items()
-            if w != workload or r in moved
-        }
-
-    return replace(
-        known, tables=renumbered(known.tables), holds=renumbered(known.holds), capacity=renumbered(known.capacity)
-    )
+    return known.renumbered(workload, moved.get)
 
 
 def narrowed(screened: Screened, kept: Rows) -> Screened:

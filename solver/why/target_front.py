@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from solver.assemble import Placement
 from solver.confirm import Confirmations, ratio_at
+from solver.confirm_mixes import mix_ratios
 from solver.planning import PlanEntry
+from solver.predicted_lines import with_estimate
 from solver.reasons import TARGET_FIELDS, changed_target
-from solver.recommend import SpaceMemo, Standing, rate_to_hold, with_estimate
+from solver.recommend import SpaceMemo, Standing, rate_to_hold, rates_to_hold
 from solver.search import Screened, with_targets
+from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve
 from solver.why.resolve import Answer, Clock
@@ -27,10 +31,12 @@ IMPOSSIBLE_S = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``name``: ``targets.ttft_ms.p95`` and the like, of the workload with this number."""
+    """``name``: ``targets.ttft_ms.p95`` and the like, of the workload with this number; of these of its traffic classes,
+    all alike (empty: it has none)."""
 
     name: str
     workload: int
+    classes: ClassSet = ALL_CLASSES
 
     @property
     def field(self) -> str:
@@ -49,7 +55,7 @@ def target_front(
 
     Values are the targets kept, in milliseconds too. Raises VerificationError on a defect.
     """
-    asked = Requirement(of.name, of.workload)
+    asked = Requirement(of.name, of.workload, of.classes)
     if limits is not None:
         return front_of(samples_of(price_curve(standing, asked, limits, memo, clock)))
     free = price_curve(standing, asked, (NO_TARGET_MS,), memo, clock)[0]
@@ -87,7 +93,11 @@ def samples_of(points: Sequence[Point]) -> list[Sample]:
 
 def least_s(standing: Standing, of: Target) -> float:
     """The least value that screening, which errs on the optimistic side, sees for any candidate that serves at all."""
-    one = standing.assembly.screened[of.workload]
+    every = standing.assembly.screened[of.workload].streams
+    return max(_least_of(every[k], of) for k in of.classes or range(len(every)))
+
+
+def _least_of(one: Screened, of: Target) -> float:
     able = with_targets(one, changed_target(one.workload.targets, of.field, of.percentile, NO_TARGET_MS / MS_PER_S))
     impossible = changed_target(one.workload.targets, of.field, of.percentile, IMPOSSIBLE_S)
     best = with_targets(one, impossible).capacity.best_s
@@ -99,28 +109,44 @@ def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
     workload = standing.planning.workloads[of.workload]
     unit_s = NO_TARGET_MS / MS_PER_S
     only = changed_target(Targets(), of.field, of.percentile, unit_s)
-    one: Screened = replace(standing.assembly.screened[of.workload], workload=replace(workload, targets=only))
+    screened = standing.assembly.screened[of.workload]
     losses = bool(standing.assembly.problem.limits.survive.losses)
     scratch = Confirmations()
-    return max(
-        unit_s * ratio_at(scratch, of.workload, one, p.row, rate_to_hold(losses, workload, p), one.margin_of(p.row))
-        for p in answer.placements
-        if p.workload == of.workload and p.requests_per_s > 0.0
-    )
+
+    def ratio(place: Placement) -> float:
+        rate = rate_to_hold(losses, workload, place)
+        if not screened.classes:
+            one = replace(screened, workload=replace(workload, targets=only))
+            return ratio_at(scratch, of.workload, one, place.row, rate, one.margin_of(place.row))
+        chosen = of.classes or range(len(screened.classes))
+        classes = tuple(
+            replace(one, workload=replace(one.workload, targets=only if k in chosen else Targets()))
+            for k, one in enumerate(screened.classes)
+        )
+        every = replace(screened, classes=classes)
+        return max(mix_ratios(scratch, of.workload, every, place.row, rates_to_hold(place, rate)))
+
+    return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 
 
 def with_predictions(standing: Standing, of: Target, answer: Answer) -> tuple[Answer, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
-    name = standing.planning.workloads[of.workload].name
+    workload = standing.planning.workloads[of.workload]
+    name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)
     entries = tuple(with_estimate(standing.planning, e) if e.workload == name else e for e in answer.entries)
     return replace(answer, entries=entries), max(
-        predicted_s(of, entry) for entry in entries if entry.workload == name and entry.estimate is not None
+        predicted_s(of, entry, classes) for entry in entries if entry.workload == name and entry.estimate is not None
     )
 
 
-def predicted_s(of: Target, entry: PlanEntry) -> float:
-    """Of one replica at its planned rate, the way to it included where users wait for it."""
+def predicted_s(of: Target, entry: PlanEntry, names: frozenset[str] = frozenset()) -> float:
+    """Of one replica at its planned rate, the way to it included where users wait for it.
+
+    names: traffic classes that are meant; none is all.
+    """
     assert entry.estimate is not None
-    values = getattr(entry.estimate, of.field)
+    found = [entry.estimate]
+    if entry.classes:
+        found = [one.estimate for one in entry.classes if one.estimate is not None and (not names or one.name in names)]
     away = (entry.network_s or 0.0) if of.field != "time_per_output_token_s" else 0.0
-    return float(values[of.percentile].expected) + away
+    return max((float(getattr(one, of.field)[of.percentile].expected) for one in found), default=0.0) + away

@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from solver.assemble import Assembly, with_capacity, with_default_limits
+from solver.assemble import Assembly, with_default_limits
+from solver.capacities import with_capacity
 from solver.confirm import Confirmations
 from solver.fleet import FleetProblem, Requirement
 from solver.fleet import explain as fleet
@@ -112,12 +113,7 @@ class _Changed:
 
     def known_again(self) -> Confirmations:
         """What is known, for one solve to add to."""
-        return replace(
-            self.known,
-            holds=dict(self.known.holds),
-            capacity=dict(self.known.capacity),
-            open_minded=dict(enumerate(self.rows)),
-        )
+        return replace(self.known.copied(), open_minded=dict(enumerate(self.rows)))
 
 
 def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
@@ -247,7 +243,7 @@ def _uses(standing: Standing, thing: Thing, concerned: Sequence[int]) -> list[bo
 
 def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[str, ...]:
     """The request's limits that together leave no plan with the thing; empty where they are not to blame."""
-    problem = with_capacity(with_default_limits(planning, asked), known.capacity, known.scales(asked.screened)).problem
+    problem = with_capacity(with_default_limits(planning, asked), known).problem
     names = fleet.limit_names(problem)
     found = fleet.conflicts(names, lambda lifted: fleet.without_limits(problem, lifted), options_of(planning))
     return tuple(wire_limit(name) for name in found)

@@ -1,0 +1,73 @@
+"""A line of a plan as it is sent."""
+
+from service.recommendations.money import usd
+from service.recommendations.partitions import present_partition
+from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.recommendations import PlanLineOut, PredictedOut
+from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
+from solver.estimate import Estimate
+from solver.planning import ClassLoad, PlanEntry
+
+
+def present_line(entry: PlanEntry) -> PlanLineOut:
+    """One line of a plan; without a prediction where none was made."""
+    layout, precision = entry.configuration.layout, entry.configuration.precision
+    return PlanLineOut(
+        workload=entry.workload,
+        role=entry.role,
+        offer=entry.offer.id,
+        provider=entry.offer.provider,
+        region=entry.offer.region,
+        commitment=entry.offer.commitment,
+        node=entry.offer.node.id,
+        device=entry.offer.node.device.id,
+        partition=present_partition(entry.configuration.device),
+        engine=entry.configuration.engine.name,
+        nodes=entry.nodes,
+        replicas=entry.replicas,
+        layout=LayoutIn(
+            tensor_parallel=layout.tensor_parallel,
+            pipeline_parallel=layout.pipeline_parallel,
+            data_parallel=layout.data_parallel * entry.replicas,
+            expert_parallel=layout.expert_parallel,
+        ),
+        precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
+        max_concurrency=entry.max_concurrency,
+        serves_requests_per_s=entry.serves_requests_per_s,
+        utilisation_fraction=min(1.0, entry.utilisation_fraction),
+        network_ms=None if entry.network_s is None else entry.network_s * 1e3,
+        predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
+        basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
+        usd_per_hour=usd(entry.usd_per_hour),
+        classes=[_class_line(entry, one) for one in entry.classes],
+    )
+
+
+def _class_line(entry: PlanEntry, one: ClassLoad) -> ClassLineOut:
+    found = one.estimate
+    return ClassLineOut(
+        traffic_class=one.name,
+        serves_requests_per_s=one.requests_per_s,
+        share_fraction=min(1.0, one.share_fraction),
+        predicted=None
+        if found is None
+        else ClassPredictedOut(
+            ttft_ms=present_percentiles(found.time_to_first_token_s),
+            tpot_ms=present_percentiles(found.time_per_output_token_s),
+            e2e_ms=present_percentiles(found.end_to_end_s),
+            output_tokens_per_s=present_interval(found.output_tokens_per_s, float(entry.replicas)),
+        ),
+        basis=found.basis if found is not None else entry.configuration.constants.basis,
+    )
+
+
+def _predicted(found: Estimate, replicas: int) -> PredictedOut:
+    """Latencies of one replica; rate and power of all replicas of the line."""
+    return PredictedOut(
+        ttft_ms=present_percentiles(found.time_to_first_token_s),
+        tpot_ms=present_percentiles(found.time_per_output_token_s),
+        e2e_ms=present_percentiles(found.end_to_end_s),
+        output_tokens_per_s=present_interval(found.output_tokens_per_s, float(replicas)),
+        power_w=present_power(found.power_w, float(replicas)),
+    )
