@@ -84,6 +84,20 @@ def device_text(rejected: Answer) -> str:
     return f"{rejected['device']} ({escape(profile)})" if profile else str(rejected["device"])
 
 
+def rented_text(line: Answer) -> str:
+    """
+    >>> line = {"nodes": 1, "node": "box", "replicas": 3}
+    >>> rented_text(line), rented_text(line | {"partition": {"profile": "1g.10gb"}})
+    ('1 × box', '3 × 1g.10gb of box')
+    """
+    partition = line.get("partition")
+    return (
+        f"{line['replicas']} × {partition['profile']} of {line['node']}"
+        if partition
+        else f"{line['nodes']} × {line['node']}"
+    )
+
+
 def partition_text(line: Answer) -> str:
     """
     >>> partition_text({"partition": {"profile": "1g.10gb", "instances_per_device": 7}}), partition_text({})
@@ -243,7 +257,7 @@ def _show_alternatives(answer: Answer, console: Console) -> None:
         if other["extra_usd_per_hour"] is None:
             console.print(f"{escape(other['why'])}: there is no plan")
             continue
-        what = ", ".join(f"{line['nodes']} × {line['node']}" for line in other["plan"])
+        what = ", ".join(rented_text(line) for line in other["plan"])
         console.print(f"{escape(other['why'])}: {_usd(other['extra_usd_per_hour'])} an hour more ({escape(what)})")
 
 
