@@ -183,6 +183,7 @@ def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
         ),
         precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
         requests_per_s=one.requests_per_s,
+        nodes_per_replica=found.problem.spans(one),
         network_ms=None if away is None else away * 1e3,
     )
 

@@ -315,8 +315,14 @@ class CommitmentOut(Answer):
     lines: dict[str, Usd] | None = None
 
 
+def _inside_one() -> int:
+    """Of plans stored before replicas could span nodes."""
+    return 1
+
+
 class FleetDeploymentOut(Answer):
-    """One way of running a workload. ``requests_per_s``: of a replica, at the utilisation limit."""
+    """One way of running a workload. ``requests_per_s``: of a replica, at the utilisation limit. ``nodes_per_replica``: whole
+    nodes of one offer that a replica takes, where it does not fit inside one."""
 
     id: int
     workload: str
@@ -326,6 +332,7 @@ class FleetDeploymentOut(Answer):
     layout: LayoutIn
     precision: PrecisionIn
     requests_per_s: float
+    nodes_per_replica: int = Field(default_factory=_inside_one)
     network_ms: float | None = None
     """Round trip to the users that it is counted with; null where the workload states none."""
 

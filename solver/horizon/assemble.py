@@ -100,20 +100,20 @@ class FleetInput:
 
 @dataclass(frozen=True, slots=True)
 class _Types:
-    """Node types: machine and standing by id, and the id by both."""
+    """Node types: machine and standing by name, and the name by source."""
 
     machine: dict[str, str]
     standing: dict[str, Standing]
-    named: dict[tuple[str, Standing], str]
-
-    def of(self, machine: str, standing: Standing) -> str:
-        return self.named[machine, standing]
+    of: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A way of running a workload inside one machine. distance: which of the workload's round trips it was counted at;
-    network_s: that round trip. row: of the workload's search space."""
+    """A way of running a workload inside one machine, or on ``nodes`` whole ones of one source.
+
+    distance: which of the workload's round trips it was counted at; network_s: that round trip. row: of the workload's
+    search space.
+    """
 
     workload: int
     machine: str
@@ -122,6 +122,7 @@ class Candidate:
     devices: int
     requests_per_s: float
     row: int
+    nodes: int = 1
 
 
 def build_problem(
@@ -138,25 +139,27 @@ def build_problem(
 
 
 def candidates(screened: Sequence[Screened], confirmations: Confirmations, machines: Set[str]) -> list[Candidate]:
-    """What serves anything on machines that can be had."""
+    """What serves anything on machines that can be had: over several nodes only where a workload fits inside none."""
     scales = confirmations.scales(screened)
-    found = []
+    found: list[Candidate] = []
     for w, one in enumerate(screened):
         space = one.space
         usable = one.requests_per_s * (scales[w][ALL_CLASSES][:, 0] if confirmations.capacity else 1.0)
         limit = one.workload.utilisation_limit_fraction
-        inside = np.asarray(space.nodes_per_replica) == 1
         per_copy = max(1, len(space.rows) // one.copies)
-        for row in np.flatnonzero((usable > 0.0) & inside).tolist():
+        mine: list[Candidate] = []
+        for row in np.flatnonzero(usable > 0.0).tolist():
             rate = confirmations.capacity.get((w, row), float(usable[row])) * limit
             if rate <= 0.0:
                 continue
-            devices, away = int(space.devices_per_replica[row]), one.network_of(row)
-            found += [
-                Candidate(w, machine, row // per_copy, away, devices, rate, row)
+            devices, nodes = int(space.devices_per_replica[row]), int(space.nodes_per_replica[row])
+            mine += [
+                Candidate(w, machine, row // per_copy, one.network_of(row), devices, rate, row, nodes)
                 for machine in space.platforms[int(space.platform_index[row])].node_ids
                 if machine in machines
             ]
+        within = {candidate.machine for candidate in mine if candidate.nodes == 1}
+        found += [candidate for candidate in mine if candidate.nodes == 1 or candidate.machine not in within]
     return found
 
 
@@ -170,16 +173,16 @@ def problem_of(
     """
     devices = {offer.node.id: offer.node.devices for offer in asked.planning.offers}
     devices |= {one.machine: one.devices for one in asked.purchases}
-    types = _types(asked)
+    spanned = frozenset(one.machine for one in able if one.nodes > 1)
+    types = _types(asked, spanned)
     rows = _rows(able, types, devices)
     in_type = {name: devices[machine] for name, machine in types.machine.items()}
     sources = needed_sources(_sources(asked, types, limited=limited), rows, in_type)
-    workloads = asked.planning.workloads
     bought = [
         Commitment(one.id, 0, PURCHASE, one.start_month, one.term_months, one.usd_per_node, one.max_nodes, one.payments)
         for one in asked.purchases
     ]
-    of_type = {one.id: types.of(one.machine, standing(workloads, OWN, one.region)) for one in asked.purchases}
+    of_type = {one.id: types.of[one.id] for one in asked.purchases}
     kept = needed_purchases(
         bought, of_type, sources, rows, in_type, asked.shared_limits, asked.discount_fraction_per_year
     )
@@ -189,7 +192,7 @@ def problem_of(
     away = {(one.workload, one.row): one.network_s for one in able}
     return HorizonProblem(
         months=asked.months,
-        workloads=tuple(workload.name for workload in workloads),
+        workloads=tuple(workload.name for workload in asked.planning.workloads),
         periods=periods,
         node_types=tuple(NodeType(name, in_type[name], types.machine[name]) for name in used),
         deployments=tuple(
@@ -214,19 +217,28 @@ def problem_of(
     )
 
 
-def _types(asked: FleetInput) -> _Types:
+def _types(asked: FleetInput, spanned: Set[str]) -> _Types:
+    """Sources of a machine are one type where all workloads see them alike; where a replica takes several nodes
+    (``spanned``), they must be of one source, and each is a type of its own."""
     workloads = asked.planning.workloads
-    found = {(offer.node.id, standing(workloads, offer.provider, offer.region)) for offer in asked.planning.offers}
-    found |= {(one.machine, standing(workloads, OWN, one.region)) for one in asked.purchases}
-    by_machine: dict[str, list[Standing]] = {}
-    for machine, how in sorted(found, key=lambda one: (one[0], [-1 if d is None else d for d in one[1]])):
-        by_machine.setdefault(machine, []).append(how)
-    named = {
-        (machine, how): machine if len(ways) == 1 else f"{machine}#{i}"
-        for machine, ways in by_machine.items()
-        for i, how in enumerate(ways)
+    machine_of = {offer.id: offer.node.id for offer in asked.planning.offers}
+    machine_of |= {one.id: one.machine for one in asked.purchases}
+    kinds = {
+        source: (machine_of[source], standing(workloads, *place), source if machine_of[source] in spanned else "")
+        for source, place in asked.places.items()
     }
-    return _Types({name: m for (m, _), name in named.items()}, {name: how for (_, how), name in named.items()}, named)
+    names: dict[tuple[str, Standing, str], str] = {}
+    ordered = sorted(
+        set(kinds.values()), key=lambda kind: (kind[0], [-1 if d is None else d for d in kind[1]], kind[2])
+    )
+    for machine in dict.fromkeys(kind[0] for kind in ordered):
+        mine = [kind for kind in ordered if kind[0] == machine]
+        names |= {kind: machine if len(mine) == 1 else f"{machine}#{i}" for i, kind in enumerate(mine)}
+    return _Types(
+        {name: kind[0] for kind, name in names.items()},
+        {name: kind[1] for kind, name in names.items()},
+        {source: names[kind] for source, kind in kinds.items()},
+    )
 
 
 def _rows(able: Sequence[Candidate], types: _Types, devices: Mapping[str, int]) -> dict[str, list[Row]]:
@@ -236,11 +248,13 @@ def _rows(able: Sequence[Candidate], types: _Types, devices: Mapping[str, int]) 
         of_machine.setdefault(machine, []).append(name)
     found: dict[tuple[str, int], list[Row]] = {}
     for one in able:
-        if one.devices > devices.get(one.machine, 0):
+        whole = devices.get(one.machine, 0)
+        if one.nodes == 1 and one.devices > whole:
             continue
+        taken = one.devices if one.nodes == 1 else one.nodes * whole
         for name in of_machine.get(one.machine, ()):
             if types.standing[name][one.workload] == one.distance:
-                row = Row(one.workload, name, one.devices, one.requests_per_s, one.row)
+                row = Row(one.workload, name, taken, one.requests_per_s, one.row, one.nodes)
                 found.setdefault((name, one.workload), []).append(row)
     rows: dict[str, list[Row]] = {}
     for name, _ in found:
@@ -265,7 +279,6 @@ def _allowed(asked: FleetInput, able: Sequence[Candidate]) -> dict[tuple[int, fl
 def _sources(asked: FleetInput, types: _Types, *, limited: bool) -> list[Source]:
     """Offers by the hour, and those whose term the horizon can hold."""
     found = []
-    workloads = asked.planning.workloads
     for offer in asked.planning.offers:
         by_the_hour = offer.commitment in ("on_demand", "spot")
         term = 0 if by_the_hour else asked.terms.get(offer.commitment, 0)
@@ -275,8 +288,7 @@ def _sources(asked: FleetInput, types: _Types, *, limited: bool) -> list[Source]
         if spot and asked.spot.max_fraction <= 0.0:
             continue
         most = asked.default_max_nodes if limited and offer.max_nodes is None else offer.max_nodes
-        node_type = types.of(offer.node.id, standing(workloads, offer.provider, offer.region))
-        found.append(Source(offer.id, node_type, offer.commitment, offer.usd_per_hour, term, most, spot))
+        found.append(Source(offer.id, types.of[offer.id], offer.commitment, offer.usd_per_hour, term, most, spot))
     return found
 
 

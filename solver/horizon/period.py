@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from solver.errors import SolverFailedError
 from solver.fleet.packing import chain_rows
-from solver.horizon.problem import MOST_NODES, FloatArray, HorizonProblem, IntArray
+from solver.horizon.problem import MOST_NODES, FloatArray, HorizonDeployment, HorizonProblem, IntArray
 from solver.horizon.spot import MOST_SPARES, most_nodes_with_spares, spares_needed
 from solver.units import SECONDS_PER_HOUR
 
@@ -67,11 +67,12 @@ class PeriodModel:
         min  Σ_o c_o n_o  +  Σ_τ p_τ u_τ  −  Σ_b β_b q_b                                           USD per hour
         Σ_j μ_j x_j ≥ λ_w                                         every workload w
         Σ_j μ_j x_j ≥ q_b                                         every batch work b
-        Σ_{g_j ≥ s} g_j x_j ≤ s ⌊G/s⌋ (u_τ + Σ_{o of τ} n_o − k_τ)      every type τ and row (s, ·) of ``chain_rows``
+        Σ_{g_j ≥ s} g_j x_j ≤ s ⌊G/s⌋ (u_τ + Σ_{o of τ} n_o − k_τ − Σ_j m_j x_j)   every τ and row (s, ·) of ``chain_rows``
         Σ_{o spot of τ} n_o ≤ T_0 + Σ_k (T_k − T_{k−1}) z_τk,  k_τ = Σ_k z_τk,  z_τk ≥ z_τ,k+1
         Σ_{o spot} G_o n_o ≤ σ (Σ_o G_o n_o + Σ_τ G_τ u_τ)
 
-    x, u, n whole, z 0 or 1, q ≥ 0. u_τ are committed nodes at the price p_τ, at most as many as there are.
+    x, u, n whole, z 0 or 1, q ≥ 0. u_τ are committed nodes at the price p_τ, at most as many as there are. m_j are the
+    whole nodes of a replica that spans several, whose devices then do not count as g_j.
     """
 
     def __init__(self, problem: HorizonProblem) -> None:
@@ -108,8 +109,7 @@ class PeriodModel:
             return len(upper) - 1
 
         self.replica = [
-            add(float(self.alone[d.node_type] * (problem.node_types[d.node_type].devices // d.devices_per_replica)))
-            for d in problem.deployments
+            add(float(self.alone[d.node_type] * _per_node(problem, d) // problem.spans(d))) for d in problem.deployments
         ]
         self.used = {t: add(float(self.most_nodes[t])) for t in self.committed_types}
         allowed = spot.max_fraction > 0.0
@@ -161,11 +161,13 @@ class PeriodModel:
             add(served[work.workload] | {self.batch[b]: -1.0}, 0.0, math.inf)
         for t, node_type in enumerate(problem.node_types):
             mine = [d for d, one in enumerate(problem.deployments) if one.node_type == t]
-            sizes = {d: problem.deployments[d].devices_per_replica for d in mine}
+            spans = {d: problem.spans(problem.deployments[d]) for d in mine}
+            sizes = {d: problem.deployments[d].devices_per_replica for d in mine if spans[d] == 1}
             supply = [self.nodes[o] for o, offer in enumerate(problem.hourly) if offer.node_type == t]
             supply += [self.used[t]] if t in self.used else []
-            for smallest, usable in chain_rows(sizes.values(), node_type.devices):
+            for smallest, usable in chain_rows(sizes.values() or (node_type.devices,), node_type.devices):
                 terms = {self.replica[d]: float(size) for d, size in sizes.items() if size >= smallest}
+                terms |= {self.replica[d]: float(count * usable) for d, count in spans.items() if count > 1}
                 terms |= dict.fromkeys(supply, -float(usable))
                 terms |= dict.fromkeys(self.spare.get(t, []), float(usable))
                 add(terms, -math.inf, 0.0)
@@ -380,6 +382,11 @@ class PeriodModel:
         return highs
 
 
+def _per_node(problem: HorizonProblem, one: HorizonDeployment) -> int:
+    """Replicas in the nodes that one of them takes or is inside of."""
+    return max(1, problem.node_types[one.node_type].devices // one.devices_per_replica)
+
+
 def _nodes_alone(problem: HorizonProblem) -> IntArray:
     """Nodes of a type that serve every workload's peak alone, and each batch work within its shortest period."""
     most = np.zeros(len(problem.node_types))
@@ -387,15 +394,15 @@ def _nodes_alone(problem: HorizonProblem) -> IntArray:
     for work in problem.batch:
         hours = min(p.hours for p in problem.periods if work.from_month <= p.month < work.to_month)
         peak[work.workload] += work.requests / (hours * SECONDS_PER_HOUR)
-    for t, node_type in enumerate(problem.node_types):
+    for t in range(len(problem.node_types)):
         for w, rate in enumerate(peak.tolist()):
             fits = [
-                d.requests_per_s * (node_type.devices // d.devices_per_replica)
+                (d.requests_per_s * _per_node(problem, d), problem.spans(d))
                 for d in problem.deployments
                 if d.node_type == t and d.workload == w
             ]
             if fits and rate > 0.0:
-                most[t] += math.ceil(rate / max(fits)) + 1
+                most[t] += min((math.ceil(rate / served) + 1) * nodes for served, nodes in fits)
     limited: IntArray = np.minimum(most, MOST_NODES).astype(np.int64)
     return limited
 

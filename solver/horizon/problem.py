@@ -1,6 +1,6 @@
 """The horizon problem: periods with demand, machines by the hour, and machines committed to for months.
 
-As in ``solver.fleet.problem`` latency targets are inside the capacities. A replica stays inside one node here.
+As in ``solver.fleet.problem`` latency targets are inside the capacities.
 """
 
 import math
@@ -35,10 +35,11 @@ class NodeType:
 
 @dataclass(frozen=True, slots=True)
 class HorizonDeployment:
-    """One way of running a workload inside a node.
+    """One way of running a workload inside a node, or on whole nodes of one source.
 
-    requests_per_s: what one replica serves within the targets and the utilisation limit. key: the caller's own, unique.
-    sources: offers and commitments on whose nodes it may run; None where it may on all. Of its node type, all are.
+    devices_per_replica: beyond a node's own, a multiple of them. requests_per_s: what one replica serves within the
+    targets and the utilisation limit. key: the caller's own, unique. sources: offers and commitments on whose nodes it may
+    run; None where it may on all. Of its node type, all are.
     """
 
     workload: int
@@ -190,12 +191,18 @@ class HorizonProblem:
         for deployment in self.deployments:
             if deployment.node_type not in kinds or deployment.workload not in range(len(self.workloads)):
                 raise InvalidInputError("a deployment names an unknown node type or workload")
-            if not 1 <= deployment.devices_per_replica <= self.node_types[deployment.node_type].devices:
-                raise InvalidInputError("a replica must fit inside one node")
+            if deployment.devices_per_replica < 1:
+                raise InvalidInputError("a replica takes at least one device")
+            if self.spans(deployment) > 1:
+                if deployment.devices_per_replica % self.node_types[deployment.node_type].devices:
+                    raise InvalidInputError("a replica over several nodes takes whole ones")
+                if len(self._supplied.get(deployment.node_type, set())) > 1:
+                    raise InvalidInputError("a replica over several nodes needs a type with nodes of one source")
             if not (math.isfinite(deployment.requests_per_s) and deployment.requests_per_s > 0):
                 raise InvalidInputError("a deployment must serve something")
         for t in kinds:
-            if not is_chain(d.devices_per_replica for d in self.deployments if d.node_type == t):
+            inside = (d.devices_per_replica for d in self.deployments if d.node_type == t and self.spans(d) == 1)
+            if not is_chain(inside):
                 raise InvalidInputError("replica sizes on a node must divide one another")
         self._check_offers()
         for work in self.batch:
@@ -234,15 +241,24 @@ class HorizonProblem:
 
     def _check_sources(self) -> None:
         """Every source of a node type is one that its deployments may use."""
-        supplied: dict[int, set[str]] = {}
-        for offer in self.hourly:
-            supplied.setdefault(offer.node_type, set()).add(offer.id)
-        for one in self.commitments:
-            supplied.setdefault(one.node_type, set()).add(one.id)
         for deployment in self.deployments:
             allowed = deployment.sources
-            if allowed is not None and not supplied.get(deployment.node_type, set()) <= allowed:
+            if allowed is not None and not self._supplied.get(deployment.node_type, set()) <= allowed:
                 raise InvalidInputError("a node type holds nodes that one of its deployments may not use")
+
+    @cached_property
+    def _supplied(self) -> dict[int, set[str]]:
+        """Offers and commitments by node type."""
+        found: dict[int, set[str]] = {}
+        for offer in self.hourly:
+            found.setdefault(offer.node_type, set()).add(offer.id)
+        for one in self.commitments:
+            found.setdefault(one.node_type, set()).add(one.id)
+        return found
+
+    def spans(self, deployment: HorizonDeployment) -> int:
+        """Nodes that a replica takes, or is inside of: whole ones where they are several."""
+        return max(1, deployment.devices_per_replica // self.node_types[deployment.node_type].devices)
 
     @cached_property
     def present_usd_per_node(self) -> FloatArray:

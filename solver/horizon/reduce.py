@@ -14,13 +14,15 @@ from solver.units import HOURS_PER_MONTH
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A candidate inside one node: devices it takes and requests per second it serves, and where it came from."""
+    """A candidate: devices it takes and requests per second it serves, and where it came from. nodes: whole ones that it
+    takes, where it does not fit inside one."""
 
     workload: int
     node_type: str
     devices: int
     requests_per_s: float
     row: int
+    nodes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,16 @@ Offers = dict[str, list[Row]]
 
 
 def undominated_rows(rows: Sequence[Row]) -> list[Row]:
-    """Rows of one workload and node type that no other replaces: t = ⌈μ_i / μ_j⌉ replicas of j in the devices of i."""
+    """Rows of one workload and node type that no other replaces: t = ⌈μ_i / μ_j⌉ replicas of j in the devices of i.
+
+    Rows inside a node and rows over several do not replace one another here.
+    """
     kept: list[Row] = []
     for one in sorted(rows, key=lambda r: (r.devices, -r.requests_per_s, r.row)):
         replaced = any(
             math.ceil(one.requests_per_s / other.requests_per_s - 1e-12) * other.devices <= one.devices
             for other in kept
+            if (other.nodes > 1) == (one.nodes > 1)
         )
         if not replaced:
             kept.append(one)
@@ -56,17 +62,19 @@ def undominated_rows(rows: Sequence[Row]) -> list[Row]:
 def replaces(a: Sequence[Row], a_devices: int, b: Sequence[Row], b_devices: int) -> bool:
     """Can a node of type a always stand where one of type b stood?
 
-    A replica with g of b's G devices gets ⌊g G_a / G⌋ devices of the other node; its work must fit there.
+    A replica with g of b's G devices gets ⌊g G_a / G⌋ devices of the other node; its work must fit there. One over
+    several nodes gets as many of the other.
     """
-    for one in b:
-        room = one.devices * a_devices // b_devices
-        if not any(
-            other.workload == one.workload
-            and math.ceil(one.requests_per_s / other.requests_per_s - 1e-12) * other.devices <= room
-            for other in a
-        ):
-            return False
-    return True
+
+    def fits(one: Row, other: Row) -> bool:
+        replicas = math.ceil(one.requests_per_s / other.requests_per_s - 1e-12)
+        if one.nodes == 1:
+            return other.nodes == 1 and replicas * other.devices <= one.devices * a_devices // b_devices
+        if other.nodes == 1:
+            return replicas <= a_devices // other.devices * one.nodes
+        return replicas * other.nodes <= one.nodes
+
+    return all(any(other.workload == one.workload and fits(one, other) for other in a) for one in b)
 
 
 def needed_sources(

@@ -28,6 +28,8 @@ Progress = Callable[[float | None, float | None], None]
 
 PERIOD_GAP_SHARE = 0.25
 """Share of the asked gap that a single period may keep."""
+ALONE_GAP_SHARE = 0.9
+"""The same where nothing ties the periods to each other, so that their gaps are all there is."""
 MOST_BRANCHES = 50
 """Branches of a period's programme where no proof is asked: the last parts of a percent take most of its time."""
 UNLIMITED = 2_000_000_000
@@ -122,7 +124,8 @@ class _Search:
         busy = np.array([scaled[group.first].sum() for group in self.groups])
         self.order: list[int] = np.argsort(-busy, kind="stable").tolist()
         """Busiest group first: what serves it serves most of the next, which so has a good choice to start from."""
-        self.period_gap = options.gap_fraction * PERIOD_GAP_SHARE
+        tied = bool(problem.commitments or problem.batch)
+        self.period_gap = options.gap_fraction * (PERIOD_GAP_SHARE if tied else ALONE_GAP_SHARE)
         self.most_branches = MOST_BRANCHES if options.gap_fraction else UNLIMITED
         self.most = self._most_commitments()
         self.incumbent = Incumbent(

@@ -98,7 +98,12 @@ def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: 
         if choice.spares[t] < needed:
             errors.append(f"{choice.spares[t]} spare spot nodes of {node_type.id}, {needed} are needed")
         room = choice.committed[t] + steady + spot - choice.spares[t]
-        bins = _bins(inside.get(t, []), node_type.devices)
+        sizes = inside.get(t, [])
+        sources = {o.id for n, o in zip(choice.hourly, problem.hourly, strict=True) if n and o.node_type == t}
+        sources |= {o.id for n, o in zip(plan.commitments, problem.commitments, strict=True) if n and o.node_type == t}
+        if len(sources) > 1 and any(size > node_type.devices for size in sizes):
+            errors.append(f"replicas span nodes of {node_type.id}, which are of several sources")
+        bins = _bins(sizes, node_type.devices)
         if bins > room:
             errors.append(f"replicas fill {bins} nodes of {node_type.id}, there are {room}")
         spot_devices += spot * node_type.devices
@@ -125,9 +130,12 @@ def _misplaced(problem: HorizonProblem, plan: HorizonPlan, period: Period, choic
 
 
 def _bins(sizes: list[int], devices: int) -> int:
-    """Nodes that replicas fill, placed largest first into the first node with room."""
+    """Nodes that replicas fill, placed largest first into the first node with room; those larger than one fill several."""
     free: list[int] = []
     for size in sorted(sizes, reverse=True):
+        if size > devices:
+            free += [0] * -(-size // devices)
+            continue
         for i, left in enumerate(free):
             if left >= size:
                 free[i] -= size

@@ -203,6 +203,23 @@ class TestSeries:
         assert answer["request"]["workloads"][0]["demand"]["requests_per_s"]["count"] == 525_600
 
 
+class TestSeveralNodes:
+    def test_a_model_larger_than_a_node_takes_whole_nodes_of_one_offer(self, client: TestClient) -> None:
+        large = FLEET["workloads"][0] | {
+            "llm": "deepseek-r1", "targets": {"ttft_ms": {"p95": 5000}, "tpot_ms": {"p95": 150}},
+            "precision": {"weights": ["fp8"], "kv_cache": ["bf16"]},
+        }  # fmt: skip
+        body = changed(FLEET, "workloads", [large])
+        body = changed(body, "limits", {"providers": ["aws"], "regions": ["us-east-1"], "devices": ["h100-sxm"]})
+        answer = posted(client, changed(body, "horizon", {"months": 1, "periods_per_month": 3}))
+        spanned = {d["id"]: d["nodes_per_replica"] for d in answer["deployments"]}
+        assert set(spanned.values()) == {2}
+        for period in answer["periods"]:
+            nodes = {n["offer"]: n["nodes"] for n in period["nodes"]}
+            assert len(nodes) == 1
+            assert sum(nodes.values()) == sum(spanned[r["deployment"]] * r["replicas"] for r in period["replicas"])
+
+
 class TestSpotAndBatch:
     def test_spot_within_its_share_with_spares(self, client: TestClient) -> None:
         body = changed(changed(FLEET, "spot", {"max_fraction": 0.4}), "horizon", {"months": 1, "periods_per_month": 4})

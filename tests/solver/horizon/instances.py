@@ -98,6 +98,36 @@ def tiny_owned(seed: int) -> HorizonProblem:
     )
 
 
+def tiny_spanning(seed: int) -> HorizonProblem:
+    """Small nodes, and replicas of which some take two or three whole ones. Nodes of a type are of one source."""
+    rng = np.random.default_rng([seed, 4])
+    kinds, workloads, months = (int(n) for n in (rng.integers(1, 4), rng.integers(1, 3), rng.integers(1, 3)))
+    types = tuple(NodeType(f"node-{k}", int(rng.choice([1, 2]))) for k in range(kinds))
+    keys = itertools.count()
+    deployments = tuple(
+        HorizonDeployment(w, k, nodes * g, round(float(nodes * g * rng.uniform(0.5, 1.5)), 3), next(keys))
+        for k, node in enumerate(types)
+        for w in range(workloads)
+        for nodes, g in ((1, 1), (1, 2), (2, node.devices), (3, node.devices))
+        if g <= node.devices and rng.random() < (0.7 if nodes > 1 else 0.35)
+    )
+    hourly, commitments = [], []
+    for k, node in enumerate(types):
+        if rng.random() < 0.7:
+            price = round(float(node.devices * rng.uniform(1, 3)), 2)
+            hourly.append(HourlyOffer(f"hour-{k}", k, price, _some_limit(rng)))
+        else:
+            usd = round(float(node.devices * rng.uniform(0.4, 2) * 730 * months), 2)
+            commitments.append(Commitment(f"term-{k}", k, "reserved", 0, months, usd, _some_limit(rng)))
+    periods = [
+        Period(month, 365.0, tuple(round(float(rng.uniform(0, 2.0)), 2) for _ in range(workloads)))
+        for month in range(months)
+        for _ in range(2)
+    ]
+    names = tuple(f"w{w}" for w in range(workloads))
+    return HorizonProblem(months, names, tuple(periods), types, deployments, tuple(hourly), tuple(commitments))
+
+
 def tiny_batch(seed: int) -> HorizonProblem:
     """One or two machines, up to three periods, and work of the last workload that may be done in some of the months."""
     rng = np.random.default_rng([seed, 2])
@@ -214,7 +244,7 @@ def _within_limits(problem: HorizonProblem, nodes: tuple[int, ...]) -> bool:
 
 
 def _enough(problem: HorizonProblem, k: int) -> int:
-    """Nodes of a type that serve every workload's peak even if each replica takes a node."""
+    """Nodes of a type that serve every workload's peak even if each replica takes whole nodes."""
     if problem.batch or problem.spot.max_fraction > 0.0:
         return MOST
     peaks = [max(period.requests_per_s[w] for period in problem.periods) for w in range(len(problem.workloads))]
@@ -223,7 +253,7 @@ def _enough(problem: HorizonProblem, k: int) -> int:
         sum(
             max(
                 (
-                    math.ceil(peak / d.requests_per_s)
+                    math.ceil(peak / d.requests_per_s) * problem.spans(d)
                     for d in problem.deployments
                     if d.node_type == k and d.workload == w
                 ),

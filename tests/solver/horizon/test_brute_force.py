@@ -13,7 +13,15 @@ from solver.horizon.plan import HorizonPlan, HorizonResult
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify, verify_plan
-from tests.solver.horizon.instances import cheapest, cheapest_with_batch, tiny, tiny_batch, tiny_owned, with_batch
+from tests.solver.horizon.instances import (
+    cheapest,
+    cheapest_with_batch,
+    tiny,
+    tiny_batch,
+    tiny_owned,
+    tiny_spanning,
+    with_batch,
+)
 
 INSTANCES = 500
 BATCH_INSTANCES = 15
@@ -40,6 +48,14 @@ def works(plan: HorizonPlan, problem: HorizonProblem) -> bool:
     return min(plan.batch_requests(problem)) > 0.0
 
 
+def spans(plan: HorizonPlan, problem: HorizonProblem) -> bool:
+    return any(
+        count and problem.spans(one) > 1
+        for choice in plan.choices
+        for count, one in zip(choice.replicas, problem.deployments, strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "best_of", "shows"),
     [
@@ -47,8 +63,9 @@ def works(plan: HorizonPlan, problem: HorizonProblem) -> bool:
         (partial(tiny, spot=True), cheapest, takes_spot),
         (tiny_owned, cheapest, buys),
         (tiny_batch, cheapest_with_batch, works),
+        (tiny_spanning, cheapest, spans),
     ],
-    ids=["reserved", "spot", "owned and discounted", "batch"],
+    ids=["reserved", "spot", "owned and discounted", "batch", "over several nodes"],
 )
 def test_equals_enumeration(
     make: Callable[[int], HorizonProblem],
