@@ -11,7 +11,8 @@ from service.fleets.prepare import FleetInputs, fleet_input, read_fleet_inputs
 from service.fleets.present import present_fleet
 from service.fleets.tables import FleetTable
 from service.recommendations.create import Workshop, provenance
-from service.wire.fleets import FleetIn, FleetOut, FleetResultOut
+from service.wire.fleet_answers import FleetOut, FleetResultOut
+from service.wire.fleets import FleetIn
 from service.wire.recommendations import InputsOut
 
 

@@ -15,7 +15,8 @@ from service.jobs.tables import JobTable
 from service.prefer import Preference
 from service.recommendations.create import Workshop, provenance
 from service.settings import Settings
-from service.wire.fleets import FleetIn, FleetResultOut
+from service.wire.fleet_answers import FleetResultOut
+from service.wire.fleets import FleetIn
 from service.wire.recommendations import InputsOut
 from solver.units import HOURS_PER_MONTH
 

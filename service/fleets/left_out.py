@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from service.tco.prices import TERM_MONTHS
-from service.wire.fleets import FleetIn, LeftOutOut
+from service.wire.fleet_answers import LeftOutOut
+from service.wire.fleets import FleetIn
 from solver.hardware import Offer
 
 

@@ -18,7 +18,8 @@ from service.tco.prepare import DEFAULT_REGION, machine_facts
 from service.tco.present import present_defaults
 from service.tco.queries import energy_by_region, energy_regions
 from service.tco.resolve import PurchaseTerms, purchase_terms
-from service.wire.fleets import FleetIn, LeftOutOut
+from service.wire.fleet_answers import LeftOutOut
+from service.wire.fleets import FleetIn
 from service.wire.owning import DiscountOut, OwnedMachineOut, OwnMachineIn, OwnSiteIn, OwnUsedOut
 from service.wire.tco import SiteIn
 from solver.errors import FigureMissingError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from service.fleets.prepare import FleetInputs, fleet_input
 from service.fleets.result import present_result
 from service.problems import FieldError, InvalidFieldsError
-from service.wire.fleets import FleetResultOut
+from service.wire.fleet_answers import FleetResultOut
 from solver.errors import InvalidInputError
 
 Observe = Callable[[str, float | None, float | None], None]

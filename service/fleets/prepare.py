@@ -14,7 +14,8 @@ from service.recommendations.create import Caches, read_inputs
 from service.recommendations.plan import PlanningInputs, planning_input
 from service.tco.prepare import cost_catalog
 from service.tco.prices import TERM_MONTHS
-from service.wire.fleets import FleetIn, FleetWorkloadIn, LeftOutOut, ProfileIn, SpotUsedOut
+from service.wire.fleet_answers import LeftOutOut, SpotUsedOut
+from service.wire.fleets import FleetIn, FleetWorkloadIn, ProfileIn
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.traffic import Traffic
 from solver.errors import InvalidInputError

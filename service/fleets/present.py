@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from service.fleets.tables import FleetTable
-from service.wire.fleets import FleetOut, FleetSummaryOut
+from service.wire.fleet_answers import FleetOut, FleetSummaryOut
 from service.wire.recommendations import InputsOut
 
 LONG_SERIES = 1_000

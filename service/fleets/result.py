@@ -9,7 +9,7 @@ from service.fleets.prepare import FleetInputs
 from service.problems import UnavailableError
 from service.recommendations.money import usd
 from service.wire.deployment import LayoutIn, PrecisionIn
-from service.wire.fleets import (
+from service.wire.fleet_answers import (
     CommitmentOut,
     DemandFitOut,
     FleetAlternativeOut,

@@ -17,7 +17,8 @@ from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
 from service.recommendations.create import workshop_of
-from service.wire.fleets import FleetIn, FleetOut, FleetSummaryOut
+from service.wire.fleet_answers import FleetOut, FleetSummaryOut
+from service.wire.fleets import FleetIn
 from service.wire.pages import Page
 
 router = APIRouter(prefix="/v1/fleets", tags=["fleets"])

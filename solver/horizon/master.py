@@ -172,6 +172,19 @@ class Master:
         ).tocsr()
         return matrix, np.array(limits)
 
+    def most_commitments(self) -> IntArray:
+        """Nodes of each commitment beyond which no plan needs more, or may have more."""
+        problem = self.problem
+        most = np.array([int(self.model.most_nodes[one.node_type]) for one in problem.commitments], dtype=np.int64)
+        for c, one in enumerate(problem.commitments):
+            if one.max_nodes is not None:
+                most[c] = min(most[c], one.max_nodes)
+            for limit in problem.shared_limits:
+                each = dict(limit.per_node).get(one.id, 0.0)
+                if each > 0.0:
+                    most[c] = min(most[c], math.floor(limit.most / each * (1.0 + 1e-12)))
+        return most
+
     def within_shared_limits(self, nodes: FloatArray) -> bool:
         return not len(self.shared_limits) or bool((self.shared_rows @ nodes <= self.shared_limits + 1e-9).all())
 

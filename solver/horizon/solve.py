@@ -127,7 +127,7 @@ class _Search:
         tied = bool(problem.commitments or problem.batch)
         self.period_gap = options.gap_fraction * (PERIOD_GAP_SHARE if tied else ALONE_GAP_SHARE)
         self.most_branches = MOST_BRANCHES if options.gap_fraction else UNLIMITED
-        self.most = self._most_commitments()
+        self.most = self.master.most_commitments()
         self.incumbent = Incumbent(
             problem,
             self.groups,
@@ -391,17 +391,6 @@ class _Search:
             self.boxes += 1
             children.append(_Node(bound, self.boxes, Box(lows, highs), prices))
         return children
-
-    def _most_commitments(self) -> IntArray:
-        most = np.array([int(self.model.most_nodes[one.node_type]) for one in self.problem.commitments], dtype=np.int64)
-        for c, one in enumerate(self.problem.commitments):
-            if one.max_nodes is not None:
-                most[c] = min(most[c], one.max_nodes)
-            for limit in self.problem.shared_limits:
-                each = dict(limit.per_node).get(one.id, 0.0)
-                if each > 0.0:
-                    most[c] = min(most[c], math.floor(limit.most / each * (1.0 + 1e-12)))
-        return most
 
     # -- reporting
 
