@@ -207,6 +207,7 @@ def _report(
     problem = reduced.problem
     # A bound beyond the plan's own objective is the solver's tolerance; the plan's objective is exact arithmetic.
     bound = max(bound, found.objective) if problem.objective == "throughput" else min(bound, found.objective)
+    bound = float(bound)  # numpy's own kind, which bounds of branches are, is written differently
     gap = gap_between(found.objective, bound)
     proven = gap <= PROVEN_GAP_FRACTION
     return FleetResult(
@@ -240,7 +241,7 @@ def _without_plan(
         solver=solver,
         plan=None,
         objective=None,
-        bound=reduced.bound if math.isfinite(reduced.bound) else None,
+        bound=float(reduced.bound) if math.isfinite(reduced.bound) else None,
         gap_fraction=None,
         usd_per_hour=None,
         power_w=None,

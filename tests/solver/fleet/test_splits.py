@@ -64,6 +64,15 @@ def test_workload_by_workload_equals_the_full_programme(monkeypatch: pytest.Monk
     assert compared > 20
 
 
+def test_bounds_are_plain_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numpy's own are written as np.float64(…), which is no amount of money."""
+    monkeypatch.setattr("solver.fleet.solve.FEW_PAIRS", 5)
+    results = [solve_fleet(shared_split_problem(seed), SolveOptions(gap_fraction=0.2)) for seed in range(20)]
+    found = [result for result in results if result.plan is not None]
+    assert {result.status for result in found} == {"proven_optimal", "gap_reached"}
+    assert {type(number) for r in found for number in (r.bound, r.objective, r.gap_fraction)} == {float}
+
+
 def test_verify_refuses_an_instance_too_many_and_two_profiles_on_one_device() -> None:
     mutated = 0
     for seed in range(2000, 2200):
