@@ -93,9 +93,10 @@ def with_whole_nodes(
         else:
             for half in _halves(branch, *split):
                 heapq.heappush(waiting, (half.bound, next(numbers), half, priced))
-        lowest = min([*(branch.bound for branch, _ in done), *(bound for bound, *_ in waiting[:1])])
-        reached = search.is_beaten(lowest) or search.ceiling - lowest <= gap_fraction * search.ceiling
-        if not waiting or reached or search.is_beaten(waiting[0][0]) or search.spent_s >= time_limit_s:
+        lowest = min((branch.bound for branch, _ in done), default=math.inf)
+        if not waiting or waiting[0][0] >= lowest or search.spent_s >= time_limit_s:
+            break  # splitting further lifts the bound no more
+        if search.is_beaten(waiting[0][0]) or search.ceiling - waiting[0][0] <= gap_fraction * search.ceiling:
             break
         _, _, branch, priced = heapq.heappop(waiting)
         branch, priced, relaxed = _bound_of(search, branch, priced)

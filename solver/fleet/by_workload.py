@@ -68,7 +68,8 @@ def solve_by_workload(
     reduced, own = _narrowed(reduced, own, best)
     if gap_between(best.objective, reduced.bound) <= small_enough:
         return ByWorkload(reduced, own, best, problem.objective == "cost", seconds)
-    placed = one_by_one(reduced, own, OWN_TIME_FRACTION * time_limit_s, seed)
+    needed = best is draft or _is_large(reduced)  # else the leaves find what is left to find
+    placed = one_by_one(reduced, own, OWN_TIME_FRACTION * time_limit_s, seed) if needed else None
     if placed is not None:
         seconds += placed.seconds
         best = better_of(problem, best, realised(reduced, placed.draft(), {}, "highs")) or best
@@ -102,15 +103,21 @@ def _leaf_by_leaf(
     bounds = [leaf.bound for leaf in own.leaves]
     left_s = time_limit_s
     for fraction, (number, leaf) in itertools.product((NEAR_FRACTION, 1.0), enumerate(own.leaves)):
-        if leaf.bound >= best.objective * (1 - PROVEN_GAP_FRACTION):
+        if gap_between(best.objective, min(best.objective, *bounds)) <= gap_fraction:
+            break
+        if bounds[number] >= best.objective * (1 - PROVEN_GAP_FRACTION):
             continue
         room = best.objective * (1 + PROVEN_GAP_FRACTION) - leaf.bound
-        few, few_own = kept(reduced, own, (leaf.excess <= fraction * room) | in_draft(reduced, best.draft))
-        limit_s = max(left_s, LEAST_TIME_FRACTION * time_limit_s) / 2
-        found, bound, seconds = _solve(few, few_own, few_own.leaves[number], best, limit_s, gap_fraction, seed)
-        left_s -= seconds
-        best = better_of(reduced.problem, best, found) or best
-        if fraction == 1.0:
+        every, near = leaf.excess <= room, leaf.excess <= fraction * room
+        bound = math.inf
+        if near.any():
+            few, few_own = kept(reduced, own, near)
+            limit_s = max(left_s, LEAST_TIME_FRACTION * time_limit_s) / (1 if fraction == 1.0 else 2)
+            # Without a start: given a plan, the solver would look for no other.
+            found, bound, seconds = _solve(few, few_own, few_own.leaves[number], None, limit_s, gap_fraction, seed)
+            left_s -= seconds
+            best = better_of(reduced.problem, best, found) or best
+        if near.sum() == every.sum():
             bounds[number] = max(bounds[number], bound)
     lowest = min(bounds)
     bound = max(reduced.bound, min(lowest, best.objective))
@@ -122,7 +129,7 @@ def _solve(
     reduced: ReducedProblem,
     own: OwnCost,
     leaf: Leaf | None,
-    best: Found,
+    best: Found | None,
     time_limit_s: float,
     gap_fraction: float,
     seed: int,
@@ -130,7 +137,7 @@ def _solve(
     """(plan, bound, solver seconds) of the programme over these pairs, in one leaf or everywhere."""
     model = build_model(reduced)
     add_own_cost(model, own)
-    start = starting_values(model, best.draft)
+    start = None if best is None else starting_values(model, best.draft)
     if leaf is not None:
         add_leaf(model, leaf)
     try:

@@ -30,6 +30,7 @@ CASES = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.class_plans", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--time-limit-s", type=float, default=30.0, help="for the solver, each plan (default 30)")
     parser.add_argument("--only", type=int, choices=range(len(CASES)), help="one of the cases, from 0")
     arguments = parser.parse_args()
@@ -42,7 +43,7 @@ def main() -> int:
         if arguments.only not in (None, number):
             continue
         gaps, seconds, cpu = [], [], []
-        for seed in range(1, arguments.seeds + 1):
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
             problem = fleets.problem(seed, workloads, classes, stock)
             began, used = time.perf_counter(), time.process_time()
             result = solve_fleet(problem, SolveOptions(time_limit_s=arguments.time_limit_s, gap_fraction=gap_asked))
