@@ -3,6 +3,7 @@
 Also the replicas that take part of a workload's traffic classes only: they join the problem once a mix has failed.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,17 +16,23 @@ from solver.search import Screened
 from solver.traffic_classes import ClassSet
 
 
-def with_capacity(assembly: Assembly, confirmations: Confirmations) -> Assembly:
+def with_capacity(assembly: Assembly, confirmations: Confirmations, *, as_screened: bool = False) -> Assembly:
     """The same problem with the capacities that simulation found; zero drops a candidate.
 
-    All others have their screened ones times what like candidates fell short by, whatever the assembly held before.
+    All others have their screened ones times what like candidates fell short by, whatever the assembly held before, and
+    no less than what simulation saw hold. as_screened: those that no simulation corrected have their screened ones whole,
+    which no plan can count on but every bound can: screening errs on the optimistic side.
     Replicas for part of a workload's classes join it, where simulation has found that they may be wanted.
     """
     if not confirmations.correct_something:
         return assembly
     assembly = with_class_sets(assembly, confirmations.class_sets)
-    changed = scaled(assembly, confirmations.scales(assembly.screened))
+    believed = replace(confirmations, optimism=math.inf) if as_screened else confirmations
+    changed = scaled(assembly, believed.scales(assembly.screened))
     capacity = changed.problem.deployments.capacity_requests_per_s.copy()
+    for (workload, row), value in confirmations.holds.items():
+        mine = (assembly.workload_of == workload) & (assembly.row_of == row)
+        capacity[mine, 0] = np.maximum(capacity[mine, 0], value)
     for (workload, row), value in confirmations.capacity.items():
         capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
     table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)

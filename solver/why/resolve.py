@@ -18,11 +18,12 @@ from solver.assemble import (
     slot_of,
 )
 from solver.confirm import Confirmations
+from solver.confirmed_plans import solve_confirmed
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.hardware import Offer
 from solver.planning import PlanEntry, PlanningInput
-from solver.recommend import Standing, check, solve_confirmed
+from solver.recommend import Standing, check
 from solver.search import Screened
 
 Outcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]

@@ -9,10 +9,11 @@ import numpy as np
 from solver.assemble import Placement
 from solver.confirm import Confirmations, ratio_at
 from solver.confirm_mixes import mix_ratios
+from solver.confirmed_plans import rate_to_hold, rates_to_hold
 from solver.planning import PlanEntry
 from solver.predicted_lines import with_estimate
 from solver.reasons import TARGET_FIELDS, changed_target
-from solver.recommend import SpaceMemo, Standing, rate_to_hold, rates_to_hold
+from solver.recommend import SpaceMemo, Standing
 from solver.search import Screened, with_targets
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of

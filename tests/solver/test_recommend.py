@@ -10,8 +10,10 @@ from solver.confirm import Confirmations, confirmed_capacity, worst_ratio
 from solver.engine.replay import replay
 from solver.errors import InvalidInputError
 from solver.planning import PlanLimits, PlanningInput, Recommendation, Relaxation
-from solver.recommend import recommend, space_of
+from solver.recommend import recommend, space_of, stand
 from solver.search import screen
+from solver.why.resolve import Clock
+from solver.why.why_not import Thing, why_not
 from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths
 from tests.solver.planning_cases import (
     A100,
@@ -170,6 +172,28 @@ class TestMoney:
         assert cost(plan(replace(asked, targets=tighter), offers=offers)) >= cost(base) - 1e-9
         assert cost(plan(replace(asked, requests_per_s=asked.requests_per_s * 1.5), offers=offers)) >= cost(base) - 1e-9
         assert cost(plan(asked, offers=offers, limits=PlanLimits(spare_nodes=1))) > cost(base)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_nothing_forced_in_makes_it_cheaper(self, seed: int) -> None:
+        """Candidates that the search passed over may turn out better than their kin: the plan must know that."""
+        rng = random.Random(100 + seed)
+        offers = tuple(replace(o, usd_per_hour=round(o.usd_per_hour * rng.uniform(0.6, 1.5), 2)) for o in OFFERS)
+        asked = workload(
+            rate=rng.choice([5.0, 30.0, 120.0]),
+            ttft={"p95": rng.choice([0.3, 1.0])},
+            tpot={"p95": rng.choice([0.015, 0.03])},
+            traffic=rng.choice([CHAT, SHORT]),
+        )
+        standing = stand(planning(asked, offers=list(offers)), MEMO)
+        assert standing.result.plan is not None
+        used = standing.result.plan.nodes_by_offer()
+        for one in offers:
+            if one.id in used:
+                continue
+            found = why_not(
+                standing, Thing("offer", one.id, (one,), frozenset({one.node.device.id})), None, MEMO, Clock(30)
+            )
+            assert found.forced_in.extra is None or found.forced_in.extra >= -1e-6, one.id
 
     def test_an_offer_nobody_needs_changes_nothing(self) -> None:
         dear = offer(H100, 1_000.0, suffix="-dear")
