@@ -15,6 +15,7 @@ from solver.fleet.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.own_cost import Leaf, OwnCost, add_leaf, add_own_cost, in_draft, kept, own_cost, promising, within
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
+from solver.fleet.problem import WHOLE
 from solver.fleet.reduce import ReducedProblem
 
 OWN_TIME_FRACTION = 0.25
@@ -61,9 +62,11 @@ def solve_by_workload(
         best = better_of(problem, best, plan) or best
         return None if plan is None else plan.objective
 
-    own = with_whole_nodes(
-        reduced, own, draft.objective, gap_fraction, accept, WHOLE_TIME_FRACTION * time_limit_s, seed
-    )
+    # Branches on nodes do not see that a split device has one profile, which the programme does.
+    if _is_large(reduced) or not (reduced.pairs.split != WHOLE).any():
+        own = with_whole_nodes(
+            reduced, own, draft.objective, gap_fraction, accept, WHOLE_TIME_FRACTION * time_limit_s, seed
+        )
     seconds = own.seconds
     reduced, own = _narrowed(reduced, own, best)
     if gap_between(best.objective, reduced.bound) <= small_enough:
