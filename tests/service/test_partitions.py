@@ -141,6 +141,17 @@ class TestRecommendations:
         cheapest = recommend(client, small_models(partitions=True))["totals"]["usd_per_hour"]
         assert float(relaxed["usd_per_hour"]) == float(cheapest)
 
+    def test_traffic_classes_are_served_on_instances_too(self, client: TestClient) -> None:
+        body = small_models(partitions=True)
+        for workload in body["workloads"]:
+            traffic = workload.pop("traffic")
+            longer = traffic | {"requests_per_s": 0.2, "prompt_tokens": {"distribution": "fixed", "tokens": 1500}}
+            workload["traffic_classes"] = [{"name": "short", **traffic}, {"name": "long", **longer}]
+        answer = recommend(client, body)
+        assert answer["outcome"] == "optimal"
+        assert answer["totals"]["devices"] == 1
+        assert all(line["partition"] for line in answer["plan"])
+
     def test_why_not_a_profile_says_what_splitting_would_save(self, client: TestClient) -> None:
         whole, split = recommend(client, small_models()), recommend(client, small_models(partitions=["1g.10gb"]))
         path = f"/v1/recommendations/{whole['id']}/why-not"
