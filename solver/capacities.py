@@ -26,9 +26,10 @@ def with_capacity(assembly: Assembly, confirmations: Confirmations, *, as_screen
     """
     if not confirmations.correct_something:
         return assembly
-    assembly = with_class_sets(assembly, confirmations.class_sets)
     believed = replace(confirmations, optimism=math.inf) if as_screened else confirmations
-    changed = scaled(assembly, believed.scales(assembly.screened))
+    scales = believed.scales(assembly.screened)
+    assembly = with_class_sets(assembly, confirmations.class_sets, scales)
+    changed = scaled(assembly, scales)
     capacity = changed.problem.deployments.capacity_requests_per_s.copy()
     for (workload, row), value in confirmations.holds.items():
         mine = (assembly.workload_of == workload) & (assembly.row_of == row)
@@ -58,28 +59,37 @@ def _mask(one: Screened, classes: ClassSet) -> Floats:
     return np.array([1.0 if not classes or k in classes else 0.0 for k in range(len(one.streams))])
 
 
-def with_class_sets(assembly: Assembly, wanted: Mapping[int, tuple[ClassSet, ...]]) -> Assembly:
+def with_class_sets(
+    assembly: Assembly, wanted: Mapping[int, tuple[ClassSet, ...]], scales: Sequence[Scales]
+) -> Assembly:
     """The same problem with replicas for these classes of these workloads beside those that take all of them.
 
-    What is required of the whole candidates may be met by these, too.
+    What is required of the whole candidates may be met by these, too. Of replicas for one class that take the same devices
+    only the best is of use.
     """
     for workload, sets in wanted.items():
         for classes in sets:
-            assembly = _with_class_set(assembly, workload, classes)
+            assembly = _with_class_set(assembly, workload, classes, scales[workload][classes])
     return assembly
 
 
-def _with_class_set(assembly: Assembly, workload: int, classes: ClassSet) -> Assembly:
+def _with_class_set(assembly: Assembly, workload: int, classes: ClassSet, scale: Floats) -> Assembly:
     sets = assembly.class_sets if classes in assembly.class_sets else (*assembly.class_sets, classes)
     number, mine = sets.index(classes), assembly.workload_of == workload
     if (mine & (assembly.classes_of == number)).any():
         return assembly
     problem, table = assembly.problem, assembly.problem.deployments
-    mask = _mask(assembly.screened[workload], classes)
-    able = (table.capacity_requests_per_s[:, : len(mask)] * mask > 0.0).any(axis=1)
-    added = np.flatnonzero(mine & (assembly.classes_of == 0) & able)
+    one = assembly.screened[workload]
+    mask = _mask(one, classes)
+    added = np.flatnonzero(mine & (assembly.classes_of == 0))
+    believed = one.class_capacities(assembly.row_of[added]) * scale[assembly.row_of[added]] * mask
+    able = (believed > 0.0).any(axis=1)
+    added, believed = added[able], believed[able]
     if not len(added):
         return assembly
+    power_matters = problem.objective in ("power", "carbon") or problem.limits.power_w is not None
+    if len(classes) == 1 and not (power_matters or problem.limits.carbon_kg_per_hour is not None or problem.required):
+        added = added[_best_of_their_kind(table.take(added), believed.max(axis=1))]
     keys = len(table) + np.arange(len(added), dtype=np.int64)
     part = replace(table.take(added), power_w_per_replica=_power_w(assembly, workload, classes, added))
     capacity = part.capacity_requests_per_s.copy()
@@ -98,6 +108,18 @@ def _with_class_set(assembly: Assembly, workload: int, classes: ClassSet) -> Ass
         classes_of=np.concatenate([assembly.classes_of, np.full(len(added), number, dtype=np.int64)]),
         class_sets=sets,
     )
+
+
+def _best_of_their_kind(table: DeploymentTable, capacity_requests_per_s: Floats) -> Integers:
+    """Rows that serve most of those which take the same devices of the same nodes, one each."""
+    same = [table.node_type, table.devices_per_replica, table.nodes_per_replica]
+    same += [column for column in (table.site, table.split) if column is not None]
+    order = np.lexsort((-capacity_requests_per_s, *same))
+    ordered = np.stack(same)[:, order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    best: Integers = np.sort(order[first])
+    return best
 
 
 def _below(table: DeploymentTable, part: DeploymentTable) -> DeploymentTable:

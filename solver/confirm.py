@@ -71,6 +71,8 @@ class Confirmations:
     mixes_failed: dict[MixKey, int] = field(default_factory=dict)
     class_sets: dict[int, tuple[ClassSet, ...]] = field(default_factory=dict)
     """By workload: classes that replicas may be kept for, beside replicas that take all."""
+    wary: bool = False
+    """Are mixes that nobody has simulated no longer believed?"""
     optimism: float = OPTIMISM
     open_minded: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     """Rows by workload that are asked about: believed as screened until one of their own kin is simulated, because what
@@ -141,8 +143,21 @@ class Confirmations:
         alone = self._class_factors(workload, screened, ALONE)
         return {
             classes: np.minimum(alone, self._class_factors(workload, screened, classes))
+            * self._believed(workload, screened, classes)
             for classes in (ALL_CLASSES, *self.class_sets.get(workload, ()))
         }
+
+    def _believed(self, workload: int, screened: Screened, classes: ClassSet) -> Floats | float:
+        """1 for rows that may take these classes, 0 for others, (rows, 1)."""
+        if not self.wary or len(classes) == 1:
+            return 1.0
+        rows = [row for w, row, of in self.mix_factors if w == workload and of == classes]
+        for (w, row), mixes in self.held_mixes.items():
+            if w == workload and any(sum(rate > 0.0 for rate in mix) > 1 for mix in mixes):
+                rows.append(row)
+        believed = np.zeros((len(screened.space.rows), 1))
+        believed[rows] = 1.0
+        return believed
 
     def _class_factors(self, workload: int, screened: Screened, classes: ClassSet) -> Floats:
         """(rows, classes): what was found of a row itself, else of its kin."""

@@ -36,6 +36,8 @@ Rates = tuple[float, ...]
 
 MOST_TRIES_IN_BAD_COMPANY = 3
 """Simulations to find how little of a mix holds where only some of its classes miss their targets: they had better part."""
+MOST_SHARED_SETS = 2
+"""Sets of several classes, beside all of them, for which a workload's replicas may be kept: each is a table of its own."""
 MOST_MIXES = 4
 """Mixes of one row that may fail before its replicas are kept to one class each."""
 LEAST_SHARE = 1e-6
@@ -142,6 +144,16 @@ def learn(
     confirmations.solver_seconds += alone.solver_seconds
 
 
+def be_wary(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
+    """From now on only mixes of rows are planned with that have been simulated; any class alone still is."""
+    confirmations.wary = True
+    for workload, one in enumerate(screened):
+        if one.classes:
+            known = confirmations.class_sets.get(workload, ())
+            alone = [(k,) for k in range(len(one.classes))] if len(one.classes) > 1 else []
+            confirmations.class_sets[workload] = tuple(dict.fromkeys((*known, *alone)))
+
+
 def groups_of(screened: Screened) -> list[list[int]]:
     """Numbers of a workload's classes, those that no engine tells apart together."""
     return alike([one.workload for one in screened.classes])
@@ -166,7 +178,7 @@ def _correct(confirmations: Confirmations, key: MixKey, screened: Screened, rate
         for group in groups
     ]
     taking = [any(rates[k] > 0.0 for k in group) for group in groups]
-    parts = [w / alone[group[0]] for w, group in zip(work, groups, strict=True)]
+    parts = [w / alone[group[0]] if alone[group[0]] > 0.0 else 0.0 for w, group in zip(work, groups, strict=True)]
     found = factors_of_mix(parts) if share > 0.0 else [0.0 if taken else 1.0 for taken in taking]
     factors = list(confirmations.mix_factors.get(key, (1.0,) * len(rates)))
     for group, factor in zip(groups, found, strict=True):
@@ -204,7 +216,8 @@ def _divide(
     taking = [k for k, rate in enumerate(rates) if rate > 0.0]
     whole = admitted(screened, classes)
     sets: list[ClassSet] = [(k,) for k in taking]
-    if len(missing) < len(taking):
+    shared = sum(len(one) > 1 for one in confirmations.class_sets.get(workload, ()))
+    if len(missing) < len(taking) and shared < MOST_SHARED_SETS:
         sets += [tuple(missing), tuple(k for k in whole if k not in missing)]
     failed = confirmations.mixes_failed.get(key, 0) + 1
     confirmations.mixes_failed[key] = failed

@@ -6,7 +6,7 @@ from dataclasses import replace
 from solver.assemble import Assembly, Placement, exceeds_default, placements, with_default_limits
 from solver.capacities import with_capacity
 from solver.confirm import Confirmations, confirmed_capacity
-from solver.confirm_mixes import mix_holds
+from solver.confirm_mixes import be_wary, mix_holds
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
@@ -17,6 +17,8 @@ from solver.workload import Workload
 MOST_ROUNDS = 40
 """Solve–confirm rounds before the plan is returned with what is still unconfirmed called feasible, not optimal."""
 
+PATIENT_ROUNDS = 12
+"""Rounds after which mixes of traffic classes that nobody has simulated are no longer planned with."""
 LEAST_TIME_FRACTION = 0.05
 """Share of the time limit that a solve gets after earlier ones used it up."""
 DRAFT_GAP_FRACTION = 0.03
@@ -48,6 +50,8 @@ def solve_confirmed(
     observe(SearchProgress("solving"))
     while True:
         rounds += 1
+        if rounds == PATIENT_ROUNDS:
+            be_wary(confirmations, assembly.screened)
         current = with_capacity(assembly, confirmations, as_screened=held is not None)
         proving = final or sum(len(streams_of(w)) for w in planning.workloads) == 1
         result = solve_fleet(current.problem, solve_options(planning, confirmations, proving=proving))

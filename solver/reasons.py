@@ -83,7 +83,7 @@ def believed(assembly: Assembly, confirmations: Confirmations, scales: Sequence[
     """Screened capacities times the rows' factors, without what simulation found for single candidates."""
     if all((factors == 1.0).all() for of in scales for factors in of.values()):
         return assembly
-    return scaled(with_class_sets(assembly, confirmations.class_sets), scales)
+    return scaled(with_class_sets(assembly, confirmations.class_sets, scales), scales)
 
 
 def rate_limit_of(workload: Workload) -> str:

@@ -20,6 +20,7 @@ from solver.confirmed_plans import progress, solve_confirmed
 from solver.errors import NoPlanInTimeError, VerificationError
 from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.explain import devices_used, without_device
+from solver.fleet.plan import gap_between
 from solver.fleet.survival import losses_of_plan
 from solver.planning import (
     Alternative,
@@ -28,7 +29,6 @@ from solver.planning import (
     PlanningInput,
     Recommendation,
     SearchProgress,
-    SolveReport,
     unobserved,
 )
 from solver.pools import wants_pools, with_pools
@@ -37,12 +37,11 @@ from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explai
 from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen, screen_classes
 from solver.shedding import shed
+from solver.solve_report import report
 from solver.space import SearchSpace, build_space
 from solver.traffic_classes import streams_of, with_confidence
 from solver.workload import EngineSettings, Workload
 
-MOST_BETTERMENTS = 3
-"""How often a plan of several traffic classes gives way to what its alternatives have led to."""
 ROUNDING_FRACTION = 1e-6
 """Of a price: what two proofs may differ by."""
 
@@ -106,7 +105,8 @@ def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Conf
             alone = Confirmations()
             single = replace(planning, workloads=(stream.workload,))
             with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
-                solve_confirmed(assemble(single, [stream], assembly.problem.offers), single, alone)
+                alone_only = assemble(single, [stream], assembly.problem.offers)
+                solve_confirmed(alone_only, single, alone, among_all=False)
             learn(confirmations, w, group, one, alone)
 
 
@@ -114,23 +114,29 @@ def bettered(standing: Standing, observe: Observer) -> Standing:
     """The standing plan with its alternatives, or a cheaper one that looking for those has led to.
 
     What simulation says of one mix is held against like ones, so a plan without a device can turn out cheaper than the
-    first with it: what was learnt on the way is then planned with once more.
+    first with it: what was learnt on the way is then planned with once more, and the cheapest of all is the answer.
     """
-    planning = standing.planning
-    for _ in range(MOST_BETTERMENTS):
-        if standing.result.plan is None or not planning.alternatives or planning.objective != "cost":
-            break
-        learnt = standing.confirmations.copied()
-        found = alternatives(planning, standing.assembly, standing.result, learnt)
-        noise = ROUNDING_FRACTION * (standing.result.usd_per_hour or 0.0)
-        standing = replace(standing, alternatives=found)
-        if all(one.extra_usd_per_hour is None or one.extra_usd_per_hour >= -noise for one in found):
-            break
+    planning, first = standing.planning, standing.result
+    if first.plan is None or not planning.alternatives or planning.objective != "cost":
+        return standing
+    learnt = standing.confirmations.copied()
+    others = without_each_device(planning, standing.assembly, first, learnt)
+    best = min((other for _, _, other in others if other.status != "unconfirmed"), key=_price, default=first)
+    if _price(best) < _price(first) * (1.0 - ROUNDING_FRACTION):
         assembly, result, rounds = solve_confirmed(standing.assembly, planning, learnt, observe, draft_first=False)
-        if result.plan is None or (result.usd_per_hour or 0.0) >= (standing.result.usd_per_hour or 0.0) - noise:
-            break
+        if result.plan is None or _price(best) < _price(result) * (1.0 - ROUNDING_FRACTION):
+            assembly, result = next((a, other) for _, a, other in others if other is best)
+            # Proven for fewer offers, so all that is known of the whole is the lower of both bounds.
+            bound = min(best.bound or 0.0, first.bound or 0.0)
+            gap = gap_between(_price(best), bound)
+            result = replace(best, outcome="feasible", status="time_limit", bound=bound, gap_fraction=gap)
+            assembly = replace(assembly, problem=replace(assembly.problem, offers=standing.assembly.problem.offers))
         standing = Standing(planning, assembly, result, standing.rounds + rounds, learnt)
-    return standing
+    return replace(standing, alternatives=alternatives(planning, standing.result, others))
+
+
+def _price(result: FleetResult) -> float:
+    return math.inf if result.usd_per_hour is None else result.usd_per_hour
 
 
 def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
@@ -173,7 +179,9 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         usd_per_hour=result.usd_per_hour or 0.0,
         power_w=result.power_w or 0.0,
         throughput_multiple=result.throughput_multiple,
-        alternatives=alternatives(planning, assembly, result, confirmations.copied())
+        alternatives=alternatives(
+            planning, result, without_each_device(planning, assembly, result, confirmations.copied())
+        )
         if standing.alternatives is None
         else standing.alternatives,
         binding=binding,
@@ -251,42 +259,30 @@ def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSetting
     return replace(engine, max_context_tokens=workload.context_tokens)
 
 
-def alternatives(
+def without_each_device(
     planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
-) -> tuple[Alternative, ...]:
-    """The cheapest confirmed plans without each device of the optimum, dearest device first.
-
-    What simulation finds is added to ``confirmations``.
-    """
+) -> list[tuple[str, Assembly, FleetResult]]:
+    """The cheapest confirmed plans without each device of the optimum, dearest device first; ``confirmations`` learn."""
     found = []
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
-        try:
+        with suppress(NoPlanInTimeError):  # not known is not the same as none
             changed, other, _ = solve_confirmed(without, planning, confirmations, among_all=False)
-        except NoPlanInTimeError:
-            continue  # not known is not the same as none
-        why = f"cheapest without {device}"
-        if other.plan is None or other.usd_per_hour is None:
-            found.append(Alternative(why, None, ()))
-            continue
-        extra = other.usd_per_hour - (result.usd_per_hour or 0.0)
-        found.append(Alternative(why, extra, plan_entries(planning, changed, other.plan)))
-    return tuple(found)
+            found.append((f"cheapest without {device}", changed, other))
+    return found
 
 
-def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> SolveReport:
-    outcome = "infeasible" if result.plan is None else "optimal" if result.outcome == "optimal" else "feasible"
-    return SolveReport(
-        outcome=outcome,
-        status=result.status,
-        objective=result.objective,
-        bound=result.bound,
-        gap_fraction=result.gap_fraction,
-        candidates=result.candidates,
-        solver=result.solver,
-        solver_seconds=result.solver_seconds,
-        confirmation_rounds=rounds,
-        simulated=confirmations.simulations,
+def alternatives(
+    planning: PlanningInput, result: FleetResult, others: Sequence[tuple[str, Assembly, FleetResult]]
+) -> tuple[Alternative, ...]:
+    """What each of these plans costs beyond the one that is recommended."""
+    return tuple(
+        Alternative(why, None, ())
+        if other.plan is None or other.usd_per_hour is None
+        else Alternative(
+            why, other.usd_per_hour - (result.usd_per_hour or 0.0), plan_entries(planning, changed, other.plan)
+        )
+        for why, changed, other in others
     )
 
 

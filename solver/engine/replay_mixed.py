@@ -30,9 +30,9 @@ from solver.errors import InvalidInputError, SaturatedError
 from solver.step.tables import StepTables
 from solver.workload import Lengths, Load, Traffic
 
-LEAST_OF_A_STREAM = 60
+LEAST_OF_A_STREAM = 40
 """Requests of the rarest stream that a replay should hold: the 95th percentile of fewer is one or two requests."""
-MOST_MIXED_REQUESTS = 6_000
+MOST_MIXED_REQUESTS = 3_000
 
 Sample = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Stream, prompt tokens and output tokens of every request, in order of arrival."""

@@ -10,7 +10,7 @@ import pytest
 from solver.assemble import assemble, mix_capacity
 from solver.capacities import with_capacity, with_class_sets
 from solver.confirm import Confirmations
-from solver.confirm_mixes import MOST_MIXES, factors_of_mix, load_of, mix_holds, mix_ratios
+from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, load_of, mix_holds, mix_ratios
 from solver.engine.replay import replay
 from solver.engine.replay_mixed import Stream, replay_mixed, stream_counts
 from solver.errors import InvalidInputError, SaturatedError
@@ -19,7 +19,7 @@ from solver.fleet import solve_fleet, verify
 from solver.planning import PlanLimits, Recommendation
 from solver.recommend import screened, stand
 from solver.search import rejections, with_targets
-from solver.traffic_classes import ALONE, mixed_traffic, streams_of, with_classes, with_rate
+from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
 from solver.why.price_curve import Requirement, price_curve
 from solver.why.resolve import Clock
 from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, uniform_lengths
@@ -337,6 +337,17 @@ class TestConfirming:
         assert scales[()][self.row, 0] == scales[(0,)][self.row, 0] < 1.0
         assert scales[()][self.row, 1] == 1.0
 
+    def test_a_class_that_cannot_stand_alone_leaves_the_others_their_mix(self) -> None:
+        asked = mixed(*self.asked.classes, kind("writing", 1.0, WRITING))
+        one = screened(self.planning, asked, MEMO)
+        found = Confirmations()
+        found.mix_factors[0, self.row, ALONE] = (1.0, 1.0, 0.0)
+        rates = tuple(float(c.requests_per_s[self.row]) * p for c, p in zip(one.classes, (0.9, 0.1, 0.0), strict=True))
+        assert not mix_holds(found, 0, one, self.row, (), rates)
+        factors = found.mix_factors[0, self.row, ()]
+        assert 0.0 < factors[1] < factors[0] < 1.0
+        assert found.scales([one])[0][()][self.row, 2] == 0.0
+
     def test_a_row_whose_mixes_keep_failing_is_left_to_single_classes(self) -> None:
         found = Confirmations()
         for part in range(MOST_MIXES):
@@ -351,12 +362,14 @@ class TestConfirming:
 
     def test_replicas_for_part_of_the_classes_change_nothing_while_mixes_hold(self) -> None:
         assembly = assemble(self.planning, [self.one])
-        wider = with_class_sets(assembly, {0: ((0,), (1,))})
+        sets: dict[int, tuple[ClassSet, ...]] = {0: ((0,), (1,))}
+        scales = Confirmations(class_sets=sets).scales([self.one])
+        wider = with_class_sets(assembly, sets, scales)
         assert len(wider.problem.deployments) > len(assembly.problem.deployments)
         first, second = solve_fleet(assembly.problem), solve_fleet(wider.problem)
         assert first.usd_per_hour == pytest.approx(second.usd_per_hour)
         assert not verify(wider.problem, second)
-        assert with_class_sets(wider, {0: ((0,), (1,))}) is wider
+        assert with_class_sets(wider, sets, scales) is wider
 
     def test_corrected_capacities_reach_the_problem(self) -> None:
         found = Confirmations()
@@ -367,8 +380,25 @@ class TestConfirming:
         mine = (changed.row_of == self.row) & (changed.classes_of == 0)
         screened_rates = [float(c.requests_per_s[self.row]) for c in self.one.classes]
         assert table.capacity_requests_per_s[mine] == pytest.approx(np.array([screened_rates]) * 0.5)
-        apart = (changed.row_of == self.row) & (changed.classes_of == 1)
-        assert table.capacity_requests_per_s[apart] == pytest.approx(np.array([[0.0, screened_rates[1]]]))
+        apart = changed.classes_of == 1
+        assert (table.capacity_requests_per_s[apart, 0] == 0.0).all()
+        # Of replicas for one class on the same devices the best is left.
+        kinds = list(zip(table.node_type[apart].tolist(), table.devices_per_replica[apart].tolist(), strict=True))
+        assert len(set(kinds)) == len(kinds)
+        for on, rate in zip(kinds, table.capacity_requests_per_s[apart, 1].tolist(), strict=True):
+            same = (changed.classes_of == 0) & (table.node_type == on[0]) & (table.devices_per_replica == on[1])
+            assert rate == max(float(self.one.classes[1].requests_per_s[row]) for row in changed.row_of[same])
+
+    def test_the_wary_plan_with_what_was_simulated_only(self) -> None:
+        found = Confirmations()
+        found.mix_factors[0, self.row, ()] = (0.5, 0.5)
+        be_wary(found, [self.one])
+        scales = found.scales([self.one])[0]
+        assert scales[()][self.row].tolist() == [0.5, 0.5]
+        assert not np.delete(scales[()], self.row, axis=0).any()
+        assert (scales[(0,)] == 1.0).all()
+        changed = with_capacity(assemble(self.planning, [self.one]), found)
+        assert solve_fleet(changed.problem).plan is not None
 
     def test_targets_of_one_class_are_moved_alone(self) -> None:
         looser = with_targets(self.one, Targets(), 0)
