@@ -28,7 +28,7 @@ MOST_STEPS = 12
 MIDDLE_EVERY = 3
 """Every third set of prices lies between the best and the newest, because the newest swing."""
 STEP_TOLERANCE = 1e-7
-STEP_TOLERANCE_OF_GAP = 0.05
+STEP_TOLERANCE_OF_GAP = 0.2
 """A branch is done when its bound may rise by no more than this share of the gap asked for."""
 WHOLE = 1e-6
 SUBPROBLEM_TIME_FRACTION = 0.05

@@ -62,11 +62,9 @@ def solve_by_workload(
         best = better_of(problem, best, plan) or best
         return None if plan is None else plan.objective
 
-    # Branches on nodes do not see that a split device has one profile, which the programme does.
-    if _is_large(reduced) or not (reduced.pairs.split != WHOLE).any():
-        own = with_whole_nodes(
-            reduced, own, draft.objective, gap_fraction, accept, WHOLE_TIME_FRACTION * time_limit_s, seed
-        )
+    if _sees_what_binds(reduced):
+        whole_s = WHOLE_TIME_FRACTION * time_limit_s
+        own = with_whole_nodes(reduced, own, draft.objective, gap_fraction, accept, whole_s, seed)
     seconds = own.seconds
     reduced, own = _narrowed(reduced, own, best)
     if gap_between(best.objective, reduced.bound) <= small_enough:
@@ -108,6 +106,8 @@ def _leaf_by_leaf(
     for fraction, (number, leaf) in itertools.product((NEAR_FRACTION, 1.0), enumerate(own.leaves)):
         if gap_between(best.objective, min(best.objective, *bounds)) <= gap_fraction:
             break
+        if left_s <= 0.0:
+            break
         if bounds[number] >= best.objective * (1 - PROVEN_GAP_FRACTION):
             continue
         room = best.objective * (1 + PROVEN_GAP_FRACTION) - leaf.bound
@@ -115,7 +115,7 @@ def _leaf_by_leaf(
         bound = math.inf
         if near.any():
             few, few_own = kept(reduced, own, near)
-            limit_s = max(left_s, LEAST_TIME_FRACTION * time_limit_s) / (1 if fraction == 1.0 else 2)
+            limit_s = left_s / (1 if fraction == 1.0 else 2)
             # Without a start: given a plan, the solver would look for no other.
             found, bound, seconds = _solve(few, few_own, few_own.leaves[number], None, limit_s, gap_fraction, seed)
             left_s -= seconds
@@ -159,6 +159,15 @@ def _narrowed(reduced: ReducedProblem, own: OwnCost, best: Found) -> tuple[Reduc
     keep = own.lower + own.excess <= best.objective * (1 + PROVEN_GAP_FRACTION)
     reduced = replace(reduced, draft=best.draft, bound=bound)
     return kept(reduced, own, keep | in_draft(reduced, best.draft))
+
+
+def _sees_what_binds(reduced: ReducedProblem) -> bool:
+    """Are branches on nodes worth their time? They see neither idle capacity nor that a split device has one profile,
+    which the programme of all does where it is small enough."""
+    limits = reduced.problem.limits
+    if limits.spare_nodes or limits.survive.losses:
+        return False
+    return _is_large(reduced) or not (reduced.pairs.split != WHOLE).any()
 
 
 def _is_large(reduced: ReducedProblem) -> bool:
