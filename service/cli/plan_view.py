@@ -230,7 +230,8 @@ def _show_proof(answer: Answer, console: Console) -> None:
     if solve["bound_usd_per_hour"] is not None:
         gap = solve["gap_fraction"] or 0.0
         proof = "[bold]proof[/bold]" if gap == 0.0 else f"not proven: may be {100 * gap:.2g} % above the best"
-        console.print(f"{proof}: no plan costs less than {_usd(solve['bound_usd_per_hour'])} an hour ({work})")
+        over = "as far as mixes like those simulated go, " if solve["proof_over"] == "simulated_mixes" else ""
+        console.print(f"{proof}: {over}no plan costs less than {_usd(solve['bound_usd_per_hour'])} an hour ({work})")
     else:
         console.print(f"{solve['status'].replace('_', ' ')} ({work})")
 

@@ -230,6 +230,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             seconds=round(seconds, 4),
             confirmation_rounds=solve.confirmation_rounds,
             simulations=solve.simulated,
+            proof_over="simulated_mixes" if any(w.classes for w in planning.workloads) else "every_candidate",
         ),
         plan=[present_line(entry) for entry in found.entries],
         fleet=_fleet(planning, found),

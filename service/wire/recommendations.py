@@ -255,6 +255,9 @@ class SolveOut(Answer):
     confirmation_rounds: int
     """How often the optimiser ran until everything it chose held in simulation."""
     simulations: int
+    proof_over: Literal["every_candidate", "simulated_mixes"] = "every_candidate"
+    """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests that
+    nobody simulated are believed to fall short as like ones did."""
 
 
 class TotalsOut(Answer):

@@ -141,6 +141,7 @@ class TestAnswers:
     def test_routing_latency_and_utilisation_by_class(self, client: TestClient) -> None:
         answer = recommended(client, MIXED)
         assert answer["outcome"] == "optimal"
+        assert answer["solve"]["proof_over"] == "simulated_mixes"
         for one in (CHAT, DOCUMENTS):
             parts = of_class(answer, str(one["name"]))
             assert sum(p["share_fraction"] for p in parts) == pytest.approx(1.0)
@@ -190,6 +191,7 @@ class TestAnswers:
         whole = recommended(client, body)
         prices = {answer["totals"]["usd_per_hour"] for answer in (one, two, whole)}
         assert len(prices) == 1
+        assert whole["solve"]["proof_over"] == "every_candidate"
         assert {answer["outcome"] for answer in (one, two, whole)} == {"optimal"}
 
     def test_shares_are_rates(self, client: TestClient) -> None:
@@ -216,6 +218,7 @@ class TestAnswers:
         assert "chat:" in text
         assert "documents:" in text
         assert "TTFT" in text
+        assert "as far as mixes like those simulated go" in " ".join(text.split())
 
     def test_the_example_is_answered(self, client: TestClient) -> None:
         body = json.loads(Path("examples/chat-rag-70b.json").read_text(encoding="utf-8"))
