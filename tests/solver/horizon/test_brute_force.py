@@ -4,90 +4,41 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from solver.horizon.period import PeriodChoice
-from solver.horizon.plan import HorizonPlan, HorizonResult
+from solver.horizon.plan import HorizonPlan
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify, verify_plan
+from tests.solver.horizon.comparing import EXACT, buys, check_against_enumeration, commits, solved, spans
 from tests.solver.horizon.instances import (
     cheapest,
-    cheapest_with_batch,
     tiny,
-    tiny_batch,
     tiny_owned,
     tiny_spanning,
     with_batch,
 )
 
-INSTANCES = 500
 BATCH_INSTANCES = 15
-EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
-
-
-def solved(problem: HorizonProblem, options: HorizonOptions = EXACT) -> HorizonResult:
-    return solve_horizon(problem, options, time.monotonic)
-
-
-def commits(plan: HorizonPlan, _problem: HorizonProblem) -> bool:
-    return any(plan.commitments)
-
-
-def takes_spot(plan: HorizonPlan, problem: HorizonProblem) -> bool:
-    return plan.hourly_usd(problem, interruptible=True) > 0.0
-
-
-def buys(plan: HorizonPlan, problem: HorizonProblem) -> bool:
-    return plan.committed_usd(problem, "purchase") > 0.0
-
-
-def works(plan: HorizonPlan, problem: HorizonProblem) -> bool:
-    return min(plan.batch_requests(problem)) > 0.0
-
-
-def spans(plan: HorizonPlan, problem: HorizonProblem) -> bool:
-    return any(
-        count and problem.spans(one) > 1
-        for choice in plan.choices
-        for count, one in zip(choice.replicas, problem.deployments, strict=True)
-    )
 
 
 @pytest.mark.parametrize(
     ("make", "best_of", "shows"),
     [
         (tiny, cheapest, commits),
-        (partial(tiny, spot=True), cheapest, takes_spot),
         (tiny_owned, cheapest, buys),
-        (tiny_batch, cheapest_with_batch, works),
         (tiny_spanning, cheapest, spans),
     ],
-    ids=["reserved", "spot", "owned and discounted", "batch", "over several nodes"],
+    ids=["reserved", "owned and discounted", "over several nodes"],
 )
 def test_equals_enumeration(
     make: Callable[[int], HorizonProblem],
     best_of: Callable[[HorizonProblem], float],
     shows: Callable[[HorizonPlan, HorizonProblem], bool],
 ) -> None:
-    """``shows``: what plans must contain often enough for the comparison to mean something."""
-    infeasible = shown = 0
-    for seed in range(INSTANCES):
-        problem = make(seed)
-        best, result = best_of(problem), solved(problem)
-        assert verify(problem, result) == [], seed
-        if math.isinf(best):
-            assert result.outcome == "infeasible", seed
-            infeasible += 1
-            continue
-        assert result.outcome == "optimal", seed
-        assert result.usd == pytest.approx(best, rel=1e-6), seed
-        assert result.plan is not None
-        shown += shows(result.plan, problem)
-    assert infeasible > 0.05 * INSTANCES
-    assert shown > 0.2 * INSTANCES
+    check_against_enumeration(make, best_of, shows)
 
 
 def test_mutated_plans_are_refused() -> None:
