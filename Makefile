@@ -36,6 +36,10 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.class_plans
 	$(BIN)/python -m tests.bench.bucket_ilp
 	$(BIN)/python -m tests.bench.fleet_plans
+	$(BIN)/python -m tests.bench.why_answers
+	$(BIN)/python -m tests.bench.among_all
+	$(BIN)/python -m tests.bench.partitions
+	$(BIN)/python -m tests.bench.measured_mixes
 
 clean:
 	rm -rf $(VENV)
