@@ -244,6 +244,14 @@ class FleetNodesOut(Answer):
     """Devices that are split into instances."""
 
 
+ProofOver = Literal["every_candidate", "simulated_mixes"]
+
+
+def _every_candidate() -> ProofOver:
+    """Of plans stored before there were others."""
+    return "every_candidate"
+
+
 class SolveOut(Answer):
     status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "kept_current"]
     usd_per_hour: Usd | None
@@ -255,7 +263,7 @@ class SolveOut(Answer):
     confirmation_rounds: int
     """How often the optimiser ran until everything it chose held in simulation."""
     simulations: int
-    proof_over: Literal["every_candidate", "simulated_mixes"] = "every_candidate"
+    proof_over: ProofOver = Field(default_factory=_every_candidate)
     """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests that
     nobody simulated are believed to fall short as like ones did."""
 
