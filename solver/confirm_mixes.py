@@ -49,13 +49,6 @@ def admitted(screened: Screened, classes: ClassSet) -> ClassSet:
     return classes or tuple(range(len(screened.classes)))
 
 
-def load_of(screened: Screened, row: int, rates: Rates) -> float:
-    """Replicas' worth of work that rates come to on screened capacities: Σ r_k/μ_k."""
-    return math.fsum(
-        rate / float(one.requests_per_s[row]) for one, rate in zip(screened.classes, rates, strict=True) if rate > 0.0
-    )
-
-
 def mix_ratios(confirmations: Confirmations, workload: int, screened: Screened, row: int, rates: Rates) -> Rates:
     """Simulate one replica under a mix: for each class its worst value over target; infinite above capacity.
 

@@ -5,7 +5,7 @@ count; and a type that another replaces at no higher price is not needed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from solver.horizon.problem import Commitment, HourlyOffer, SharedLimit
@@ -77,6 +77,20 @@ def replaces(a: Sequence[Row], a_devices: int, b: Sequence[Row], b_devices: int)
     return all(any(other.workload == one.workload and fits(one, other) for other in a) for one in b)
 
 
+def _standing_in(rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]) -> Callable[[str, str], bool]:
+    """``replaces`` by the types' ids, each pair looked at once."""
+    known: dict[tuple[str, str], bool] = {}
+
+    def stands_in(a: str, b: str) -> bool:
+        if a == b:
+            return True
+        if (a, b) not in known:
+            known[a, b] = replaces(rows[a], devices[a], rows[b], devices[b])
+        return known[a, b]
+
+    return stands_in
+
+
 def needed_sources(
     sources: Sequence[Source], rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]
 ) -> list[Source]:
@@ -88,15 +102,7 @@ def needed_sources(
     """
     able = [one for one in sources if rows.get(one.node_type)]
     able.sort(key=lambda s: (s.usd_per_hour, s.offer_id))
-    replacing: dict[tuple[str, str], bool] = {}
-
-    def stands_in(a: str, b: str) -> bool:
-        if a == b:
-            return True
-        if (a, b) not in replacing:
-            replacing[a, b] = replaces(rows[a], devices[a], rows[b], devices[b])
-        return replacing[a, b]
-
+    stands_in = _standing_in(rows, devices)
     kept: list[Source] = []
     for one in able:
         beaten = any(
@@ -131,15 +137,7 @@ def needed_purchases(
     takes = {one.id: tuple(dict(limit.per_node).get(one.id, 0.0) for limit in shared_limits) for one in able}
     able.sort(key=lambda one: (usd[one], one.id, one.start_month))
     by_the_hour = [one for one in sources if not one.term_months and one.max_nodes is None and not one.interruptible]
-    replacing: dict[tuple[str, str], bool] = {}
-
-    def stands_in(a: str, b: str) -> bool:
-        if a == b:
-            return True
-        if (a, b) not in replacing:
-            replacing[a, b] = replaces(rows[a], devices[a], rows[b], devices[b])
-        return replacing[a, b]
-
+    stands_in = _standing_in(rows, devices)
     hours_due: dict[tuple[int, int], float] = {}
     kept: list[Commitment] = []
     for one in able:

@@ -80,7 +80,9 @@ class TestPartitions:
 
     @pytest.mark.parametrize("row", CATALOG.partitions, ids=lambda row: f"{row.device} {row.profile}")
     def test_figures_agree_with_the_name_of_the_profile(self, row: PartitionRow) -> None:
-        compute, memory = re.fullmatch(r"(\d)g\.(\d+)gb", row.profile).groups()  # type: ignore[union-attr]
+        named = re.fullmatch(r"(\d)g\.(\d+)gb", row.profile)
+        assert named is not None
+        compute, memory = named.groups()
         parts = 7 if row.device_slices == 8 else 4
         share = row.multiprocessors / row.device_multiprocessors
         assert 0.84 * int(compute) / parts <= share <= 1.45 * int(compute) / parts

@@ -113,6 +113,7 @@ class TestCarbon:
         check_front(front)
         assert len(front["points"]) >= 2
         grids = {(g["provider"], g["region"]): g for g in front["grids"]}
+        on_one_grid = 0
         for point in front["points"]:
             places = [(line["provider"], line["region"]) for line in point["solved"]["plan"]]
             assert set(places) <= set(grids)
@@ -127,6 +128,8 @@ class TestCarbon:
                     for layout in layouts
                 )
                 assert 0.2 < kilowatts / devices < 3.0
+                on_one_grid += 1
+        assert on_one_grid > 0
         assert all(grid["sources"] for grid in front["grids"])
         left_out = front["left_out"]
         assert any(one["figure"] == "grid_kg_co2e_per_kwh" and one["region"] == "global" for one in left_out)

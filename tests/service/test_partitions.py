@@ -88,9 +88,9 @@ class TestRecommendations:
 
     def test_the_command_shows_what_is_split_and_how(self, client: TestClient) -> None:
         answer = recommend(client, small_models(partitions=True))
-        console = Console(width=120, file=StringIO(), highlight=False)
-        show_recommendation(answer, console, lambda _: None)
-        shown = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+        written = StringIO()
+        show_recommendation(answer, Console(width=120, file=written, highlight=False), lambda _: None)
+        shown = written.getvalue()
         profile = answer["plan"][0]["partition"]["profile"]
         assert f"on {profile}" in shown
         assert "split 1 device of each of 1 × " in shown

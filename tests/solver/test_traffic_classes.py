@@ -10,7 +10,7 @@ import pytest
 from solver.assemble import assemble, mix_capacity
 from solver.capacities import with_capacity, with_class_sets
 from solver.confirm import Confirmations
-from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, load_of, mix_holds, mix_ratios
+from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
 from solver.engine.replay import replay
 from solver.engine.replay_mixed import Stream, replay_mixed, stream_counts
 from solver.errors import InvalidInputError, SaturatedError
@@ -289,7 +289,8 @@ class TestConfirming:
     def test_capacities_come_to_what_holds_of_the_mix(self) -> None:
         found = Confirmations()
         rates = tuple(float(c.requests_per_s[self.row]) * p for c, p in zip(self.one.classes, (0.9, 0.1), strict=True))
-        assert load_of(self.one, self.row, rates) == pytest.approx(1.0)
+        work = sum(rate / float(c.requests_per_s[self.row]) for c, rate in zip(self.one.classes, rates, strict=True))
+        assert work == pytest.approx(1.0)
         assert not mix_holds(found, 0, self.one, self.row, (), rates)
         (factors,) = found.mix_factors.values()
         assert 0.0 < factors[1] < factors[0] < 1.0
