@@ -17,9 +17,10 @@ from pydantic import ValidationError
 
 from catalog.benchmark_rows import BenchmarkFile, BenchmarkFilesError, read_benchmark_files
 from catalog.correction_rows import CorrectionSetRow, read_correction_sets
-from catalog.relations import benchmark_errors, partition_errors, relation_errors
+from catalog.relations import benchmark_errors, line_errors, partition_errors, provider_errors, relation_errors
 from catalog.rows import (
     ConstantRow,
+    DeviceLineRow,
     DeviceRow,
     EnergyRow,
     LlmRow,
@@ -27,6 +28,7 @@ from catalog.rows import (
     OfferRow,
     PartitionRow,
     PriceRow,
+    ProviderRow,
     Row,
     SourceRow,
 )
@@ -35,7 +37,8 @@ DEFAULT_ROOT = Path(__file__).resolve().parent
 """The edition that ships with the package."""
 
 _FOLDERS = (
-    "devices", "partitions", "nodes", "offers", "prices", "energy", "constants", "llms", "corrections", "benchmarks",
+    "devices", "device_lines", "partitions", "nodes", "providers", "offers", "prices", "energy", "constants",
+    "llms", "corrections", "benchmarks",
 )  # fmt: skip
 _RowT = TypeVar("_RowT", bound=Row)
 
@@ -64,6 +67,10 @@ class Catalog:
     """The project's own measured runs."""
     partitions: tuple[PartitionRow, ...]
     """How devices can be split."""
+    device_lines: Mapping[str, DeviceLineRow]
+    """The product line of each device, by the device's id."""
+    providers: Mapping[str, ProviderRow]
+    """Who sells, by id."""
     digest: str
     """SHA-256 over the edition's files."""
 
@@ -79,6 +86,8 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
     energy = _keyed(_toml_rows(root, "energy", "energy", EnergyRow, problems), "region", problems)
     llms = _keyed(_toml_rows(root, "llms", "llm", LlmRow, problems), "id", problems)
     partitions = tuple(row for _, row in _toml_rows(root, "partitions", "partition", PartitionRow, problems))
+    lines = _keyed(_toml_rows(root, "device_lines", "line", DeviceLineRow, problems), "id", problems)
+    providers = _keyed(_toml_rows(root, "providers", "provider", ProviderRow, problems), "id", problems)
     constants = tuple(row for _, row in _toml_rows(root, "constants", "constant", ConstantRow, problems))
     offers = _keyed(_offer_rows(root, problems), "id", problems)
     prices = tuple(row for _, row in _price_rows(root, problems))
@@ -94,12 +103,16 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
         problems.extend(f"benchmarks/{problem}" for problem in error.problems)
     problems.extend(relation_errors(devices, nodes, offers, prices, constants))
     problems.extend(partition_errors(devices, partitions))
+    problems.extend(line_errors(devices, lines.values()))
+    problems.extend(provider_errors(offers, providers))
     problems.extend(benchmark_errors(devices, llms, benchmarks))
     if problems:
         raise CatalogError(problems)
+    line_of = {device: line for line in lines.values() for device in line.devices}
     return Catalog(
-        devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, partitions, digest(root)
-    )
+        devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, partitions, line_of, providers,
+        digest(root),
+    )  # fmt: skip
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:
@@ -144,16 +157,17 @@ def _toml(path: Path, name: str, problems: list[str]) -> dict[str, Any]:
 
 def _csv_entries(path: Path, name: str, columns: tuple[str, ...], problems: list[str]) -> Iterator[tuple[str, Any]]:
     with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != columns:
-            problems.append(f"{name}: columns {reader.fieldnames}; expected {list(columns)}")
+        reader = csv.reader(file)
+        header = next(reader, [])
+        if tuple(header) != columns:
+            problems.append(f"{name}: columns {header}; expected {list(columns)}")
             return
-        for entry in reader:
+        for cells in filter(None, reader):
             where = f"{name}:{reader.line_num}"
-            if None in entry or None in entry.values():
+            if len(cells) != len(columns):
                 problems.append(f"{where}: expected {len(columns)} cells")
                 continue
-            yield where, entry
+            yield where, dict(zip(columns, cells, strict=True))
 
 
 def _offer_rows(root: Path, problems: list[str]) -> Iterator[tuple[str, OfferRow]]:

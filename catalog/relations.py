@@ -1,10 +1,20 @@
 """What must hold between rows of different kinds."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from catalog.benchmark_rows import BenchmarkFile
-from catalog.rows import ConstantRow, DeviceRow, LlmRow, NodeRow, OfferRow, PartitionRow, PriceRow
+from catalog.rows import (
+    ConstantRow,
+    DeviceLineRow,
+    DeviceRow,
+    LlmRow,
+    NodeRow,
+    OfferRow,
+    PartitionRow,
+    PriceRow,
+    ProviderRow,
+)
 
 
 def relation_errors(
@@ -59,6 +69,33 @@ def partition_errors(devices: Mapping[str, DeviceRow], partitions: Sequence[Part
                 yield f"{who}: {row.instances} instances of {getattr(row, field)} {field} exceed the device's {size}"
         if device.memory_gib is not None and row.memory_gib * row.instances > device.memory_gib:
             yield f"{who}: {row.instances} instances of {row.memory_gib} GiB exceed the device's {device.memory_gib}"
+
+
+def line_errors(devices: Mapping[str, DeviceRow], lines: Collection[DeviceLineRow]) -> Iterator[str]:
+    """Devices in no product line or in several, lines of unknown devices or of another vendor's."""
+    held = Counter(device for line in lines for device in line.devices)
+    for line in lines:
+        for name in line.devices:
+            if name not in devices:
+                yield f"line {line.id}: unknown device {name!r}"
+            elif devices[name].vendor != line.vendor:
+                yield f"line {line.id}: {name} is made by {devices[name].vendor}, the line by {line.vendor}"
+    for name in devices:
+        if held[name] != 1:
+            yield f"device {name}: in {held[name]} product lines; expected one (device_lines)"
+
+
+def provider_errors(offers: Mapping[str, OfferRow], providers: Mapping[str, ProviderRow]) -> Iterator[str]:
+    """Offers of unknown providers, and regions of which nobody says whether they name a place."""
+    for provider in providers.values():
+        for region in sorted(set(provider.no_place) & provider.places.keys()):
+            yield f"provider {provider.id}: {region!r} both names a place and names none"
+    for name, region in sorted({(offer.provider, offer.region) for offer in offers.values()}):
+        row = providers.get(name)
+        if row is None:
+            yield f"offers in {region!r}: unknown provider {name!r}"
+        elif region not in row.places and region not in row.no_place:
+            yield f"provider {name}: {region!r} is in neither places nor no_place"
 
 
 def _device_errors(device: DeviceRow) -> Iterator[str]:

@@ -96,6 +96,45 @@ class DeviceRow(Row):
     provenance: Provenance
 
 
+DeviceClass = Literal["datacentre", "workstation", "consumer", "edge"]
+"""For whom the vendor makes a device: server halls, desks of professionals, private persons, machines in the field."""
+
+ProviderClass = Literal["hyperscaler", "specialist", "marketplace"]
+"""hyperscaler: a general cloud of world-wide regions. specialist: any other seller of capacity it runs itself, owned or
+leased. marketplace: brings together tenants and hosts that are others'."""
+
+
+class DeviceLineRow(Row):
+    """A vendor's product line: what it says of its devices' buyers holds for all of them."""
+
+    id: Slug
+    name: str
+    vendor: str
+    device_class: DeviceClass
+    devices: Annotated[list[Slug], Field(min_length=1)]
+    provenance: Provenance
+
+
+class ProviderRow(Row):
+    """A seller of machine hours, and which of the regions in its offers name a place.
+
+    region_classes: regions that are sold in another way than the provider's class says. places: region → the city,
+    metropolitan area or country it names. no_place: regions that name none ("all", "global", "us").
+    """
+
+    id: Slug
+    name: str
+    provider_class: ProviderClass
+    region_classes: dict[str, ProviderClass] = {}
+    places: dict[str, Annotated[str, Field(min_length=2)]] = {}
+    no_place: list[str] = []
+    provenance: Provenance
+
+    def class_in(self, region: str) -> ProviderClass:
+        """How the provider sells in ``region``."""
+        return self.region_classes.get(region, self.provider_class)
+
+
 class PartitionRow(Row):
     """One profile into whose instances a device can be split, all of its instances alike.
 
@@ -154,8 +193,9 @@ class OfferRow(Row):
     instance: str
     region: str
     commitment: Literal[
-        "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "capacity_block", "purchase"
-    ]
+        "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront",
+        "capacity_block", "purchase",
+    ]  # fmt: skip
     node: Slug
     max_nodes: int | None = Field(default=None, ge=0)
     notes: str = ""

@@ -1,5 +1,6 @@
 """SQL about devices."""
 
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.devices.tables import DeviceTable
@@ -14,18 +15,21 @@ def list_devices(
     category: str | None = None,
     status: str | None = None,
     family: str | None = None,
+    device_class: str | None = None,
 ) -> list[DeviceTable]:
+    """Names are compared without regard to case."""
     wanted = select(DeviceTable).order_by(DeviceTable.id).limit(limit)
     if after is not None:
         wanted = wanted.where(DeviceTable.id > after)
-    if vendor is not None:
-        wanted = wanted.where(DeviceTable.vendor == vendor)
-    if category is not None:
-        wanted = wanted.where(DeviceTable.category == category)
-    if status is not None:
-        wanted = wanted.where(DeviceTable.status == status)
-    if family is not None:
-        wanted = wanted.where(DeviceTable.family == family)
+    for column, value in (
+        (DeviceTable.vendor, vendor),
+        (DeviceTable.category, category),
+        (DeviceTable.status, status),
+        (DeviceTable.family, family),
+        (DeviceTable.device_class, device_class),
+    ):
+        if value is not None:
+            wanted = wanted.where(func.lower(column) == value.lower())
     return list(session.exec(wanted).all())
 
 

@@ -8,12 +8,13 @@ from service.access import Reader
 from service.database import ReadSession
 from service.devices.present import present_device
 from service.devices.queries import device_by_id, device_ids, list_devices
+from service.guarded_route import GuardedRoute
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import not_found
-from service.wire.devices import DeviceOut
+from service.wire.devices import DeviceClass, DeviceOut
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/devices", tags=["catalog"])
+router = APIRouter(prefix="/v1/devices", tags=["catalog"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
 
 
@@ -27,10 +28,11 @@ def get_devices(
     category: Filter = None,
     status: Filter = None,
     family: Filter = None,
+    device_class: DeviceClass | None = None,
 ) -> Page[DeviceOut]:
     rows = list_devices(
         session, after=last_id("next", after), limit=limit + 1,
-        vendor=vendor, category=category, status=status, family=family,
+        vendor=vendor, category=category, status=status, family=family, device_class=device_class,
     )  # fmt: skip
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_device(r) for r in page], next=cursor)

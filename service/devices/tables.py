@@ -14,4 +14,5 @@ class DeviceTable(SQLModel, table=True):
     family: str = Field(max_length=120)
     category: str = Field(max_length=40)
     status: str = Field(max_length=20)
+    device_class: str | None = Field(default=None, max_length=20)
     row: dict[str, Any] = Field(sa_type=JSON)

@@ -1,5 +1,6 @@
 """SQL about nodes."""
 
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.nodes.tables import NodeTable
@@ -12,9 +13,9 @@ def list_nodes(
     if after is not None:
         wanted = wanted.where(NodeTable.id > after)
     if device is not None:
-        wanted = wanted.where(NodeTable.device_id == device)
+        wanted = wanted.where(func.lower(NodeTable.device_id) == device.lower())
     if kind is not None:
-        wanted = wanted.where(NodeTable.kind == kind)
+        wanted = wanted.where(func.lower(NodeTable.kind) == kind.lower())
     return list(session.exec(wanted).all())
 
 

@@ -6,6 +6,8 @@ from fastapi import APIRouter, Query
 
 from service.access import Reader
 from service.database import ReadSession
+from service.devices.meant import device_meant
+from service.guarded_route import GuardedRoute
 from service.nodes.present import present_node
 from service.nodes.queries import list_nodes, node_by_id, node_ids
 from service.paging import Limit, Next, cut_page, last_id
@@ -13,7 +15,7 @@ from service.problems import not_found
 from service.wire.nodes import NodeOut
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/nodes", tags=["catalog"])
+router = APIRouter(prefix="/v1/nodes", tags=["catalog"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
 
 
@@ -26,7 +28,9 @@ def get_nodes(
     device: Filter = None,
     kind: Filter = None,
 ) -> Page[NodeOut]:
-    rows = list_nodes(session, after=last_id("next", after), limit=limit + 1, device=device, kind=kind)
+    rows = list_nodes(
+        session, after=last_id("next", after), limit=limit + 1, device=device_meant(session, device), kind=kind
+    )
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_node(r) for r in page], next=cursor)
 

@@ -10,6 +10,8 @@ from service.nodes.queries import node_by_id, node_ids
 from service.offers.queries import believed_step, offer_by_id, offer_ids
 from service.offers.tables import OfferTable, PriceStepTable
 from service.problems import ConflictError, FieldError, InvalidFieldsError, not_found, unknown_name
+from service.providers.queries import providers_by_id
+from service.providers.standing import standing
 from service.wire.offers import OfferIn, PriceIn
 
 
@@ -20,9 +22,11 @@ def create_offer(session: Session, asked: OfferIn, clock: Clock) -> tuple[OfferT
     """
     if node_by_id(session, asked.node) is None:
         raise InvalidFieldsError([FieldError(unknown_name("node", asked.node, node_ids(session)), pointer="/node")])
+    stands = standing(asked.provider, asked.region, providers_by_id(session))
     wanted = OfferTable(
         id=asked.stored_id, provider=asked.provider, instance=asked.instance, region=asked.region,
         commitment=asked.commitment, node_id=asked.node, max_nodes=asked.max_nodes, notes=asked.notes, origin="user",
+        provider_class=stands.provider_class, named_place=stands.named_place,
     )  # fmt: skip
     stored = offer_by_id(session, wanted.id)
     if stored is not None:

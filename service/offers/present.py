@@ -2,23 +2,31 @@
 
 import datetime as dt
 
+from service.devices.tables import DeviceTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.offers import OfferOut, PriceOut, PriceStepOut
 
 
 def present_offer(
-    offer: OfferTable, node: NodeTable, price: PriceStepTable | None, price_as_of: dt.datetime
+    offer: OfferTable,
+    machine: tuple[NodeTable, DeviceTable],
+    price: PriceStepTable | None,
+    price_as_of: dt.datetime,
 ) -> OfferOut:
+    node, device = machine
     per_hour = price.usd_per_hour if price is not None else None
     return OfferOut(
         id=offer.id,
         provider=offer.provider,
+        provider_class=offer.provider_class,
         instance=offer.instance,
         region=offer.region,
+        named_place=offer.named_place,
         commitment=offer.commitment,
         node=offer.node_id,
         device=node.device_id,
+        device_class=device.device_class,
         devices=node.devices,
         max_nodes=offer.max_nodes,
         notes=offer.notes,

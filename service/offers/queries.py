@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from service.devices.tables import DeviceTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 
@@ -21,27 +22,59 @@ def list_offers(
     node: str | None = None,
     device: str | None = None,
     origin: str | None = None,
-) -> list[tuple[OfferTable, NodeTable]]:
+    provider_class: str | None = None,
+    device_class: str | None = None,
+    named_place: bool | None = None,
+) -> list[tuple[OfferTable, NodeTable, DeviceTable]]:
+    """Names are compared without regard to case."""
     wanted = (
-        select(OfferTable, NodeTable)
+        select(OfferTable, NodeTable, DeviceTable)
         .join(NodeTable, col(OfferTable.node_id) == NodeTable.id)
+        .join(DeviceTable, col(NodeTable.device_id) == DeviceTable.id)
         .order_by(OfferTable.id)
         .limit(limit)
     )
     if after is not None:
         wanted = wanted.where(OfferTable.id > after)
-    if provider is not None:
-        wanted = wanted.where(OfferTable.provider == provider)
-    if region is not None:
-        wanted = wanted.where(OfferTable.region == region)
-    if commitment is not None:
-        wanted = wanted.where(OfferTable.commitment == commitment)
-    if node is not None:
-        wanted = wanted.where(OfferTable.node_id == node)
-    if device is not None:
-        wanted = wanted.where(NodeTable.device_id == device)
-    if origin is not None:
-        wanted = wanted.where(OfferTable.origin == origin)
+    for column, value in (
+        (OfferTable.provider, provider),
+        (OfferTable.region, region),
+        (OfferTable.commitment, commitment),
+        (OfferTable.node_id, node),
+        (NodeTable.device_id, device),
+        (OfferTable.origin, origin),
+        (OfferTable.provider_class, provider_class),
+        (DeviceTable.device_class, device_class),
+    ):
+        if value is not None:
+            wanted = wanted.where(func.lower(column) == value.lower())
+    if named_place is not None:
+        wanted = wanted.where(OfferTable.named_place == named_place)
+    return list(session.exec(wanted).all())
+
+
+def machine_of(session: Session, offer: OfferTable) -> tuple[NodeTable, DeviceTable]:
+    node = session.get_one(NodeTable, offer.node_id)
+    return node, session.get_one(DeviceTable, node.device_id)
+
+
+def rented_offers(
+    session: Session, *, provider: str | None = None, device: str | None = None, provider_class: str | None = None
+) -> list[tuple[OfferTable, NodeTable]]:
+    """Every offer of the providers the catalog knows, purchases left out, in the order of their ids."""
+    wanted = (
+        select(OfferTable, NodeTable)
+        .join(NodeTable, col(OfferTable.node_id) == NodeTable.id)
+        .where(OfferTable.commitment != "purchase", col(OfferTable.provider_class).is_not(None))
+        .order_by(OfferTable.id)
+    )
+    for column, value in (
+        (OfferTable.provider, provider),
+        (NodeTable.device_id, device),
+        (OfferTable.provider_class, provider_class),
+    ):
+        if value is not None:
+            wanted = wanted.where(func.lower(column) == value.lower())
     return list(session.exec(wanted).all())
 
 

@@ -1,4 +1,4 @@
-"""GET and POST /v1/offers, POST /v1/offers/{id}/prices."""
+"""GET and POST /v1/offers, GET /v1/offers/unpriced, POST /v1/offers/{id}/prices."""
 
 from typing import Annotated
 
@@ -7,17 +7,29 @@ from fastapi import APIRouter, Query, Request, Response, status
 from service.access import Editor, Reader
 from service.clock import Clock
 from service.database import ReadSession, WriteSession
-from service.nodes.tables import NodeTable
+from service.devices.meant import device_meant
+from service.guarded_route import GuardedRoute
 from service.offers.create import create_offer, create_price
 from service.offers.present import present_offer, present_step
-from service.offers.queries import list_offers, offer_by_id, offer_ids, price_steps, prices_at
+from service.offers.queries import (
+    list_offers,
+    machine_of,
+    offer_by_id,
+    offer_ids,
+    price_steps,
+    prices_at,
+    rented_offers,
+)
+from service.offers.unpriced import unpriced_terms
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import not_found
-from service.wire.offers import OfferIn, OfferOut, PriceIn, PriceStepOut, PriceStepsOut
+from service.wire.devices import DeviceClass
+from service.wire.offers import OfferIn, OfferOut, PriceIn, PriceStepOut, PriceStepsOut, UnpricedOut
 from service.wire.pages import Page
+from service.wire.providers import ProviderClass
 from service.wire.quantities import Commitment, Instant
 
-router = APIRouter(prefix="/v1/offers", tags=["catalog"])
+router = APIRouter(prefix="/v1/offers", tags=["catalog"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=300)]
 PriceAsOf = Annotated[Instant | None, Query(description="Prices in force at this instant; now when left out.")]
 BelievedAt = Annotated[Instant | None, Query(description="As recorded by this instant: later corrections left out.")]
@@ -41,18 +53,44 @@ def get_offers(
     node: Filter = None,
     device: Filter = None,
     origin: Filter = None,
+    provider_class: ProviderClass | None = None,
+    device_class: DeviceClass | None = None,
+    named_place: bool | None = None,
     price_as_of: PriceAsOf = None,
     believed_at: BelievedAt = None,
 ) -> Page[OfferOut]:
     rows = list_offers(
         session, after=last_id("next", after), limit=limit + 1, provider=provider, region=region,
-        commitment=commitment, node=node, device=device, origin=origin,
+        commitment=commitment, node=node, device=device_meant(session, device), origin=origin,
+        provider_class=provider_class, device_class=device_class, named_place=named_place,
     )  # fmt: skip
-    page, cursor = cut_page([offer for offer, _ in rows], limit)
-    nodes = {offer.id: node_row for offer, node_row in rows}
+    page, cursor = cut_page([offer for offer, _, _ in rows], limit)
+    machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in rows}
     instant = price_as_of or _clock(request)()
     prices = prices_at(session, instant, offers=[o.id for o in page], believed_at=believed_at)
-    return Page(items=[present_offer(o, nodes[o.id], prices.get(o.id), instant) for o in page], next=cursor)
+    return Page(items=[present_offer(o, machines[o.id], prices.get(o.id), instant) for o in page], next=cursor)
+
+
+@router.get("/unpriced", summary="List one- and three-year terms of which no price is known")
+def get_unpriced(
+    request: Request,
+    _caller: Reader,
+    session: ReadSession,
+    limit: Limit = 100,
+    after: Next = None,
+    provider: Filter = None,
+    device: Filter = None,
+    provider_class: ProviderClass | None = None,
+    price_as_of: PriceAsOf = None,
+) -> Page[UnpricedOut]:
+    instant = price_as_of or _clock(request)()
+    rows = rented_offers(
+        session, provider=provider, device=device_meant(session, device), provider_class=provider_class
+    )
+    start = last_id("next", after)
+    found = unpriced_terms(rows, prices_at(session, instant), instant)
+    page, cursor = cut_page([entry for entry in found if start is None or entry.id > start][: limit + 1], limit)
+    return Page(items=page, next=cursor)
 
 
 @router.get("/{offer_id}", summary="One offer with its price")
@@ -69,7 +107,7 @@ def get_offer(
         raise not_found("offer", offer_id, offer_ids(session))
     instant = price_as_of or _clock(request)()
     price = prices_at(session, instant, offers=[offer_id], believed_at=believed_at).get(offer_id)
-    return present_offer(offer, session.get_one(NodeTable, offer.node_id), price, instant)
+    return present_offer(offer, machine_of(session, offer), price, instant)
 
 
 @router.get("/{offer_id}/prices", summary="The price history of one offer")
@@ -79,7 +117,12 @@ def get_prices(_caller: Reader, session: ReadSession, offer_id: str) -> PriceSte
     return PriceStepsOut(items=[present_step(s) for s in price_steps(session, offer_id)])
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, summary="Add own hardware or an own contract")
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    summary="Add own hardware or an own contract",
+    responses={200: {"model": OfferOut, "description": "It was stored before"}},
+)
 def post_offer(
     request: Request, _caller: Editor, session: WriteSession, asked: OfferIn, response: Response
 ) -> OfferOut:
@@ -90,10 +133,15 @@ def post_offer(
         response.status_code = status.HTTP_200_OK
     now = clock()
     price = prices_at(session, now, offers=[offer.id]).get(offer.id)
-    return present_offer(offer, session.get_one(NodeTable, offer.node_id), price, now)
+    return present_offer(offer, machine_of(session, offer), price, now)
 
 
-@router.post("/{offer_id}/prices", status_code=status.HTTP_201_CREATED, summary="Append a price step")
+@router.post(
+    "/{offer_id}/prices",
+    status_code=status.HTTP_201_CREATED,
+    summary="Append a price step",
+    responses={200: {"model": PriceStepOut, "description": "It was stored before"}},
+)
 def post_price(
     request: Request, _caller: Editor, session: WriteSession, offer_id: str, asked: PriceIn, response: Response
 ) -> PriceStepOut:

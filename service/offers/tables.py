@@ -26,6 +26,10 @@ class OfferTable(SQLModel, table=True):
     max_nodes: int | None = None
     notes: str = Field(default="", max_length=2000)
     origin: str = Field(max_length=10)
+    provider_class: str | None = Field(default=None, max_length=20)
+    """As the provider's row says; None where there is no such row."""
+    named_place: bool = Field(default=True)
+    """Whether the region says where the machine stands."""
 
 
 class PriceStepTable(SQLModel, table=True):

@@ -11,11 +11,12 @@ from sqlmodel import Session, col, select
 
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
+from service.prices_import.apart import quotes_of
 from service.prices_import.queries import BATCH, all_recommendations
-from service.prices_import.recognise import read_quotes
 from service.prices_import.store import MOST_EXAMPLES, Change, Report, store_quotes
 from service.prices_import.touched import Touched, touched_recommendations
 from service.problems import ProblemError
+from service.reading_apart import ReadingApart
 from service.recommendations.create import Workshop, read_inputs
 from service.recommendations.plan import PlanningInputs
 from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
@@ -33,9 +34,9 @@ class _Imported:
     touched: list[Touched]
 
 
-async def import_prices(asked: PricesImportIn, workshop: Workshop) -> PricesImportOut:
+async def import_prices(asked: PricesImportIn, workshop: Workshop, apart: ReadingApart) -> PricesImportOut:
     """Stored whole or not at all; planning again comes after and changes nothing stored."""
-    imported = await run_in_threadpool(_import, asked, workshop)
+    imported = await run_in_threadpool(_import, asked, workshop, apart)
     replanned: dict[str, ResultOut | None] = {}
     if asked.replan and not asked.dry_run:
         for touched in imported.touched[: asked.most_replans]:
@@ -43,8 +44,8 @@ async def import_prices(asked: PricesImportIn, workshop: Workshop) -> PricesImpo
     return _present(asked, imported, replanned)
 
 
-def _import(asked: PricesImportIn, workshop: Workshop) -> _Imported:
-    name, quotes = read_quotes(asked.payload, asked.format, asked.provider)
+def _import(asked: PricesImportIn, workshop: Workshop, apart: ReadingApart) -> _Imported:
+    name, quotes = quotes_of(asked.payload, asked.format, asked.provider, apart)
     with workshop.database.writing() as session:
         report = store_quotes(session, quotes, asked, workshop.clock())
         session.flush()

@@ -13,14 +13,22 @@ GPUHUNT_COLUMNS = frozenset(("instance_name", "location", "price", "spot"))
 GPUHUNT_PROVIDERS = {"lambdalabs": "lambda", "datacrunch": "verda", "vastai": "vast"}
 """Names that differ from those of this catalog's offers; DataCrunch became Verda in 2025."""
 COMMITMENTS = frozenset(
-    ("on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "capacity_block", "purchase")
-)
+    (
+        "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront",
+        "capacity_block", "purchase",
+    )
+)  # fmt: skip
 PARTS_OF_AN_OFFER = 4
+MOST_ROWS = 200_000
+MOST_COLUMNS = 200
 
 
 def columns_of(text: str) -> frozenset[str]:
     """The header's names."""
-    return frozenset(next(csv.reader(io.StringIO(text)), []))
+    header = next(csv.reader(io.StringIO(text)), [])
+    if len(header) > MOST_COLUMNS:
+        raise unreadable(f"has {len(header)} columns; the most is {MOST_COLUMNS}")
+    return frozenset(header)
 
 
 def rows_of(text: str, needed: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -29,7 +37,9 @@ def rows_of(text: str, needed: Iterable[str]) -> Iterator[tuple[int, dict[str, s
     missing = sorted(set(needed) - set(reader.fieldnames or ()))
     if missing:
         raise unreadable(f"the list has no column {', '.join(missing)}")
-    for row in reader:
+    for number, row in enumerate(reader):
+        if number >= MOST_ROWS:
+            raise unreadable(f"has more than {MOST_ROWS} rows; send it in parts")
         yield reader.line_num, {name: value or "" for name, value in row.items() if name is not None}
 
 

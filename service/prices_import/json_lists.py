@@ -8,6 +8,7 @@ KARPENTER_KINDS = {"on_demand": "on_demand", "onDemand": "on_demand", "on-demand
 VANTAGE_TERMS = {
     "yrTerm1Standard.noUpfront": "reserved_1y_no_upfront",
     "yrTerm1Standard.allUpfront": "reserved_1y",
+    "yrTerm3Standard.noUpfront": "reserved_3y_no_upfront",
     "yrTerm3Standard.allUpfront": "reserved_3y",
 }
 """Only terms whose hourly rate is the whole price: partial upfront lists the remainder."""

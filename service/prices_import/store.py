@@ -13,6 +13,8 @@ from service.offers.queries import prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.prices_import.queries import nodes_of_instances, steps_at_instant, stored_ids
 from service.prices_import.quote import Quote
+from service.providers.queries import providers_by_id
+from service.providers.standing import Standing, standing
 from service.wire.prices_import import PricesImportIn
 
 MOST_EXAMPLES = 5
@@ -50,6 +52,7 @@ def store_quotes(session: Session, quotes: list[Quote], asked: PricesImportIn, n
     in_force = _prices(session, known, asked.valid_from)
     at_instant = steps_at_instant(session, (quote.offer for quote, _ in known), asked.valid_from)
     offers = stored_ids(session, (quote.offer for quote, _ in known))
+    sellers = providers_by_id(session)
     added: list[OfferTable] = []
     steps: list[PriceStepTable] = []
     for quote, node in known:
@@ -65,7 +68,7 @@ def store_quotes(session: Session, quotes: list[Quote], asked: PricesImportIn, n
         report.changes.append(change)
         if quote.offer not in offers:
             report.new_offers.append(quote.offer)
-            added.append(_offer(quote, node))
+            added.append(_offer(quote, node, standing(quote.provider, quote.region, sellers)))
         recorded = now if same_instant is None else max(now, same_instant.recorded_at + dt.timedelta(microseconds=1))
         steps.append(_step(quote, asked, now, recorded))
     if not asked.dry_run:
@@ -102,10 +105,11 @@ def _prices(session: Session, known: Iterable[tuple[Quote, str]], instant: dt.da
     }
 
 
-def _offer(quote: Quote, node: str) -> OfferTable:
+def _offer(quote: Quote, node: str, stands: Standing) -> OfferTable:
     return OfferTable(
         id=quote.offer, provider=quote.provider, instance=quote.instance, region=quote.region,
         commitment=quote.commitment, node_id=node, max_nodes=None, notes="", origin="import",
+        provider_class=stands.provider_class, named_place=stands.named_place,
     )  # fmt: skip
 
 

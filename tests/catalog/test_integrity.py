@@ -1,5 +1,6 @@
 """The shipped edition: every figure sourced, dense below sparse, everything within what physics and markets allow."""
 
+import datetime as dt
 import re
 from collections import Counter
 from decimal import Decimal
@@ -7,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from catalog.read import read_catalog
-from catalog.rows import DeviceRow, NodeRow, PartitionRow, Row
+from catalog.rows import DeviceRow, NodeRow, PartitionRow, PriceRow, Row
 
 CATALOG = read_catalog()
 DEVICES = list(CATALOG.devices.values())
@@ -23,6 +24,10 @@ BF16_TFLOP_PER_S = {
 }  # fmt: skip
 
 USD_PER_ACCELERATOR_HOUR = (0.05, 60.0)  # list prices of GB200 in small regions reach 54
+
+
+def by_day(price: PriceRow) -> dt.date:
+    return price.valid_from
 
 
 def ids(rows: list[DeviceRow]) -> list[str]:
@@ -229,6 +234,7 @@ class TestOffersAndPrices:
         counts = Counter(offer.commitment for offer in CATALOG.offers.values())
         assert counts["on_demand"] > 1500
         assert counts["reserved_1y_no_upfront"] > 500
+        assert counts["reserved_3y_no_upfront"] > 300
         assert counts["spot"] > 300
         assert {"reserved_1y", "reserved_3y", "capacity_block"} <= set(counts)
 
@@ -236,9 +242,28 @@ class TestOffersAndPrices:
         assert all(price.valid_from <= price.retrieved_on for price in CATALOG.prices)
 
     def test_a_known_price(self) -> None:
-        """p5.48xlarge in us-east-1, AWS price list of 2026-07-20."""
-        (price,) = [p for p in CATALOG.prices if p.offer == "aws:p5.48xlarge:us-east-1:on_demand"]
-        assert price.usd_per_hour == Decimal("55.04")
+        """p5.48xlarge in us-east-1: AWS price list of 2026-07-20, seen unchanged on 2026-11-09 for 8 × 6.88."""
+        steps = {p.valid_from: p for p in CATALOG.prices if p.offer == "aws:p5.48xlarge:us-east-1:on_demand"}
+        assert [str(day) for day in sorted(steps)] == ["2026-07-20", "2026-11-09"]
+        assert {p.usd_per_hour for p in steps.values()} == {Decimal("55.04")}
+
+    def test_a_capacity_block_that_rose(self) -> None:
+        """p5.48xlarge in us-east-2 by capacity block: 39.33 in 2024, 41.528 on 2026-07-22; the earlier step stays."""
+        offer = "aws:p5.48xlarge:us-east-2:capacity_block"
+        assert [p.usd_per_hour for p in sorted((p for p in CATALOG.prices if p.offer == offer), key=by_day)] == [
+            Decimal("39.33"), Decimal("41.528"),
+        ]  # fmt: skip
+
+    def test_a_known_commitment(self) -> None:
+        """a3-highgpu-8g in us-central1: on demand, one year and three years, as Google lists them."""
+        newest = {p.offer: p.usd_per_hour for p in sorted(CATALOG.prices, key=by_day)}
+        stem = "gcp:a3-highgpu-8g:us-central1"
+        on_demand = newest[f"{stem}:on_demand"]
+        assert on_demand is not None
+        for commitment, ratio in (("reserved_1y_no_upfront", 0.694), ("reserved_3y_no_upfront", 0.439)):
+            price = newest[f"{stem}:{commitment}"]
+            assert price is not None
+            assert float(price / on_demand) == pytest.approx(ratio, abs=0.005)
 
 
 class TestEnergy:

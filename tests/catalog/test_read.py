@@ -47,6 +47,23 @@ PRICES = (
     "offer,valid_from,usd_per_hour,confidence,source,retrieved_on\n"
     "cloud:one-8:here:on_demand,2026-01-01,20.000000,high,list,2026-11-21\n"
 )
+PROVIDERS = """
+[[provider]]
+id = "cloud"
+name = "Cloud"
+provider_class = "specialist"
+places = { here = "Hereford" }
+provenance = { source = "its page", retrieved_on = 2026-11-21, checked = "read" }
+"""
+LINES = """
+[[line]]
+id = "ones"
+name = "Ones"
+vendor = "Vendor"
+device_class = "datacentre"
+devices = ["one"]
+provenance = { source = "its page", retrieved_on = 2026-11-21, checked = "read" }
+"""
 SOURCES = '[sources.list]\ntext = "the price list of a cloud"\n'
 
 
@@ -59,6 +76,8 @@ def edition(tmp_path: Path) -> Path:
         "offers/cloud.csv": OFFERS,
         "prices/cloud.csv": PRICES,
         "prices/sources.toml": SOURCES,
+        "providers/all.toml": PROVIDERS,
+        "device_lines/all.toml": LINES,
     }.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -103,6 +122,36 @@ class TestWhatIsRead:
             encoding="utf-8",
         )
         assert read_catalog(edition).constants[0].value == 0.8
+
+    def test_a_device_has_the_class_of_its_line(self, edition: Path) -> None:
+        assert read_catalog(edition).device_lines["one"].device_class == "datacentre"
+
+    @pytest.mark.parametrize(
+        ("old", "new", "found"),
+        [
+            ('devices = ["one"]', 'devices = ["two"]', "line ones: unknown device 'two'"),
+            ('vendor = "Vendor"', 'vendor = "Other"', "line ones: one is made by Vendor, the line by Other"),
+            ('devices = ["one"]', 'devices = ["one", "one"]', "device one: in 2 product lines"),
+        ],
+    )
+    def test_lines_hold_every_device_once(self, edition: Path, old: str, new: str, found: str) -> None:
+        replace(edition, "device_lines/all.toml", old, new)
+        assert any(problem.startswith(found) for problem in problems(edition))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "found"),
+        [
+            ("here =", "there =", "provider cloud: 'here' is in neither places nor no_place"),
+            ('id = "cloud"', 'id = "fog"', "offers in 'here': unknown provider 'cloud'"),
+            ("places =", 'no_place = ["here"]\nplaces =', "provider cloud: 'here' both names a place and names none"),
+            ('"specialist"', '"broker"', "providers/all.toml: cloud: provider_class: "),
+        ],
+    )
+    def test_every_region_of_an_offer_is_named_or_said_to_name_nothing(
+        self, edition: Path, old: str, new: str, found: str
+    ) -> None:
+        replace(edition, "providers/all.toml", old, new)
+        assert any(problem.startswith(found) for problem in problems(edition))
 
     def test_partitions_must_fit_their_device(self, edition: Path) -> None:
         (edition / "partitions").mkdir()
