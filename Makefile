@@ -8,7 +8,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 TEST ?= tests
 
-.PHONY: up install test test-postgres lint bench clean
+.PHONY: up install test test-postgres lint bench nightly lock clean
 .DEFAULT_GOAL := install
 
 up: install
@@ -33,13 +33,30 @@ lint: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.simulation
 	$(BIN)/python -m tests.bench.class_plans
 	$(BIN)/python -m tests.bench.bucket_ilp
 	$(BIN)/python -m tests.bench.fleet_plans
 	$(BIN)/python -m tests.bench.why_answers
-	$(BIN)/python -m tests.bench.among_all
+	$(BIN)/python -m tests.bench.screening
+	$(BIN)/python -m tests.bench.oracle
+	$(BIN)/python -m tests.bench.claims
 	$(BIN)/python -m tests.bench.partitions
 	$(BIN)/python -m tests.bench.measured_mixes
+
+# Every night, on a database that may be written to: some hours. FUZZ passes on options, such as --requests 2000.
+nightly: $(VENV)/installed-fuzz
+	$(BIN)/python -m tests.hostile.fuzz $(FUZZ)
+	$(BIN)/python -m tests.hostile.corpus
+
+# After a change of dependencies in pyproject.toml: needs the public index.
+lock: $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet --require-hashes -r requirements/lock.txt
+	$(VENV)/lock/bin/uv lock
+	for group in build dev fuzz lock; do \
+		$(VENV)/lock/bin/uv export --quiet --locked --no-header --no-annotate --only-group $$group -o requirements/$$group.txt; done
+	$(VENV)/lock/bin/uv export --quiet --locked --no-header --no-annotate --no-dev --no-emit-project -o requirements/service.txt
 
 clean:
 	rm -rf $(VENV)
@@ -49,12 +66,19 @@ $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; install Python 3.11 or newer, or set PYTHON="; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is $$($(PYTHON) -V 2>&1); Python 3.11 or newer is needed, set PYTHON="; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # older ones do not know dependency groups
 
-$(VENV)/installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+# What uv.lock locks, each file checked against its hash (requirements/ is exported from it; make lock). The project itself is
+# built by the locked backend, not by one fetched for the occasion.
+$(VENV)/installed: pyproject.toml requirements/service.txt requirements/build.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/service.txt -r requirements/build.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m solver.engine.compile
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group dev
+$(VENV)/installed-dev: $(VENV)/installed requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/installed-fuzz: $(VENV)/installed-dev requirements/fuzz.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/fuzz.txt
 	@touch $@

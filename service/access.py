@@ -9,13 +9,12 @@ as editors; binding any other address without tokens refuses to start.
 """
 
 import ipaddress
-import math
-import threading
-import time
-from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass
+import re
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 from sqlmodel import Session
@@ -23,7 +22,8 @@ from starlette.concurrency import run_in_threadpool
 
 from service.database import database_of
 from service.freshness import Freshness
-from service.problems import ForbiddenError, ProblemError, TooManyRequestsError, UnauthenticatedError
+from service.problems import ForbiddenError, ProblemError, UnauthenticatedError
+from service.rate_limit import MOST_BUCKETS, RateLimit, peer_of
 from service.tokens.create import token_sha256
 from service.tokens.queries import active_token, active_token_ids, any_active_token
 
@@ -43,8 +43,8 @@ class Caller:
     has_token: bool = True
 
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
-MOST_BUCKETS = 10_000
+LOOPBACK_HOST = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
+"""A whole Host header. Compared as it came: what parses a header differently from a browser fails open."""
 
 
 def is_loopback(host: str) -> bool:
@@ -62,75 +62,113 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-class RateLimit:
-    """A token bucket for each caller: ``burst`` at once, then ``per_s`` a second."""
-
-    def __init__(self, per_s: float, burst: int, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.per_s = per_s
-        self.burst = burst
-        self._monotonic = monotonic
-        self._levels: dict[str, tuple[float, float]] = {}
-        self._lock = threading.Lock()
-
-    def take(self, caller: str) -> None:
-        """Spend one request; raises TooManyRequestsError when the bucket is empty."""
-        with self._lock:
-            now = self._monotonic()
-            if len(self._levels) > MOST_BUCKETS:
-                self._forget_full_buckets(now)
-            level, since = self._levels.get(caller, (float(self.burst), now))
-            level = min(float(self.burst), level + (now - since) * self.per_s)
-            if level < 1.0:
-                self._levels[caller] = (level, now)
-                raise TooManyRequestsError(
-                    "the rate limit is reached", retry_after_s=math.ceil((1.0 - level) / self.per_s)
-                )
-            self._levels[caller] = (level - 1.0, now)
-
-    def _forget_full_buckets(self, now: float) -> None:
-        self._levels = {
-            name: (level, since)
-            for name, (level, since) in self._levels.items()
-            if level + (now - since) * self.per_s < self.burst
-        }
-
-
 NO_TOKEN = "this service needs a bearer token"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_TOKEN = "the token is unknown or revoked"
 
 
 def identify(request: Request) -> Caller:
-    """The caller behind a request; raises UnauthenticatedError or ForbiddenError."""
-    _take_from_bucket(request)
-    return _stored_caller(request)
+    """The caller behind a request; raises UnauthenticatedError, ForbiddenError or TooManyRequestsError."""
+    secret = _secret(request)
+    if secret is None:
+        require_same_origin(request)
+    _take_from_bucket(request, secret)
+    return _stored_caller(request, secret)
 
 
-def _take_from_bucket(request: Request) -> None:
-    rate_limit: RateLimit = request.app.state.rate_limit
-    header = request.headers.get("authorization")
-    rate_limit.take(_address(request) if header is None else token_sha256(header))
+@dataclass(frozen=True)
+class Doors:
+    """What is counted before anybody is let in: requests of each token and peer, and tokens that were wrong.
+
+    A token counts as its own once it was found valid; until then, and where there is none, its peer does. However a
+    header is written, and however many there are, a token has one bucket.
+    """
+
+    requests: RateLimit
+    failures: RateLimit
+    known: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
+    """Hash of a token found valid lately → its id. Says how it is counted, not whether it is still valid."""
+
+
+FAILURES_PER_S = 1.0
+FAILURES_BURST = 100
+"""Wrong tokens of one peer; guessing 256 bits is hopeless in any case, but each guess asks the database."""
+
+
+def _secret(request: Request) -> str | None:
+    """The hash of the bearer token that was sent; None where no header was. Raises UnauthenticatedError."""
+    headers = request.headers.getlist("authorization")
+    if not headers:
+        return None
+    scheme, _, secret = headers[0].partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer" or not secret.strip():
+        _count_failure(request)
+        raise UnauthenticatedError(WRONG_TOKEN)
+    return token_sha256(secret.strip())
+
+
+def _take_from_bucket(request: Request, secret: str | None) -> None:
+    doors: Doors = request.app.state.doors
+    token_id = doors.known.get(secret) if secret is not None else None
+    if token_id is not None:
+        doors.requests.take(f"token {token_id}")
+        return
+    if secret is not None:
+        doors.failures.check(_peer(request))
+    doors.requests.take(f"peer {_peer(request)}")
+
+
+def _count_failure(request: Request) -> None:
+    doors: Doors = request.app.state.doors
+    doors.requests.take(f"peer {_peer(request)}")
+    doors.failures.take(_peer(request))
 
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _stored_caller(request: Request) -> Caller:
-    client, header = _address(request), request.headers.get("authorization")
+def _peer(request: Request) -> str:
+    return peer_of(_address(request))
+
+
+def _stored_caller(request: Request, secret: str | None) -> Caller:
+    doors: Doors = request.app.state.doors
     with database_of(request).reading() as session:
-        if header is not None:
-            scheme, _, secret = header.partition(" ")
-            token = active_token(session, token_sha256(secret.strip())) if scheme.lower() == "bearer" else None
+        if secret is not None:
+            token = active_token(session, secret)
             if token is None:
+                doors.known.pop(secret, None)
+                doors.failures.take(_peer(request))
                 raise UnauthenticatedError(WRONG_TOKEN)
+            doors.known[secret] = token.id
+            while len(doors.known) > MOST_BUCKETS:
+                doors.known.popitem(last=False)
             return Caller(token.id, Role[token.role])
         if any_active_token(session):
             raise UnauthenticatedError(NO_TOKEN)
-    if not is_loopback(client):
+    require_loopback(request)
+    return Caller(_address(request), Role.editor, has_token=False)
+
+
+def require_loopback(request: Request) -> None:
+    """Without tokens only loopback is answered, and only under its own name: a page that rebinds its name is not."""
+    if not is_loopback(_address(request)):
         raise ForbiddenError("no token is configured, so only clients on loopback are answered")
-    if request.url.hostname not in LOOPBACK_NAMES:
+    hosts = request.headers.getlist("host")
+    if len(hosts) != 1 or not LOOPBACK_HOST.fullmatch(hosts[0]):
         raise ForbiddenError("no token is configured, so the service must be addressed as localhost or 127.0.0.1")
-    return Caller(client, Role.editor, has_token=False)
+
+
+def require_same_origin(request: Request) -> None:
+    """A page of another origin may send forms here, and without tokens they would be obeyed. Raises ForbiddenError."""
+    if request.method in SAFE_METHODS:
+        return
+    origins = request.headers.getlist("origin")
+    own = f"{request.scope['scheme']}://{request.headers.get('host', '')}".lower()
+    site = request.headers.get("sec-fetch-site", "none")
+    if any(origin.lower() != own for origin in origins) or site not in ("same-origin", "none"):
+        raise ForbiddenError("a page of another origin may not change anything here; use a token")
 
 
 class RecentCallers:
@@ -147,14 +185,16 @@ class RecentCallers:
 
     async def identify(self, request: Request) -> Caller:
         """The caller behind a request; raises UnauthenticatedError or ForbiddenError."""
-        _take_from_bucket(request)
-        header = request.headers.get("authorization")
-        key = (_address(request), header and token_sha256(header), request.headers.get("host"))
+        secret = _secret(request)
+        if secret is None:
+            require_same_origin(request)
+        _take_from_bucket(request, secret)
+        key = (_address(request), secret, request.headers.get("host"))
         known = self._admitted.get(key)
         if known is not None and known[1].usable():
             return known[0]
         try:
-            caller = await run_in_threadpool(_stored_caller, request)
+            caller = await run_in_threadpool(_stored_caller, request, secret)
         except ProblemError:
             self._admitted.pop(key, None)
             raise
@@ -178,23 +218,26 @@ def no_longer_admitted(session: Session, callers: Collection[Caller]) -> dict[Ca
     return refused
 
 
-def require(least: Role) -> Callable[[Request], Caller]:
-    """A dependency that admits callers of at least this role."""
+@dataclass(frozen=True)
+class Admission:
+    """A route's door. As a dependency it hands over the caller whom the route let in before it read the body."""
 
-    def admit(request: Request) -> Caller:
-        return _of_role(identify(request), least)
+    least: Role
+    recent: bool = False
+    """By what was known a moment ago, for routes that ask ``no_longer_admitted`` before they commit."""
 
-    return admit
+    async def let_in(self, request: Request) -> None:
+        """Raises UnauthenticatedError, ForbiddenError or TooManyRequestsError."""
+        if self.recent:
+            callers: RecentCallers = request.app.state.recent_callers
+            caller = await callers.identify(request)
+        else:
+            caller = await run_in_threadpool(identify, request)
+        request.state.caller = _of_role(caller, self.least)
 
-
-def require_recent(least: Role) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
-    """The same by what was known a moment ago, for routes that ask ``no_longer_admitted`` before they commit."""
-
-    async def admit(request: Request) -> Caller:
-        recent: RecentCallers = request.app.state.recent_callers
-        return _of_role(await recent.identify(request), least)
-
-    return admit
+    async def __call__(self, request: Request) -> Caller:
+        caller: Caller = request.state.caller
+        return caller
 
 
 def _of_role(caller: Caller, least: Role) -> Caller:
@@ -203,7 +246,7 @@ def _of_role(caller: Caller, least: Role) -> Caller:
     return caller
 
 
-Reader = Annotated[Caller, Depends(require(Role.reader))]
-Agent = Annotated[Caller, Depends(require(Role.agent))]
-Editor = Annotated[Caller, Depends(require(Role.editor))]
-RecentAgent = Annotated[Caller, Depends(require_recent(Role.agent))]
+Reader = Annotated[Caller, Depends(Admission(Role.reader))]
+Agent = Annotated[Caller, Depends(Admission(Role.agent))]
+Editor = Annotated[Caller, Depends(Admission(Role.editor))]
+RecentAgent = Annotated[Caller, Depends(Admission(Role.agent, recent=True))]

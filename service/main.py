@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from service import VERSION, health
-from service.access import RateLimit, RecentCallers
+from service.access import FAILURES_BURST, FAILURES_PER_S, Doors, RecentCallers
 from service.benchmarks import routes as benchmarks
 from service.benchmarks.predict import planner_loop
 from service.benchmarks.preparing import loop_of
@@ -17,10 +17,12 @@ from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
 from service.corrections.refresh import RefreshWorker
 from service.database import Database
+from service.deployments import routes as deployments
 from service.devices import routes as devices
 from service.estimates import routes as estimates
 from service.fleets import routes as fleets
 from service.group_commit import GroupCommit
+from service.host_guard import HostGuard
 from service.jobs import routes as jobs
 from service.jobs.worker import JobWorker
 from service.llms import routes as llms
@@ -30,6 +32,9 @@ from service.nodes import routes as nodes
 from service.offers import routes as offers
 from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
+from service.providers import routes as providers
+from service.rate_limit import RateLimit
+from service.reading_apart import ReadingApart
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
@@ -48,10 +53,15 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (401, "A valid token is needed"),
         (403, "The role may not do this"),
         (404, "No such thing; close names are offered"),
+        (405, "The `Allow` header lists the methods"),
+        (408, "The request came too slowly"),
         (409, "Contradicts what is stored"),
         (413, "The body is too large"),
         (422, "Fields are invalid; each is named"),
         (429, "Rate limit reached"),
+        (431, "The headers are too large"),
+        (500, "A defect; `request_id` finds it in the log"),
+        (507, "The disk is full"),
         (503, "Not available now"),
     )
 }
@@ -98,13 +108,19 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         version=VERSION,
         summary="Which accelerators, from whom, how many, split how, serve a workload at least cost, with a proof.",
         lifespan=lifespan,
+        redirect_slashes=False,  # the address would be made of the Host header
         responses=dict(PROBLEMS),
     )
     app.state.settings = chosen
     app.state.clock = clock
     app.state.metrics = metrics
-    app.state.rate_limit = RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst)
+    app.state.doors = Doors(
+        RateLimit(chosen.rate_limit_requests_per_s, chosen.rate_limit_burst), RateLimit(FAILURES_PER_S, FAILURES_BURST)
+    )
     app.state.recent_callers = RecentCallers()
+    app.state.apart = ReadingApart(
+        time_limit_s=chosen.import_time_limit_s, memory_limit_bytes=chosen.import_memory_limit_bytes
+    )
     app.state.snapshots = SnapshotCache()
     app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
@@ -116,8 +132,10 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         nodes.router,
         llms.router,
         offers.router,
+        providers.router,
         estimates.router,
         recommendations.router,
+        deployments.router,
         fleets.router,
         jobs.router,
         why.router,
@@ -128,8 +146,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         health.router,
     ):
         app.include_router(router)
-    app.add_middleware(
-        BodyLimit, limit_bytes=chosen.body_limit_bytes, import_limit_bytes=chosen.import_body_limit_bytes
-    )
+    app.add_middleware(BodyLimit, settings=chosen)
+    app.add_middleware(HostGuard)
     app.add_middleware(RequestLog, metrics=metrics)
     return app

@@ -18,6 +18,7 @@ from service.problems import (
     InvalidFieldsError,
     ProblemError,
     UnavailableError,
+    internal_problem,
     problem_response,
 )
 from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedError
@@ -27,6 +28,11 @@ log = logging.getLogger("clusterwright")
 MOST_FIELD_ERRORS = 50
 NOT_MIGRATED = re.compile(
     r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I
+)
+DAMAGED = re.compile(r"malformed|not a database|database corruption|invalid page|could not read block", re.I)
+DAMAGED_ADVICE = (
+    "the database is damaged or not one: stop the service, keep the file, and restore a backup (SQLite: `sqlite3 FILE .recover`"
+    " saves what can be read); nothing was stored"
 )
 READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
 FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
@@ -41,7 +47,6 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database_busy)
     app.add_exception_handler(ResponseValidationError, _unexpected)
-    app.add_exception_handler(Exception, _unexpected)
 
 
 async def _problem(_request: Request, problem: Exception) -> JSONResponse:
@@ -108,6 +113,9 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
         return problem_response(
             "unavailable", "the database is not migrated; run `clusterwright migrate`", headers=retry
         )
+    if DAMAGED.search(text):
+        log.error("the database is damaged: %s", text.splitlines()[0])
+        return problem_response("unavailable", DAMAGED_ADVICE, headers={"Retry-After": "60"})
     if FULL.search(text):
         return problem_response("storage-full", "the database cannot grow", headers=retry)
     if READ_ONLY.search(text):
@@ -125,10 +133,7 @@ async def _database_busy(_request: Request, _error: Exception) -> JSONResponse:
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     request_id = getattr(request.state, "request_id", None)
     log.error("unexpected failure, request %s", request_id, exc_info=error)
-    return problem_response(
-        "internal", PROBLEM_TYPES["internal"].explanation, request_id=request_id,
-        headers={"X-Request-Id": request_id} if request_id else None,
-    )  # fmt: skip
+    return internal_problem(request_id)
 
 
 def _is_echo(error: Any) -> bool:

@@ -1,6 +1,8 @@
 """Errors as answers: RFC 9457 problem documents.
 
     ProblemError
+    ├── MalformedBodyError      400  the body cannot be read
+    ├── BodyTooLargeError       413  too many bytes or values
     ├── InvalidFieldsError      422  a field is wrong; ``errors`` point at each
     ├── NotFoundError           404  no such thing; close names are offered
     ├── ConflictError           409  contradicts what is stored
@@ -41,6 +43,10 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
                     "The body is not JSON, is nested too deeply, or is not in the stated encoding."),
         ProblemType("body-too-large", 413, "The body is too large",
                     "The body is above the limit the service is configured with; `detail` says how much it takes."),
+        ProblemType("too-slow", 408, "The request came too slowly",
+                    "Headers and body must arrive within the times the service is configured with; `detail` names them."),
+        ProblemType("headers-too-large", 431, "The headers are too large",
+                    "Request line and headers are above the limit the service is configured with."),
         ProblemType("not-found", 404, "There is no such thing",
                     "Nothing is stored under this id or address; `close_matches` lists similar ids."),
         ProblemType("method-not-allowed", 405, "This method is not allowed here",
@@ -101,6 +107,14 @@ class InvalidFieldsError(ProblemError):
         self.field_errors = listed
 
 
+class MalformedBodyError(ProblemError):
+    slug = "malformed-body"
+
+
+class BodyTooLargeError(ProblemError):
+    slug = "body-too-large"
+
+
 class NotFoundError(ProblemError):
     slug = "not-found"
 
@@ -157,6 +171,14 @@ def problem_response(
     code = status or kind.status
     document = {"type": f"/problems/{slug}", "title": title or kind.title, "status": code, "detail": detail, **extra}
     return JSONResponse(document, status_code=code, headers=headers, media_type=MEDIA_TYPE)
+
+
+def internal_problem(request_id: str | None) -> JSONResponse:
+    """What a defect of the service is answered with."""
+    return problem_response(
+        "internal", PROBLEM_TYPES["internal"].explanation, request_id=request_id,
+        headers={"X-Request-Id": request_id} if request_id else None,
+    )  # fmt: skip
 
 
 def close_matches(name: str, known: Iterable[str], most: int = 5) -> list[str]:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ulid import ULID
 
 from service.metrics import Metrics
+from service.problems import internal_problem
 
 log = logging.getLogger("clusterwright.requests")
 GIVEN_ID = re.compile(rb"[A-Za-z0-9._\-]{1,64}")
@@ -60,8 +61,20 @@ class RequestLog:
                     headers.append((b"x-request-id", request_id.encode()))
             await send(message)
 
+        started_answer = False
+
+        async def noted(message: Message) -> None:
+            nonlocal started_answer
+            started_answer = True
+            await with_id(message)
+
         try:
-            await self.app(scope, receive, with_id)
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            if started_answer:
+                raise  # half an answer is out: only closing the connection tells
+            log.error("unexpected failure, request %s", request_id, exc_info=error)
+            await internal_problem(request_id)(scope, receive, with_id)
         finally:
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "unmatched")

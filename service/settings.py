@@ -1,5 +1,6 @@
 """Settings, read from the environment with the prefix ``CLUSTERWRIGHT_``. Each is described in docs/settings.md."""
 
+import ipaddress
 import os
 from typing import Literal
 
@@ -34,16 +35,32 @@ class Settings(BaseSettings):
     """Largest request body."""
     import_body_limit_bytes: int = Field(default=16_000_000, ge=10_000, le=1_000_000_000)
     """Largest body of the import routes, which take whole files of other tools."""
+    head_limit_bytes: int = Field(default=32_768, ge=1_000, le=1_000_000)
+    """Largest request line with headers; more is answered 431."""
+    head_timeout_s: float = Field(default=10.0, gt=0, le=600)
+    """Request line and headers must arrive within so long (408)."""
+    body_timeout_s: float = Field(default=60.0, gt=0, le=3_600)
+    """A body must arrive within so long (408)."""
+    connections: int = Field(default=1_000, ge=1, le=100_000)
+    """Connections open at the same time; the next one is answered 503 and closed."""
+    import_time_limit_s: float = Field(default=5.0, gt=0, le=600)
+    """How long reading one imported file may take; it has a process of its own, which is ended then."""
+    import_memory_limit_bytes: int = Field(default=100_000_000, ge=20_000_000, le=10_000_000_000)
+    """Memory that reading one imported file may take."""
     rate_limit_requests_per_s: float = Field(default=500.0, gt=0, le=1_000_000)
     """Sustained requests per second of one token, or of one address without a token."""
     rate_limit_burst: int = Field(default=1_000, ge=1, le=10_000_000)
     """Requests that may come at once before the rate limit applies."""
+    trusted_proxies: str | None = None
+    """Addresses or networks, separated by commas, whose ``X-Forwarded-For`` and ``-Proto`` are believed; none unless set."""
     solver_workers: int = Field(default=2, ge=1, le=64)
     """Plans and estimates computed at the same time."""
     solver_queue: int = Field(default=32, ge=0, le=10_000)
     """Requests that may wait for a solver worker; the next one is answered 503 with Retry-After."""
     synchronous_time_limit_s: float = Field(default=10.0, ge=0, le=300)
     """A request that states a longer time limit is answered 202 and becomes a job."""
+    estimate_time_limit_s: float = Field(default=10.0, gt=0, le=600)
+    """How long the estimates of one request may take; the answer to more says how many were done."""
     synchronous_workloads: int = Field(default=10, ge=0, le=50)
     """A request of more workloads becomes a job; each of their traffic classes counts as one."""
     jobs_in_service: int | None = Field(default=None, ge=0, le=64)
@@ -80,6 +97,16 @@ class Settings(BaseSettings):
                 raise ValueError("an in-memory database forgets everything; name a file: sqlite:///FILE")
         elif url.drivername != "postgresql+psycopg":
             raise ValueError(f"{url.drivername} is not supported; use sqlite:/// or postgresql+psycopg://")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _proxies_are_networks(cls, value: str | None) -> str | None:
+        for name in filter(None, (part.strip() for part in (value or "").split(","))):
+            try:
+                ipaddress.ip_network(name)
+            except ValueError:
+                raise ValueError(f"{name!r} is neither an address nor a network such as 10.0.0.0/8") from None
         return value
 
     @field_validator("url")

@@ -142,6 +142,10 @@ def _work(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--endpoint", help="measure this running engine instead of starting engines")
     parser.add_argument("--model", help="path or id to serve instead of the catalog's")
     parser.add_argument("--launch-argument", action="append", default=[], metavar="ARGUMENT")
+    parser.add_argument(
+        "--allow-argument", action="append", default=[], metavar="OPTION",
+        help="engine option the service may set to any value, besides those that only change speed",
+    )  # fmt: skip
     parser.add_argument("--port", type=int, default=8300)
     parser.add_argument("--lease-s", type=float, default=600.0)
     parser.add_argument("--poll-s", type=float, default=15.0, help="pause when there is nothing to do (%(default)s s)")

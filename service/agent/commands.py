@@ -308,6 +308,7 @@ def work(options: argparse.Namespace) -> int:
         endpoint=options.endpoint,
         model=options.model,
         launch_arguments=tuple(options.launch_argument),
+        allowed_arguments=tuple(options.allow_argument),
         port=options.port,
         lease_s=options.lease_s,
         poll_s=options.poll_s,

@@ -18,6 +18,7 @@ import httpx
 STOP_WITHIN_S = 60.0
 ASK_EVERY_S = 1.0
 LOG_TAIL_CHARACTERS = 1_500
+MOST_COUNT = 100_000_000
 _WEIGHT_FLAGS = {
     "bf16": ["--dtype", "bfloat16"], "fp16": ["--dtype", "float16"], "fp32": ["--dtype", "float32"],
     "fp8": ["--quantization", "fp8"], "nf4": ["--quantization", "bitsandbytes"],
@@ -63,6 +64,11 @@ def serve_command(deployment: Deployment, port: int, extra: Sequence[str] = ()) 
     """
     if deployment.engine != "vllm":
         raise LaunchError(f"this agent starts vllm, not {deployment.engine}; start it yourself and give --endpoint")
+    for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel"):
+        _require_count(name, getattr(deployment, name))
+    for name in ("max_sequences", "max_context_tokens", "max_batched_tokens"):
+        if getattr(deployment, name) is not None:
+            _require_count(name, getattr(deployment, name))
     if deployment.weights not in _WEIGHT_FLAGS:
         raise LaunchError(f"vllm does not serve weights in {deployment.weights}")
     command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", deployment.model, "--port", str(port)]
@@ -87,6 +93,12 @@ def serve_command(deployment: Deployment, port: int, extra: Sequence[str] = ()) 
         if value is not None:
             command += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return command + list(extra)
+
+
+def _require_count(name: str, value: object) -> None:
+    """Figures of a plan come from the service, and a word in their place would be an option of the engine."""
+    if type(value) is not int or not 1 <= value <= MOST_COUNT:
+        raise LaunchError(f"refused {name} {str(value)[:40]!r}: not a count")
 
 
 class EngineProcess:

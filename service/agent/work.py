@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from service.agent import VERSION
+from service.agent.allowed_arguments import checked_arguments, checked_id, checked_model
 from service.agent.bench import WARM_UP_REQUESTS, NothingMeasuredError, Point, Prompts, measure, summary, warm_up
 from service.agent.client import AccessRefusedError, RequestRefusedError, ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine
@@ -19,6 +22,7 @@ from service.agent.load import ClosedLoop, Load, OpenLoop
 from service.agent.spool import Spool
 from service.agent.stream import Endpoint
 from service.agent.upload import upload_spool
+from service.wire.measurements import MeasurementIn
 
 HEARTBEATS_PER_LEASE = 3
 
@@ -74,6 +78,8 @@ class Worker:
     model: str | None = None
     """Path or id to serve instead of the catalog's Hugging Face id."""
     launch_arguments: tuple[str, ...] = ()
+    allowed_arguments: tuple[str, ...] = ()
+    """Engine options that the service may set besides those that only change speed."""
     port: int = 8300
     lease_s: float = 600.0
     poll_s: float = 15.0
@@ -110,11 +116,17 @@ class Worker:
 
     def _work(self, lease: dict[str, Any]) -> None:
         """One measurement, from lease to answer. Whatever goes wrong is told to the queue, and work goes on."""
-        wanted, measurement_id = lease["measurement"]["wanted"], lease["measurement"]["id"]
-        self.say(f"{measurement_id}: {wanted['llm']} on {wanted['devices']} × {wanted['device']}")
+        try:
+            measurement_id = checked_id(lease["measurement"]["id"])
+            token = str(lease["lease"])
+        except (LaunchError, KeyError, TypeError) as error:
+            self.say(str(error))
+            return
         path = f"/v1/measurements/{measurement_id}"
         try:
-            with Heartbeat(self.client, measurement_id, lease["lease"], self.lease_s) as beat:
+            wanted = checked_wanted(lease["measurement"].get("wanted"))
+            self.say(f"{measurement_id}: {wanted['llm']} on {wanted['devices']} × {wanted['device']}")
+            with Heartbeat(self.client, measurement_id, token, self.lease_s) as beat:
                 ids = self._measure(wanted, measurement_id, beat)
             answer: tuple[str, dict[str, Any]] = ("complete", {"benchmarks": ids})
         except LeaseLostError:
@@ -125,7 +137,7 @@ class Worker:
             answer = ("fail", {"reason": f"{type(error).__name__}: {error}"[:2_000] or "unknown"})
         try:
             self.client.request_until_answered(
-                "POST", f"{path}/{answer[0]}", answer[1] | {"lease": lease["lease"]}, within_s=self.lease_s
+                "POST", f"{path}/{answer[0]}", answer[1] | {"lease": token}, within_s=self.lease_s
             )
         except (RequestRefusedError, ServiceUnreachableError) as error:
             self.say(f"{measurement_id}: {error}")
@@ -133,17 +145,19 @@ class Worker:
     def _measure(self, wanted: dict[str, Any], name: str, beat: Heartbeat) -> list[str]:
         """Ids of the uploaded results. Each load is uploaded as soon as it is measured."""
         llm = self.client.request_until_answered("GET", f"/v1/llms/{wanted['llm']}", within_s=self.lease_s)
+        if not isinstance(llm, dict):
+            raise LaunchError("refused what the service says of the model: not an object")
         if self.endpoint is not None:
             return self._drive(self.endpoint, wanted, llm, beat)
         layout, precision = wanted["layout"], wanted["precision"]
         deployment = Deployment(
             engine=wanted["engine"]["name"],
-            model=self.model or llm.get("hugging_face_id") or wanted["llm"],
+            model=self.model or checked_model(llm.get("hugging_face_id") or wanted["llm"]),
             weights=precision["weights"],
             kv_cache=precision["kv_cache"],
-            **{degree: layout[degree] for degree in layout},
+            **{degree: value for degree, value in layout.items() if value is not None},
         )
-        extra = [*self.launch_arguments, *wanted["engine"]["arguments"]]
+        extra = [*self.launch_arguments, *checked_arguments(wanted["engine"]["arguments"], self.allowed_arguments)]
         command = serve_command(deployment, self.port, extra)
         with EngineProcess(command, self.port, self.log_folder / f"{name}.log") as engine:
             return self._drive(engine.base_url, wanted, llm, beat, tuple(command[3:]))
@@ -159,7 +173,7 @@ class Worker:
         facts = ask_engine(base_url)
         endpoint = Endpoint(base_url, facts.served_model or wanted["llm"])
         traffic = wanted["traffic"]
-        prompts = Prompts(lengths(traffic["prompt_tokens"]), lengths(traffic["output_tokens"]), llm["vocabulary"])
+        prompts = Prompts(lengths(traffic["prompt_tokens"]), lengths(traffic["output_tokens"]), checked_vocabulary(llm))
         warm_up(endpoint, prompts, WARM_UP_REQUESTS, self.timeout_s)
         engine = wanted["engine"] | {"version": facts.version or wanted["engine"]["version"]}
         if arguments:
@@ -187,6 +201,39 @@ class Worker:
             self.spool.sent(kept, answer)
             ids.append(answer["id"])
         return ids
+
+
+MOST_CLIENTS = 16_384
+MOST_REQUESTS = 1_000_000
+MOST_TOKENS = 2_000_000
+MOST_VOCABULARY = 10_000_000
+
+
+def checked_wanted(stated: Any) -> dict[str, Any]:
+    """A measurement in the shape the API has for it, and no more than a host can send. Raises LaunchError."""
+    try:
+        wanted = MeasurementIn.model_validate(stated)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise LaunchError(f"refused the measurement: {where}: {first['msg']}") from None
+    for one in wanted.loads:
+        clients = one.concurrency if one.kind == "closed" else one.max_concurrency or 1
+        if clients > MOST_CLIENTS or (one.requests or 1) > MOST_REQUESTS:
+            raise LaunchError(f"refused the measurement: more than {MOST_CLIENTS} clients or {MOST_REQUESTS} requests")
+    for name in ("prompt_tokens", "output_tokens"):
+        for key, value in getattr(wanted.traffic, name).model_dump().items():
+            if key in ("tokens", "high", "mean", "p95") and value > MOST_TOKENS:
+                raise LaunchError(f"refused the measurement: {name} of more than {MOST_TOKENS}")
+    return wanted.model_dump(mode="json")
+
+
+def checked_vocabulary(llm: dict[str, Any]) -> int:
+    """Token ids are drawn below it. Raises LaunchError."""
+    size = llm.get("vocabulary")
+    if type(size) is not int or not 0 < size <= MOST_VOCABULARY:
+        raise LaunchError(f"refused a vocabulary of {str(size)[:40]} tokens")
+    return size
 
 
 def lengths(stated: dict[str, Any]) -> LengthDistribution:

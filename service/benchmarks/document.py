@@ -1,49 +1,32 @@
 """An uploaded file, parsed once: JSON, JSON lines, YAML, CSV or plain text, whichever it is.
 
-Importers ask it for the form they know. Nothing here trusts the file: YAML aliases are refused (a few hundred bytes
-of them can expand to gigabytes), nesting and size are bounded, numbers must be numbers.
+Importers ask it for the form they know. Nothing here trusts the file: nesting, rows and cells are bounded, numbers
+must be numbers, and YAML is read by ``service.benchmarks.yaml_text``.
 """
 
 import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import yaml
 
-MOST_YAML_CHARACTERS = 2_000_000
-"""Bound on YAML text: its parser is two orders of magnitude slower than JSON's."""
-DEEPEST_NESTING = 60
+from service.benchmarks.reading_error import ReadingError
+from service.benchmarks.yaml_text import DEEPEST_NESTING, MOST_CHARACTERS, read_yaml
+
+__all__ = ["DEEPEST_NESTING", "Document", "JsonObject", "ReadingError"]
+
+MOST_CSV_BLOCKS = 10_000
+MOST_CSV_ROWS = 100_000
+MOST_CSV_CELLS = 1_000_000
+_FIRST_LINE = re.compile(r"^[ \t]*([^\s#][^\r\n]*)", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 JsonObject = Mapping[str, Any]
-
-
-class ReadingError(Exception):
-    """The file cannot be read as a benchmark result. ``pointer`` is a JSON pointer into the payload."""
-
-    def __init__(self, pointer: str, message: str) -> None:
-        super().__init__(f"{pointer or '/'}: {message}")
-        self.pointer = pointer
-        self.message = message
-
-
-class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml may be absent
-    """YAML without aliases and without dates: time stamps stay text."""
-
-
-_PlainLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _load_yaml(text: str) -> Any:
-    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=_PlainLoader)):
-        raise ReadingError("/payload", "YAML aliases are not accepted")
-    return yaml.load(text, Loader=_PlainLoader)
 
 
 class Document:
@@ -69,12 +52,10 @@ class Document:
                 return json.loads(stripped)
             except (ValueError, RecursionError):
                 return None
-        first_line = next((line for line in stripped.splitlines() if line and not line.startswith("#")), "")
-        looks_like_yaml = first_line == "---" or (":" in first_line and "," not in first_line)
-        if not looks_like_yaml or len(text) > MOST_YAML_CHARACTERS:
+        if not looks_like_yaml(text) or len(text) > MOST_CHARACTERS:
             return None
         try:
-            value = _load_yaml(text)
+            value = read_yaml(text)
         except (yaml.YAMLError, ValueError, RecursionError):
             return None
         return value if isinstance(value, (dict, list)) else None
@@ -113,16 +94,35 @@ class Document:
         """CSV text as blocks of rows: blocks are separated by empty lines, each starts with its own header."""
         if self.text is None or self.value is not None:
             return []
-        blocks = []
-        for block in self.text.replace("\r\n", "\n").split("\n\n"):
-            if not block.strip():
-                continue
+        blocks, rows_left, cells_left = [], MOST_CSV_ROWS, MOST_CSV_CELLS
+        blocks_of_text = _BLANK_LINES.split(self.text.replace("\r\n", "\n").strip("\n"), maxsplit=MOST_CSV_BLOCKS)
+        if len(blocks_of_text) > MOST_CSV_BLOCKS:
+            raise ReadingError("/payload", f"has more than {MOST_CSV_BLOCKS} blocks of rows")
+        for block in blocks_of_text:
+            rows = []
             try:
-                rows = list(csv.DictReader(io.StringIO(block.strip("\n")), restkey="_rest", restval=""))
+                for row in csv.DictReader(io.StringIO(block), restkey="_rest", restval=""):
+                    rows_left -= 1
+                    cells_left -= len(row)
+                    if rows_left < 0 or cells_left < 0:
+                        raise ReadingError(
+                            "/payload",
+                            f"has more than {MOST_CSV_ROWS} rows or {MOST_CSV_CELLS} cells: send it in parts",
+                        )
+                    rows.append(row)
             except csv.Error as error:
                 raise ReadingError("/payload", f"not readable as CSV: {error}") from None
             blocks.append(rows)
         return blocks
+
+
+def looks_like_yaml(text: str) -> bool:
+    """Whether the first line that says something is a document's start, or a key without the commas of CSV."""
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
+        return False
+    found = _FIRST_LINE.search(text.lstrip("\ufeff"))
+    line = found.group(1).rstrip() if found else ""
+    return line == "---" or (":" in line and "," not in line)
 
 
 def _depth(value: Any) -> int:

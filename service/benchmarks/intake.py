@@ -11,19 +11,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from service.benchmarks.apart import readings_of, refused_fields
 from service.benchmarks.comparison import PredictedRun, Residual, predicted_over_measured, residual_of
-from service.benchmarks.document import ReadingError
-from service.benchmarks.importers import read_payload
 from service.benchmarks.known import KnownNames
 from service.benchmarks.normalise import Completed, complete, with_forced_defaults
 from service.benchmarks.plausibility import Limits, check_all
+from service.benchmarks.reading_error import ReadingError
 from service.problems import FieldError, InvalidFieldsError, unknown_name
+from service.reading_apart import ReadingApart
 from service.wire.benchmarks import BenchmarkImport, BenchmarkUpload, PlausibilityCheck
 
 CANONICAL = "canonical"
-MOST_RUNS = 1_000
-"""Runs of one imported file."""
-
 Predict = Callable[[BenchmarkUpload], PredictedRun | None]
 
 
@@ -69,19 +67,15 @@ def canonical_run(upload: BenchmarkUpload) -> list[Completed]:
     return [Completed(CANONICAL, with_forced_defaults(upload))]
 
 
-def imported_runs(asked: BenchmarkImport, known: KnownNames) -> list[Completed]:
+def imported_runs(asked: BenchmarkImport, known: KnownNames, apart: ReadingApart) -> list[Completed]:
     """The runs of a tool's file in canonical form. Raises InvalidFieldsError for anything wrong with the file."""
+    readings = readings_of(asked.payload, asked.tool, apart)
     try:
-        readings = read_payload(asked.payload, asked.tool)
-        if len(readings) > MOST_RUNS:
-            raise ReadingError("/payload", f"holds {len(readings)} runs; the most is {MOST_RUNS}")
         return [complete(reading, asked.context, known) for reading in readings]
     except ReadingError as error:
         raise InvalidFieldsError([FieldError(error.message, pointer=error.pointer)]) from None
     except ValidationError as error:
-        raise InvalidFieldsError(
-            FieldError(f"{'.'.join(map(str, e['loc']))}: {e['msg']}", pointer="/payload") for e in error.errors()
-        ) from None
+        raise refused_fields(error) from None
 
 
 def check(

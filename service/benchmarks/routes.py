@@ -22,6 +22,7 @@ from service.benchmarks.storing import Pending, Taken
 from service.clock import Clock
 from service.database import ReadSession, WriteSession
 from service.group_commit import GroupCommit
+from service.guarded_route import GuardedRoute
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import NotFoundError
 from service.wire.benchmarks import (
@@ -36,7 +37,7 @@ from service.wire.benchmarks import (
 )
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"])
+router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
 IdempotencyKey = Annotated[
     str | None,
@@ -47,7 +48,12 @@ IdempotencyKey = Annotated[
 ]  # fmt: skip
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, summary="Upload a measured result")
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    summary="Upload a measured result",
+    responses={200: {"model": BenchmarkReceipt, "description": "It was stored before"}},
+)
 async def post_benchmark(
     request: Request,
     caller: RecentAgent,
@@ -69,7 +75,12 @@ async def post_benchmark(
     return present_receipt((await _stored_upload(request, pending, response)).runs[0])
 
 
-@router.post("/import", status_code=status.HTTP_201_CREATED, summary="Upload a benchmark tool's own output")
+@router.post(
+    "/import",
+    status_code=status.HTTP_201_CREATED,
+    summary="Upload a benchmark tool's own output",
+    responses={200: {"model": ImportReceipt, "description": "It was stored before"}},
+)
 async def post_import(
     request: Request,
     caller: RecentAgent,
@@ -81,7 +92,9 @@ async def post_import(
 
     def read() -> Pending:
         submission = Submission(caller.name, idempotency_key, asked.model_dump(mode="json"), received_at)
-        return prepared(request.app, caller, submission, lambda known: imported_runs(asked, known))
+        return prepared(
+            request.app, caller, submission, lambda known: imported_runs(asked, known, request.app.state.apart)
+        )
 
     return present_import(await _stored_upload(request, await run_in_threadpool(read), response))
 
