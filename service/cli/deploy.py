@@ -1,0 +1,50 @@
+"""The command deploy: files that start the servers of a stored plan."""
+
+import argparse
+import sys
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from service.cli.ask import print_json
+from service.cli.client import Client
+from service.cli.exit_codes import CommandError, ExitCode
+from service.settings import Settings
+
+
+def deploy_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    path = f"/v1/recommendations/{arguments.recommendation}/deployments"
+    parameters = {"target": arguments.target, "engine_version": arguments.engine_version}
+    answer = Client(settings, arguments.url).get(path, parameters)
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    written = write_files(answer["files"], Path(arguments.out))
+    console = Console(soft_wrap=True)
+    for file in written:
+        sys.stdout.write(f"{file}\n")
+    for note in answer["notes"]:
+        console.print(f"[bold]{escape(note['about'])}[/bold]: {escape(note['text'])}")
+    console.print(f"does it run as planned? {escape(answer['check'])}")
+    return ExitCode.ok
+
+
+def write_files(files: list[dict[str, Any]], folder: Path) -> list[Path]:
+    """Write them below the folder, which is made; scripts can be run. Raises CommandError for what cannot be written."""
+    written = []
+    for file in files:
+        name = PurePosixPath(file["path"])
+        if name.is_absolute() or ".." in name.parts:
+            raise CommandError(f"the service answered a file outside of the folder: {name}")
+        path = folder.joinpath(*name.parts)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file["content"], encoding="utf-8", newline="\n")
+            if path.suffix == ".sh":
+                path.chmod(path.stat().st_mode | 0o111)
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}", ExitCode.bad_input) from None
+        written.append(path)
+    return written

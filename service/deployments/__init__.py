@@ -1,0 +1,1 @@
+"""Files that start the servers of a stored plan."""

@@ -1,0 +1,48 @@
+"""The files of an answer as they come together, with what is left to whoever uses them."""
+
+from dataclasses import dataclass, field
+
+from service.deployments.launch import Launch
+from service.deployments.plan import ReplicaKind
+from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
+
+
+@dataclass
+class Files:
+    """files: content by path. notes: by what they are about, each once. versions: of the engines used."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def add(self, path: str, content: str) -> None:
+        if path in self.files:
+            raise ValueError(f"two files are called {path}")
+        self.files[path] = content
+
+    def note(self, about: str, text: str) -> None:
+        self.notes.setdefault(about, text)
+
+    def use(self, launch: Launch) -> None:
+        self.versions[launch.engine] = launch.version
+
+    def written(self) -> list[DeploymentFileOut]:
+        return [DeploymentFileOut(path=path, content=content) for path, content in self.files.items()]
+
+    def noted(self) -> list[DeploymentNoteOut]:
+        return [DeploymentNoteOut(about=about, text=text) for about, text in self.notes.items()]
+
+
+def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
+    """What to know of an engine's command beside the command."""
+    notes = []
+    if launch.engine != kind.line.engine:
+        notes.append(
+            (
+                kind.part,
+                f"predicted for {kind.line.engine}: latencies and rates of {launch.engine} will differ; measure them",
+            )
+        )
+    if kind.line.precision.weights == "fp8" and kind.model.native_weights != "fp8":
+        notes.append((f"weights of {kind.name}", "the engine makes fp8 from the 16-bit checkpoint as it loads"))
+    return notes

@@ -1,0 +1,60 @@
+"""Targets, and the answer for one of them: a pure function of the plan."""
+
+from collections.abc import Callable
+from functools import partial
+
+from service.deployments.benchmark import benchmark_files
+from service.deployments.commands import engine_scripts
+from service.deployments.compose import compose_files
+from service.deployments.dstack import dstack_files
+from service.deployments.files import Files
+from service.deployments.kubernetes import kubernetes_files
+from service.deployments.plan import DeploymentPlan
+from service.deployments.router import router_files
+from service.deployments.skypilot import skypilot_files
+from service.deployments.words import shell_command
+from service.wire.deployments import DeploymentOut
+
+GENERATOR_VERSION = "1"
+"""Goes up when the same plan gives other bytes."""
+
+Generator = Callable[[DeploymentPlan, str | None], Files]
+
+
+def _scripts(plan: DeploymentPlan, version: str | None, target: str, engine: str) -> Files:
+    return engine_scripts(plan, target, engine, version)
+
+
+TARGETS: dict[str, Generator] = {
+    "vllm": partial(_scripts, target="vllm", engine="vllm"),
+    "sglang": partial(_scripts, target="sglang", engine="sglang"),
+    "compose": compose_files,
+    "kubernetes": kubernetes_files,
+    "skypilot": skypilot_files,
+    "dstack": dstack_files,
+    "router": lambda plan, _version: router_files(plan),
+    "benchmark": lambda plan, _version: benchmark_files(plan),
+}
+
+
+def generate(plan: DeploymentPlan, target: str, version: str | None) -> DeploymentOut:
+    """The files of a target. Raises TargetCannotExpressError."""
+    files = TARGETS[target](plan, version)
+    return DeploymentOut(
+        recommendation=plan.recommendation,
+        target=target,
+        generator_version=GENERATOR_VERSION,
+        engine_versions=files.versions,
+        files=files.written(),
+        notes=files.noted(),
+        check=check_command(plan),
+    )
+
+
+def check_command(plan: DeploymentPlan) -> str:
+    """Drives one replica at its planned rate; the result uploads, and is compared with the prediction."""
+    workload = plan.kinds[0].line.workload if plan.kinds else ""
+    return shell_command(
+        ["clusterwright", "agent", "bench", "--endpoint", "http://127.0.0.1:8000",
+         "--recommendation", plan.recommendation, "--workload", workload]
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""How the plan divides the memory of a device, for engines whose fraction is of something else than all of it."""
+
+from dataclasses import replace
+
+from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
+from service.estimates.predict import constants_for
+from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.snapshot import engine_from_wire, precision_from_wire
+from solver.errors import SolverError
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.memory import engine_memory, memory_plan
+
+
+def with_memory(plan: DeploymentPlan, snapshot: CatalogSnapshot, shapes: dict[str, LlmShape]) -> DeploymentPlan:
+    """The plan with the memory of each kind's devices, reckoned as the prediction did (``solver.memory``)."""
+    return replace(plan, kinds=tuple(replace(k, memory=_memory(k, snapshot, shapes[k.model.llm])) for k in plan.kinds))
+
+
+def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> DeviceMemory | None:
+    """None for split devices, and where a figure is missing."""
+    line, device = kind.line, snapshot.devices.get(kind.line.device)
+    if line.engine_settings is None or line.partition is not None or device is None:
+        return None
+    layout = Layout(
+        line.layout.tensor_parallel, line.layout.pipeline_parallel, kind.data_parallel, line.layout.expert_parallel
+    )
+    try:
+        constants = constants_for(snapshot, device, line.engine, shape)
+        taken = engine_memory(constants.subject, constants.values_si())
+        found = memory_plan(
+            shape, device.memory_bytes, precision_from_wire(line.precision), layout,
+            engine_from_wire(line.engine_settings), taken,
+        )  # fmt: skip
+    except SolverError:
+        return None
+    return DeviceMemory(device.memory_bytes - taken.driver_reserve_bytes, found.weights_bytes, found.kv_cache_bytes)

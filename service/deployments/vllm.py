@@ -1,0 +1,74 @@
+"""The command line of vLLM for one replica of a plan."""
+
+from service.deployments.launch import (
+    Launch,
+    Where,
+    checked_launch,
+    checkpoint,
+    release_options,
+    require_engine,
+    weight_words,
+)
+from service.deployments.plan import ReplicaKind
+from service.deployments.refusals import PartError
+from service.deployments.words import Word
+
+MADE: dict[str, list[Word]] = {
+    "bf16": ["--dtype", "bfloat16"],
+    "fp16": ["--dtype", "float16"],
+    "fp32": ["--dtype", "float32"],
+    "fp8": ["--dtype", "bfloat16", "--quantization", "fp8"],
+    "nf4": ["--dtype", "bfloat16", "--quantization", "bitsandbytes"],
+}
+CACHE = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8"}
+
+
+def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
+    """What the prediction assumed, as options. Raises PartError for what vLLM cannot be told.
+
+    ``--gpu-memory-utilization`` is the plan's memory fraction itself: both are shares of all the memory that a process
+    sees, weights and activations included (vLLM, config/cache.py). ``--max-num-seqs`` and ``--max-num-batched-tokens`` hold for
+    each data-parallel rank there and in the plan.
+    """
+    require_engine(kind, "vllm")
+    settings, layout = kind.settings, kind.line.layout
+    words: list[Word] = ["vllm", "serve", checkpoint(kind), "--host", "0.0.0.0", "--port", where.port]
+    words += ["--served-model-name", kind.model.llm, checkpoint(kind)]
+    for option, degree in (
+        ("--tensor-parallel-size", layout.tensor_parallel),
+        ("--pipeline-parallel-size", layout.pipeline_parallel),
+        ("--data-parallel-size", kind.data_parallel),
+    ):
+        if degree > 1:
+            words += [option, str(degree)]
+    if layout.expert_parallel > 1:
+        if layout.expert_parallel != layout.tensor_parallel * kind.data_parallel:
+            raise PartError(kind.part, "vLLM spreads experts over all tensor- and data-parallel ranks or over none")
+        words.append("--enable-expert-parallel")
+    words += weight_words(kind, MADE)
+    if kind.line.precision.kv_cache not in CACHE:
+        raise PartError(kind.part, f"vLLM has no key-value cache in {kind.line.precision.kv_cache}")
+    words += ["--kv-cache-dtype", CACHE[kind.line.precision.kv_cache]]
+    if settings.max_context_tokens is not None:
+        words += ["--max-model-len", str(settings.max_context_tokens)]
+    if settings.max_batched_tokens < settings.max_sequences:
+        raise PartError(kind.part, "vLLM's token budget of a step must not be below the sequences it admits")
+    words += ["--max-num-seqs", str(settings.max_sequences)]
+    words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
+    words += ["--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
+    if where.rank is not None:
+        if kind.data_parallel > 1:
+            raise PartError(kind.part, "data-parallel ranks over several nodes need an address for each")
+        words += [
+            "--distributed-executor-backend",
+            "mp",
+            "--nnodes",
+            str(kind.nodes),
+            "--node-rank",
+            where.rank,
+            "--master-addr",
+            where.master,
+        ]
+        if where.follows:
+            words.append("--headless")
+    return checked_launch(kind, release_options(kind, "vllm", version), words)

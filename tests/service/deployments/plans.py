@@ -1,0 +1,140 @@
+"""Plans to deploy, made by hand: one of each shape a plan can have."""
+
+from dataclasses import replace
+from typing import Any
+
+from service.deployments.plan import DeploymentPlan, DeviceMemory, Machine, Model, replica_kinds
+from service.wire.recommendations import FleetNodesOut, PlanLineOut, WorkloadIn
+
+MACHINES = {
+    "aws:p5.48xlarge:us-east-1:on_demand": Machine(
+        "aws-p5.48xlarge", 8, "h100-sxm", "NVIDIA", ("vllm", "sglang", "tensorrt-llm", "llama.cpp"), "p5.48xlarge", True
+    ),
+    "tensorwave:MI300X:us:on_demand": Machine(
+        "tensorwave-mi300x", 1, "mi300x", "AMD", ("vllm", "sglang"), "MI300X", False
+    ),
+    "own:rack 1:cellar:purchase": Machine(
+        "hgx-h200-8", 8, "h200-sxm", "NVIDIA", ("vllm", "sglang", "tensorrt-llm"), "rack 1", True
+    ),
+    "gcp:a2:us-central1:spot": Machine(
+        "gcp-a2", 4, "a100-sxm-80", "NVIDIA", ("vllm", "sglang"), "a2-highgpu-4g", True
+    ),
+}  # fmt: skip
+MODELS = {
+    "llama-3.1-70b": Model("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "bf16", False),
+    "qwen3-30b-a3b": Model("qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", "bf16", True),
+    "deepseek-v3": Model("deepseek-v3", "deepseek-ai/DeepSeek-V3", "fp8", True),
+    "llama-3.2-1b": Model("llama-3.2-1b", "meta-llama/Llama-3.2-1B", "bf16", False),
+    "own-model": Model("own-model", None, "bf16", False),
+}
+AWS, AMD, OWN, SPOT = MACHINES
+
+
+def line(workload: str, offer: str, **given: Any) -> PlanLineOut:
+    """A line of a plan; ``data_parallel`` is of one replica."""
+    provider, _, region, commitment = offer.split(":")
+    layout = {"tensor_parallel": 1, "pipeline_parallel": 1, "expert_parallel": 1} | given.pop("layout", {})
+    replicas = given.pop("replicas", 2)
+    layout["data_parallel"] = layout.get("data_parallel", 1) * replicas
+    settings = {"name": "vllm", "max_context_tokens": 8192} | given.pop("engine_settings", {})
+    stated: dict[str, Any] = {
+        "workload": workload,
+        "offer": offer,
+        "provider": provider,
+        "region": region,
+        "commitment": commitment,
+        "node": MACHINES[offer].node,
+        "device": MACHINES[offer].device,
+        "engine": "vllm",
+        "nodes": 1,
+        "replicas": replicas,
+        "layout": layout,
+        "precision": {"weights": "bf16", "kv_cache": "bf16"},
+        "engine_settings": settings,
+        "max_concurrency": 100,
+        "serves_requests_per_s": 12.5,
+        "utilisation_fraction": 0.8,
+        "predicted": None,
+        "basis": "analytical",
+        "usd_per_hour": "10.000000",
+    }
+    return PlanLineOut.model_validate(stated | given)
+
+
+def workload(name: str, llm: str = "llama-3.1-70b", **given: Any) -> WorkloadIn:
+    stated = {
+        "name": name,
+        "llm": llm,
+        "traffic": {
+            "requests_per_s": 10.0,
+            "prompt_tokens": {"distribution": "fixed", "tokens": 1000},
+            "output_tokens": {"distribution": "fixed", "tokens": 200},
+        },
+    }
+    return WorkloadIn.model_validate(stated | given)
+
+
+def plan(workloads: list[WorkloadIn], lines: list[PlanLineOut], *, spare_nodes: int = 0) -> DeploymentPlan:
+    """With nodes enough for all replicas of an offer, and the spares."""
+    kinds = replica_kinds(lines, {w.name: w for w in workloads}, MACHINES, MODELS)
+    memory = DeviceMemory(80e9, 40e9, 25e9)
+    kinds = tuple(replace(kind, memory=None if kind.line.partition else memory) for kind in kinds)
+    fleet = []
+    for offer in dict.fromkeys(one.offer for one in lines):
+        machine = MACHINES[offer]
+        devices = 0.0
+        for kind in (k for k in kinds if k.line.offer == offer):
+            partition = kind.line.partition
+            share = 1 if partition is None else 1 / partition.instances_per_device
+            devices += kind.line.replicas * max(
+                kind.devices * share, kind.nodes * machine.devices if kind.nodes > 1 else 0
+            )
+        nodes = int(-(-devices // machine.devices)) + spare_nodes
+        fleet.append(
+            FleetNodesOut(offer=offer, node=machine.node, device=machine.device, nodes=nodes, usd_per_hour="10.000000")  # type: ignore[arg-type]  # as on the wire
+        )
+    return DeploymentPlan("rec_01", kinds, tuple(fleet), MACHINES, spare_nodes)
+
+
+PARTITION = {
+    "profile": "1g.10gb",
+    "instances_per_device": 7,
+    "memory_gib": 9.625,
+    "launch": ["nvidia-smi -i GPU -mig 1", "nvidia-smi mig -i GPU -cgi 1g.10gb -C", "nvidia-smi -L", "ENGINE"],
+}
+
+
+def shapes() -> dict[str, DeploymentPlan]:
+    """By what is special about them."""
+    return {
+        "one device": plan(
+            [workload("chat")],
+            [line("chat", AWS, precision={"weights": "fp8", "kv_cache": "fp8"}, replicas=3)],
+            spare_nodes=1,
+        ),
+        "several nodes": plan(
+            [workload("big", "deepseek-v3")],
+            [line("big", OWN, layout={"tensor_parallel": 8, "pipeline_parallel": 2},
+                  precision={"weights": "fp8", "kv_cache": "bf16"})],
+        ),
+        "mixed fleet": plan(
+            [workload("chat"), workload("聊天 & \"rag\"\n$(reboot)", "qwen3-30b-a3b")],
+            [
+                line("chat", AWS, layout={"tensor_parallel": 4}),
+                line("chat", SPOT, layout={"tensor_parallel": 2}, replicas=1),
+                line("聊天 & \"rag\"\n$(reboot)", AWS, layout={"tensor_parallel": 2, "expert_parallel": 2}, replicas=1),
+            ],
+        ),
+        "split devices": plan(
+            [workload("small", "llama-3.2-1b")], [line("small", SPOT, partition=PARTITION, replicas=9)]
+        ),
+        "other vendor": plan([workload("chat")], [line("chat", AMD)]),
+        "two pools": plan(
+            [workload("chat")],
+            [line("chat", AWS, role="prefill", replicas=2), line("chat", AWS, role="decode", replicas=1)],
+        ),
+        "no checkpoint": plan([workload("own", "own-model")], [line("own", AWS)]),
+        "format nobody published": plan(
+            [workload("chat")], [line("chat", AWS, precision={"weights": "nvfp4", "kv_cache": "bf16"})]
+        ),
+    }  # fmt: skip

@@ -1,0 +1,273 @@
+"""Every target for every shape of plan: files that their readers take, or reasons; never others than meant."""
+
+import json
+import shlex
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog.engine_options import read_engine_options
+from service.agent.cli import build_parser
+from service.benchmarks.engine_arguments import engine_settings, read_arguments
+from service.deployments.generate import TARGETS, generate
+from service.deployments.plan import DeploymentPlan
+from service.deployments.refusals import TargetCannotExpressError
+from service.wire.deployments import DeploymentOut
+from tests.service.deployments.golden import GOLDEN, answers
+from tests.service.deployments.plans import (
+    AMD,
+    AWS,
+    MACHINES,
+    MODELS,
+    OWN,
+    PARTITION,
+    SPOT,
+    line,
+    plan,
+    shapes,
+    workload,
+)
+
+KUBERNETES = "1.34"
+CONTEXTS = (2048, 8192, 131_072)
+
+
+def made(deployed: DeploymentPlan, target: str, version: str | None = None) -> DeploymentOut | None:
+    """None where the target cannot express the plan, with a reason for each part."""
+    try:
+        return generate(deployed, target, version)
+    except TargetCannotExpressError:
+        return None
+
+
+def command_of(script: str) -> list[str]:
+    """The words of the command that a script ends with, as a shell reads them."""
+    (_, last) = script.split("\nexec ")
+    return shlex.split(last)
+
+
+def test_files_are_those_that_are_meant() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert answers() == golden, "intended? python -m tests.service.deployments.golden"
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> DeploymentPlan:
+    """One to three workloads of any names, one to four lines of any shape."""
+    names = draw(
+        st.lists(
+            st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40),
+            min_size=1,
+            max_size=3,
+            unique=True,
+        )
+    )
+    workloads = [workload(name, draw(st.sampled_from(sorted(MODELS)))) for name in names]
+    lines = []
+    for _ in range(draw(st.integers(1, 4))):
+        offer = draw(st.sampled_from(sorted(MACHINES)))
+        layout = {
+            "tensor_parallel": draw(st.sampled_from([1, 2, 4, 8])),
+            "pipeline_parallel": draw(st.sampled_from([1, 1, 2])),
+        }
+        split = draw(st.booleans()) and offer in (AWS, SPOT)
+        if split:
+            layout = {}
+        elif draw(st.booleans()):
+            layout["expert_parallel"] = layout["tensor_parallel"]
+        lines.append(
+            line(
+                draw(st.sampled_from(names)),
+                offer,
+                layout=layout,
+                replicas=draw(st.integers(1, 9)),
+                role=draw(st.sampled_from(["aggregated"] * 5 + ["prefill", "decode"])),
+                precision={
+                    "weights": draw(st.sampled_from(["bf16", "fp16", "fp8", "nf4", "nvfp4"])),
+                    "kv_cache": draw(st.sampled_from(["bf16", "fp16", "fp8", "int8"])),
+                },
+                engine_settings={
+                    "max_sequences": draw(st.integers(1, 1024)),
+                    "max_batched_tokens": draw(st.sampled_from([2048, 8192, 16384])),
+                    "max_context_tokens": draw(st.sampled_from(CONTEXTS)),
+                    "memory_fraction": draw(st.sampled_from([0.5, 0.85, 0.92])),
+                },
+                partition=PARTITION if split else None,
+                serves_requests_per_s=draw(st.sampled_from([0.0, 0.25, 12.5])),
+            )
+        )
+    return plan(workloads, lines, spare_nodes=draw(st.integers(0, 2)))
+
+
+class TestAnyPlan:
+    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(plans(), st.sampled_from([None, *read_engine_options()["vllm"]]))
+    def test_every_target_writes_what_its_reader_takes_or_says_why_not(
+        self, deployed: DeploymentPlan, version: str | None
+    ) -> None:
+        for target in TARGETS:
+            answer = made(deployed, target, version)
+            if answer is None:
+                continue
+            assert answer == generate(deployed, target, version)
+            for file in answer.files:
+                check_file(target, file.path, file.content)
+            if target == "vllm":
+                check_round_trip(deployed, answer)
+
+
+def check_file(target: str, path: str, content: str) -> None:
+    if path.endswith(".sh"):
+        assert content.startswith("#!/bin/sh\n# ")
+        assert command_of(content)
+    elif path.endswith(".json"):
+        json.loads(content)
+    elif target == "kubernetes" and path != "adapter-rule.yaml":
+        for document in yaml.safe_load_all(content):
+            check_manifest(document)
+    else:
+        assert list(yaml.safe_load_all(content))
+
+
+def check_manifest(document: dict[str, Any]) -> None:
+    """Against the schemas of Kubernetes, which refuse unknown fields; a LeaderWorkerSet by the pods in it."""
+    if document["kind"] != "LeaderWorkerSet":
+        kubernetes_validate.validate(document, KUBERNETES, strict=True)
+        return
+    template = document["spec"]["leaderWorkerTemplate"]
+    assert set(document["spec"]) == {"replicas", "leaderWorkerTemplate"}
+    assert set(template) == {"size", "restartPolicy", "leaderTemplate", "workerTemplate"}
+    for role in ("leaderTemplate", "workerTemplate"):
+        pod = {"apiVersion": "v1", "kind": "Pod", **template[role]}
+        kubernetes_validate.validate(pod, KUBERNETES, strict=True)
+
+
+def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
+    """plan → command → what the intake of measured runs reads of that command → the plan's configuration."""
+    scripts = {file.path.split(".")[0]: file.content for file in answer.files}
+    for kind in deployed.kinds:
+        words = command_of(scripts[kind.name])
+        stated, layout, precision = read_arguments(words), kind.line.layout, kind.line.precision
+        assert (stated.tensor_parallel or 1) == layout.tensor_parallel
+        assert (stated.pipeline_parallel or 1) == layout.pipeline_parallel
+        assert (stated.data_parallel or 1) == kind.data_parallel
+        assert ("--enable-expert-parallel" in words) == (layout.expert_parallel > 1)
+        assert stated.weights == (
+            None if kind.model.native_weights == precision.weights != "bf16" else precision.weights
+        )
+        assert stated.kv_cache == precision.kv_cache
+        read = engine_settings("vllm", None, words)
+        assert kind.settings.max_sequences == read.max_sequences
+        assert kind.settings.max_batched_tokens == read.max_batched_tokens
+        assert kind.settings.max_context_tokens == read.max_context_tokens
+        assert kind.settings.memory_fraction == read.memory_fraction
+
+
+class TestNames:
+    @settings(max_examples=100, deadline=None)
+    @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=120))
+    def test_no_name_becomes_a_command(self, name: str) -> None:
+        deployed = plan([workload(name)], [line(name, AWS)])
+        answer = generate(deployed, "vllm", None)
+        (head, command) = answer.files[0].content.split("\nexec ")
+        assert command.startswith("vllm serve meta-llama/Llama-3.1-70B --host")
+        for text in head.split("\n"):
+            assert text.startswith("#") or text in ("set -eu", ': "${PORT:=8000}"')
+        bench = generate(deployed, "benchmark", None).files[0].content
+        words = command_of(bench)
+        assert words[words.index("--workload") + 1] == name
+        (manifest, *_) = yaml.safe_load_all(generate(deployed, "kubernetes", None).files[0].content)
+        assert manifest["metadata"]["annotations"]["clusterwright/workload"] == name
+
+    def test_dollar_signs_are_not_variables(self) -> None:
+        deployed = plan([workload("$(HOSTNAME) ${HOME}")], [line("$(HOSTNAME) ${HOME}", AWS)])
+        (file,) = generate(deployed, "compose", None).files
+        (labels,) = {json.dumps(s["labels"]) for s in yaml.safe_load(file.content)["services"].values()}
+        assert json.loads(labels)["clusterwright.workload"] == "$$(HOSTNAME) $${HOME}"
+
+
+class TestWhatFilesSay:
+    def test_every_replica_has_devices_of_its_own(self) -> None:
+        for name, deployed in shapes().items():
+            answer = made(deployed, "compose")
+            if answer is None or name == "split devices":
+                continue
+            for file in answer.files:
+                taken = [
+                    number
+                    for service in yaml.safe_load(file.content)["services"].values()
+                    for device in service["deploy"]["resources"]["reservations"]["devices"]
+                    for number in device["device_ids"]
+                ]
+                assert len(taken) == len(set(taken)), name
+
+    def test_split_devices_ask_for_instances(self) -> None:
+        deployed = shapes()["split devices"]
+        manifest = next(yaml.safe_load_all(generate(deployed, "kubernetes", None).files[0].content))
+        (container,) = manifest["spec"]["template"]["spec"]["containers"]
+        assert container["resources"]["limits"] == {"nvidia.com/mig-1g.10gb": "1"}
+        (file,) = generate(deployed, "compose", None).files
+        services = yaml.safe_load(file.content)["services"]
+        asked = {s["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"][0] for s in services.values()}
+        assert len(asked) == 9
+
+    def test_routers_keep_to_the_plans_shares(self) -> None:
+        deployed = plan(
+            [workload("chat")],
+            [line("chat", AWS, serves_requests_per_s=30.0), line("chat", OWN, serves_requests_per_s=10.0)],
+        )
+        files = {file.path: file.content for file in generate(deployed, "router", None).files}
+        (workloads,) = json.loads(files["weights.json"])["workloads"]
+        assert workloads["weights"] == {"chat-1": 30.0, "chat-2": 10.0}
+        (listener,) = yaml.safe_load(files["envoy.yaml"])["static_resources"]["listeners"]
+        manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
+        (route,) = manager["route_config"]["virtual_hosts"][0]["routes"]
+        assert route["route"]["weighted_clusters"]["clusters"] == [
+            {"name": "chat-1", "weight": 30_000},
+            {"name": "chat-2", "weight": 10_000},
+        ]
+
+    def test_the_driver_takes_its_own_command(self) -> None:
+        (file,) = generate(shapes()["one device"], "benchmark", None).files
+        options = build_parser().parse_args(command_of(file.content)[2:])
+        assert options.recommendation == "rec_01"
+        assert options.rate == pytest.approx([12.5 / 3], rel=1e-5)
+
+    def test_no_secret_is_written(self) -> None:
+        for deployed in shapes().values():
+            for target in TARGETS:
+                answer = made(deployed, target)
+                for file in [] if answer is None else answer.files:
+                    assert "hf_" not in file.content.replace("hf_token", "")
+
+    @pytest.mark.parametrize(
+        ("shape", "target", "says"),
+        [
+            ("several nodes", "compose", "spans 2 nodes"),
+            ("two pools", "kubernetes", "hands caches over"),
+            ("no checkpoint", "vllm", "no checkpoint of own-model"),
+            ("format nobody published", "vllm", "nvfp4"),
+            ("other vendor", "kubernetes", "AMD"),
+            ("mixed fleet", "skypilot", "share one"),
+        ],
+    )
+    def test_refusals_say_which_part_and_why(self, shape: str, target: str, says: str) -> None:
+        with pytest.raises(TargetCannotExpressError) as refused:
+            generate(shapes()[shape], target, None)
+        assert says in str(refused.value.extra["cannot_express"])
+
+    def test_budgets_that_the_engine_refuses_are_refused_here(self) -> None:
+        small = line("chat", AWS, engine_settings={"max_sequences": 512, "max_batched_tokens": 256})
+        with pytest.raises(TargetCannotExpressError, match="token budget"):
+            generate(plan([workload("chat")], [small]), "vllm", None)
+
+    def test_options_that_a_release_lacks_are_refused(self) -> None:
+        with pytest.raises(TargetCannotExpressError, match="options of sglang"):
+            generate(shapes()["one device"], "sglang", "0.33.0")
+
+    def test_vendors_without_an_image_still_get_commands(self) -> None:
+        assert made(plan([workload("chat")], [line("chat", AMD)]), "vllm") is not None
