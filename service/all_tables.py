@@ -19,6 +19,7 @@ from service.llms.tables import LlmTable
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
+from service.providers.tables import ProviderTable
 from service.recommendations.tables import RecommendationTable
 from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
@@ -47,6 +48,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     NodeTable,
     OfferTable,
     PriceStepTable,
+    ProviderTable,
     RecommendationTable,
     TokenTable,
 )

@@ -8,13 +8,15 @@ from service import VERSION
 from service.access import Reader
 from service.database import database_of
 from service.edition.queries import NOT_SEEDED, current_edition
+from service.guarded_route import GuardedRoute
 from service.metrics import Metrics
 from service.migrate import newest_revision, stored_revision
+from service.problem_handlers import DAMAGED, DAMAGED_ADVICE
 from service.problems import PROBLEM_TYPES, UnavailableError, not_found
 from service.wire.health import LiveOut, ReadyOut
 from service.wire.problems import ProblemTypeOut
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], route_class=GuardedRoute)
 
 
 @router.get("/healthz", summary="The process is alive")
@@ -41,6 +43,8 @@ def get_readyz(request: Request) -> ReadyOut:
                 catalog_revision=edition.revision,
             )  # fmt: skip
     except SQLAlchemyError as error:
+        if DAMAGED.search(str(error)):
+            raise UnavailableError(DAMAGED_ADVICE, retry_after_s=60) from error
         raise UnavailableError(f"the database cannot be used: {type(error).__name__}") from error
 
 

@@ -15,7 +15,7 @@ from sqlmodel import Session, SQLModel, col, delete, insert, select
 
 from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
-from catalog.rows import PartitionRow, Row
+from catalog.rows import DeviceLineRow, PartitionRow, Row
 from service.benchmarks.own_runs import store_own_runs
 from service.clock import Clock
 from service.constants.tables import ConstantTable
@@ -28,6 +28,9 @@ from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable
 from service.offers.queries import prices_at
 from service.offers.tables import OfferTable, PriceStepTable
+from service.providers.queries import providers_by_id
+from service.providers.standing import standing
+from service.providers.tables import ProviderTable
 
 END_OF_TIME = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 
@@ -55,13 +58,17 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
         return SeedingReport(catalog.digest, unchanged=True)
     now = clock()
     record_seeding(session, catalog.digest, now)
-    devices = _upsert(session, DeviceTable, {d.id: _device(d, catalog.partitions) for d in catalog.devices.values()})
+    made = {d.id: _device(d, catalog.device_lines[d.id], catalog.partitions) for d in catalog.devices.values()}
+    devices = _upsert(session, DeviceTable, made)
+    _replace_all(session, ProviderTable, [_provider(p) for p in catalog.providers.values()])
+    known = providers_by_id(session)
     nodes = _upsert(session, NodeTable, {n.id: _node(n) for n in catalog.nodes.values()})
     llms = {row.id: _llm(row) for row in catalog.llms.values()}
-    offers = {o.id: _offer(o) for o in catalog.offers.values()}
+    offers = {o.id: _offer(o) | standing(o.provider, o.region, known)._asdict() for o in catalog.offers.values()}
     kept = _drop_users(session, LlmTable, llms) + _drop_users(session, OfferTable, offers)
     llm_count = _upsert(session, LlmTable, llms)
     offer_count = _upsert(session, OfferTable, offers)
+    _stand_anew(session, known)
     _replace_all(session, ConstantTable, [_constant(c) for c in catalog.constants])
     _replace_all(session, EnergyTable, [{"region": e.region, "row": _document(e)} for e in catalog.energy.values()])
     _add_correction_sets(session, catalog.corrections, now)
@@ -90,10 +97,12 @@ def _document(row: Row) -> dict[str, Any]:
     return row.model_dump(mode="json")
 
 
-def _device(row: Any, partitions: Sequence[PartitionRow]) -> dict[str, Any]:
+def _device(row: Any, line: DeviceLineRow, partitions: Sequence[PartitionRow]) -> dict[str, Any]:
     columns = {name: getattr(row, name) for name in ("id", "vendor", "family", "category", "status")}
     own = [one.model_dump(mode="json", exclude={"device"}) for one in partitions if one.device == row.id]
-    return columns | {"row": _document(row) | {"partitions": own}}
+    sold_for = {"device_class": line.device_class, "device_class_source": f"{line.name}: {line.provenance.source}"}
+    document = _document(row) | sold_for | {"partitions": own}
+    return columns | {"device_class": line.device_class, "row": document}
 
 
 def _node(row: Any) -> dict[str, Any]:
@@ -107,6 +116,16 @@ def _llm(row: Any) -> dict[str, Any]:
 def _offer(row: Any) -> dict[str, Any]:
     names = ("id", "provider", "instance", "region", "commitment", "max_nodes", "notes")
     return {name: getattr(row, name) for name in names} | {"node_id": row.node, "origin": "edition"}
+
+
+def _provider(row: Any) -> dict[str, Any]:
+    return {"id": row.id, "provider_class": row.provider_class, "row": _document(row)}
+
+
+def _stand_anew(session: Session, known: Mapping[str, ProviderTable]) -> None:
+    """Offers of users and of price lists stand as the providers' rows now say."""
+    for offer in session.exec(select(OfferTable).where(OfferTable.origin != "edition")).all():
+        offer.sqlmodel_update(standing(offer.provider, offer.region, known)._asdict())
 
 
 def _constant(row: Any) -> dict[str, Any]:

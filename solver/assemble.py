@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.configuration import Configuration
 from solver.fleet import (
     ANY_SITE,
     WHOLE,
@@ -151,7 +152,7 @@ def assemble(
             for platform in one.space.platforms
         ]
         counts = np.array([len(p) for p in per_platform], dtype=np.int64)
-        able = np.flatnonzero(one.requests_per_s > 0.0)
+        able = np.flatnonzero(one.most_requests_per_s > 0.0)
         able = able[counts[one.space.platform_index[able]] > 0]
         repeats = counts[one.space.platform_index[able]]
         row_of.append(np.repeat(able, repeats))
@@ -367,14 +368,15 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
         offer = offers[place.offer_id]
         share = place.replicas * _devices(assembly, place) / used[place.offer_id]
         power = float(one.power_w_per_replica[place.row]) * place.replicas
+        configuration = one.space.configuration(place.row)
         entries.append(
             PlanEntry(
                 workload=one.workload.name,
                 offer=offer,
                 nodes=max(1, round(nodes[place.offer_id] * share)) if share < 1.0 else nodes[place.offer_id],
                 replicas=place.replicas,
-                configuration=one.space.configuration(place.row),
-                max_concurrency=_concurrency(one, place),
+                configuration=configuration,
+                max_concurrency=admitted_requests(configuration),
                 serves_requests_per_s=place.requests_per_s,
                 capacity_requests_per_s=place.capacity_requests_per_s * place.replicas,
                 utilisation_fraction=place.rate_per_replica / max(place.capacity_requests_per_s, 1e-12),
@@ -392,23 +394,17 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
     return tuple(entries)
 
 
+def admitted_requests(configuration: Configuration) -> int:
+    """Requests that the engine of one replica has in progress at once, at most: its seats, of every copy of its attention."""
+    return configuration.engine.max_sequences * configuration.layout.data_parallel
+
+
 def _served_by_class(assembly: Assembly, found: Sequence[Placement]) -> list[Floats]:
     """What the plan serves of every workload's classes."""
     served = [np.zeros(len(one.workload.classes)) for one in assembly.screened]
     for place in found:
         served[place.workload] += np.array(place.class_requests_per_s)
     return served
-
-
-def _concurrency(one: Screened, place: Placement) -> int:
-    """Requests in flight per replica at its capacity: of a mix, each class's by the part of the work it is."""
-    if not place.class_requests_per_s:
-        return max(1, int(one.capacity.in_flight[place.row]))
-    able = [(each, rate) for each, rate in zip(one.classes, place.class_requests_per_s, strict=True) if rate > 0.0]
-    able = able or [(each, 1.0) for each in one.classes if each.requests_per_s[place.row] > 0.0]
-    work = [rate / float(each.requests_per_s[place.row]) for each, rate in able]
-    busy = math.fsum(w * float(each.capacity.in_flight[place.row]) for w, (each, _) in zip(work, able, strict=True))
-    return max(1, int(busy / math.fsum(work)))
 
 
 def _devices(assembly: Assembly, place: Placement) -> float:

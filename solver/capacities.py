@@ -1,9 +1,8 @@
-"""Capacities in a fleet problem: screened ones, as far as simulation has not found others.
+"""Capacities of traffic classes in a fleet problem: screened ones, as far as simulation has not found others.
 
 Also the replicas that take part of a workload's traffic classes only: they join the problem once a mix has failed.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,28 +15,16 @@ from solver.search import Screened
 from solver.traffic_classes import ClassSet
 
 
-def with_capacity(assembly: Assembly, confirmations: Confirmations, *, as_screened: bool = False) -> Assembly:
-    """The same problem with the capacities that simulation found; zero drops a candidate.
+def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assembly:
+    """The same problem with the capacities of traffic classes that simulation of mixes found; zero drops a candidate.
 
-    All others have their screened ones times what like candidates fell short by, whatever the assembly held before, and
-    no less than what simulation saw hold. as_screened: those that no simulation corrected have their screened ones whole,
-    which no plan can count on but every bound can: screening errs on the optimistic side.
-    Replicas for part of a workload's classes join it, where simulation has found that they may be wanted.
+    All others have their screened ones times what like candidates fell short by. Replicas for part of a workload's classes
+    join it, where simulation has found that they may be wanted.
     """
-    if not confirmations.correct_something:
+    if not (confirmations.mix_factors or confirmations.wary):
         return assembly
-    believed = replace(confirmations, optimism=math.inf) if as_screened else confirmations
-    scales = believed.scales(assembly.screened)
-    assembly = with_class_sets(assembly, confirmations.class_sets, scales)
-    changed = scaled(assembly, scales)
-    capacity = changed.problem.deployments.capacity_requests_per_s.copy()
-    for (workload, row), value in confirmations.holds.items():
-        mine = (assembly.workload_of == workload) & (assembly.row_of == row)
-        capacity[mine, 0] = np.maximum(capacity[mine, 0], value)
-    for (workload, row), value in confirmations.capacity.items():
-        capacity[(assembly.workload_of == workload) & (assembly.row_of == row), 0] = value
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+    scales = confirmations.scales(assembly.screened)
+    return scaled(with_class_sets(assembly, confirmations.class_sets, scales), scales)
 
 
 def scaled(assembly: Assembly, scales: Sequence[Scales]) -> Assembly:
@@ -142,6 +129,6 @@ def _power_w(assembly: Assembly, workload: int, classes: ClassSet, keys: Integer
     """Of replicas that take these classes: that of the class that draws most."""
     rows, one = assembly.row_of[keys], assembly.screened[workload]
     each = [one.classes[k] for k in classes]
-    able = [np.where(c.requests_per_s[rows] > 0.0, c.power_w_per_replica[rows], 0.0) for c in each]
+    able = [np.where(c.most_requests_per_s[rows] > 0.0, c.power_w_per_replica[rows], 0.0) for c in each]
     most: Floats = np.stack(able).max(axis=0)
     return most

@@ -1,9 +1,4 @@
-"""Confirms planned replicas by event simulation, and finds the true capacity of those that fail.
-
-Screening errs on the optimistic side, so a candidate it dropped would not have come back; one it kept is simulated
-before it is recommended. Whatever fails is given the capacity the simulation finds, and the optimiser runs again:
-what it returns in the end is optimal over capacities that hold in simulation.
-"""
+"""What simulation has found of replicas that serve several traffic classes, and the largest share of a mix that holds."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,21 +8,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.replay import Replay, replay
-from solver.errors import InvalidInputError, SaturatedError
 from solver.search import Screened
-from solver.step.tables import StepTables
 from solver.traffic_classes import ALL_CLASSES, ALONE, ClassSet
-from solver.workload import Load, Workload
 
 Floats = NDArray[np.float64]
 
-CONFIRMATION_REQUESTS = 500
-"""Requests replayed to check a plan's percentiles, per lane, where so many pass through it often enough."""
-TURNOVERS = 10.0
-"""How often the requests in flight are replaced in a run that shows a steady state: near capacity they pile up slowly."""
-LONG_ENOUGH = 1.1
-MOST_CONFIRMATION_REQUESTS = 6_000
 OPTIMISM = 1.2
 """How far above what simulation found for its kin an unsimulated candidate is still believed.
 
@@ -42,7 +27,6 @@ STEP_WHEN_SATURATED = 0.7
 LARGEST_STEP = 0.4
 FIRST_EXPONENT = 0.5
 """Near its target a value grows about with the square of the rate; each guess that fails assumes a flatter curve."""
-LEAST_RATE = 1e-9
 Value = TypeVar("Value")
 
 
@@ -59,11 +43,6 @@ class Confirmations:
     Of workloads with traffic classes it is known by the classes that replicas take (``solver.confirm_mixes``).
     """
 
-    tables: dict[tuple[int, int], StepTables] = field(default_factory=dict)
-    holds: dict[tuple[int, int], float] = field(default_factory=dict)
-    """Largest rate per replica seen to meet the targets."""
-    capacity: dict[tuple[int, int], float] = field(default_factory=dict)
-    """Corrected capacity, where screening's was too high."""
     held_mixes: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     """Rates by class, per replica, seen to meet the targets together."""
     mix_factors: dict[MixKey, tuple[float, ...]] = field(default_factory=dict)
@@ -73,36 +52,22 @@ class Confirmations:
     """By workload: classes that replicas may be kept for, beside replicas that take all."""
     wary: bool = False
     """Are mixes that nobody has simulated no longer believed?"""
-    optimism: float = OPTIMISM
-    open_minded: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
-    """Rows by workload that are asked about: believed as screened until one of their own kin is simulated, because what
-    others fell short by may be more than they do."""
     simulations: int = 0
-    solver_seconds: float = 0.0
-    """Spent by the solver so far, on plans and alternatives: the time limit holds for their sum."""
-
-    @property
-    def correct_something(self) -> bool:
-        """Has any capacity been found to be too high?"""
-        return bool(self.capacity or self.mix_factors)
+    spent_s: float = 0.0
+    """Seconds spent so far, on plans and alternatives: the time limit holds for their sum."""
 
     def copied(self) -> "Confirmations":
         """What is known so far, for another search to add to."""
         return replace(
             self,
-            holds=dict(self.holds),
-            capacity=dict(self.capacity),
             held_mixes=dict(self.held_mixes),
             mix_factors=dict(self.mix_factors),
             mixes_failed=dict(self.mixes_failed),
             class_sets=dict(self.class_sets),
         )
 
-    def renumbered(self, workload: int, number: Callable[[int], int | None], *, tables: bool = True) -> "Confirmations":
-        """What is known with a workload's rows under other numbers; None: the row is there no longer.
-
-        tables: whether those of the workload's steps are still right.
-        """
+    def renumbered(self, workload: int, number: Callable[[int], int | None]) -> "Confirmations":
+        """What is known with a workload's rows under other numbers; None: the row is there no longer."""
 
         def moved(found: Mapping[tuple[int, int], Value]) -> dict[tuple[int, int], Value]:
             pairs = (((w, number(r) if w == workload else r), value) for (w, r), value in found.items())
@@ -112,12 +77,8 @@ class Confirmations:
             pairs = (((w, number(r) if w == workload else r, k), value) for (w, r, k), value in found.items())
             return {(w, r, k): value for (w, r, k), value in pairs if r is not None}
 
-        kept = self.tables if tables else {key: one for key, one in self.tables.items() if key[0] != workload}
         return replace(
             self,
-            tables=moved(kept),
-            holds=moved(self.holds),
-            capacity=moved(self.capacity),
             held_mixes=moved(self.held_mixes),
             mix_factors=mixes(self.mix_factors),
             mixes_failed=mixes(self.mixes_failed),
@@ -135,11 +96,7 @@ class Confirmations:
 
     def _scales_of(self, workload: int, screened: Screened) -> Scales:
         if not screened.classes:
-            corrected = [
-                (row, rate / float(screened.requests_per_s[row])) for row, rate in _of(self.capacity, workload)
-            ]
-            held = [(row, rate / float(screened.requests_per_s[row])) for row, rate in _of(self.holds, workload)]
-            return {ALL_CLASSES: self._factors(workload, screened, corrected, held)[:, None]}
+            return {ALL_CLASSES: np.ones((len(screened.space.rows), 1))}
         alone = self._class_factors(workload, screened, ALONE)
         return {
             classes: np.minimum(alone, self._class_factors(workload, screened, classes))
@@ -165,19 +122,13 @@ class Confirmations:
         columns = []
         for number in range(len(screened.classes)):
             known = [(row, factors[number]) for row, factors in found.items() if factors[number] < 1.0]
-            column = self._factors(workload, screened, known, [])
+            column = self._factors(screened, known)
             for row, factor in known:
                 column[row] = factor
             columns.append(column)
         return np.stack(columns, axis=1)
 
-    def _factors(
-        self,
-        workload: int,
-        screened: Screened,
-        corrected: list[tuple[int, float]],
-        held: list[tuple[int, float]],
-    ) -> Floats:
+    def _factors(self, screened: Screened, corrected: list[tuple[int, float]]) -> Floats:
         kin = screened.space.kin
         best = 0.0
         best_of_kin: dict[int, float] = {}
@@ -185,95 +136,12 @@ class Confirmations:
             family = int(kin[row])
             best = max(best, ratio)
             best_of_kin[family] = max(best_of_kin.get(family, 0.0), ratio)
-        for row, ratio in held:
-            family = int(kin[row])
-            if family in best_of_kin:
-                best_of_kin[family] = max(best_of_kin[family], ratio)
-        factors = np.full(len(kin), best * self.optimism if best > 0.0 else 1.0)
+        factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
-                factors[kin == family] = ratio * self.optimism
-        if workload in self.open_minded:
-            factors[self.open_minded[workload] & ~np.isin(kin, list(best_of_kin))] = 1.0
+                factors[kin == family] = ratio * OPTIMISM
         limited: Floats = np.minimum(factors, 1.0)
         return limited
-
-
-def _of(found: Mapping[tuple[int, int], float], workload: int) -> list[tuple[int, float]]:
-    return [(row, rate) for (w, row), rate in found.items() if w == workload]
-
-
-def worst_ratio(workload: Workload, result: Replay, margin: float = 1.0, network_s: float = 0.0) -> float:
-    """Largest simulated value over its target; at most 1 where all targets hold, 0 without targets.
-
-    network_s: round trip between users and replica, part of the wait for the first and for the last token.
-    """
-    targets = workload.targets
-    checks = (
-        (targets.time_to_first_token_s, result.time_to_first_token_s, network_s),
-        (targets.time_per_output_token_s, result.time_per_output_token_s, 0.0),
-        (targets.end_to_end_s, result.end_to_end_s, network_s),
-    )
-    return max(
-        ((values[name] * margin + away) / limit for limits, values, away in checks for name, limit in limits.items()),
-        default=0.0,
-    )
-
-
-def ratio_at(
-    confirmations: Confirmations,
-    workload_index: int,
-    screened: Screened,
-    row: int,
-    requests_per_s: float,
-    margin: float = 1.0,
-) -> float:
-    """Simulate one replica at a rate: its worst value over target, infinite when it cannot carry the rate at all."""
-    key = (workload_index, row)
-    configuration = screened.space.configuration(row)
-    if key not in confirmations.tables:
-        confirmations.tables[key] = configuration.tables()
-    load = Load("open", requests_per_s=max(requests_per_s, LEAST_RATE))
-    traffic = screened.workload.traffic
-    requests = CONFIRMATION_REQUESTS
-    try:
-        while True:
-            confirmations.simulations += 1
-            result = replay(configuration, confirmations.tables[key], traffic, load, requests=requests)
-            ratio = worst_ratio(screened.workload, result, margin, screened.network_of(row))
-            # A short run starts empty and shows too little; where even that fails, there is no need for a longer one.
-            enough = min(int(TURNOVERS * result.mean_in_flight), MOST_CONFIRMATION_REQUESTS)
-            if ratio > 1.0 or enough <= requests * LONG_ENOUGH:
-                break
-            requests = enough
-    except (SaturatedError, InvalidInputError):
-        return math.inf
-    if ratio <= 1.0:
-        confirmations.holds[key] = max(requests_per_s, confirmations.holds.get(key, 0.0))
-    return ratio
-
-
-def confirmed_capacity(
-    confirmations: Confirmations,
-    workload_index: int,
-    screened: Screened,
-    row: int,
-    requests_per_s: float,
-    margin: float = 1.0,
-) -> float:
-    """``requests_per_s`` where the targets hold at it, else the largest rate found below it that holds (0: none).
-
-    Values grow with the rate, so the crossing is bracketed and closed in by false position on the logarithm of the
-    ratio, to CLOSE_ENOUGH of the target or RATE_RESOLUTION of the rate.
-    """
-    key = (workload_index, row)
-    if requests_per_s <= confirmations.holds.get(key, 0.0):
-        return requests_per_s
-    return largest_holding(
-        lambda rate: ratio_at(confirmations, workload_index, screened, row, rate, margin),
-        requests_per_s,
-        confirmations.holds.get(key, 0.0),
-    )
 
 
 def largest_holding(

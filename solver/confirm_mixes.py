@@ -15,18 +15,10 @@ do not, replicas for either. A row whose mixes keep failing is left to one class
 import math
 from collections.abc import Sequence
 
-from solver.confirm import (
-    CONFIRMATION_REQUESTS,
-    LONG_ENOUGH,
-    MOST_CONFIRMATION_REQUESTS,
-    MOST_TRIES,
-    TURNOVERS,
-    Confirmations,
-    MixKey,
-    largest_holding,
-    worst_ratio,
-)
-from solver.engine.replay_mixed import Stream, replay_mixed
+from solver.confirm import MOST_TRIES, Confirmations, MixKey, largest_holding
+from solver.confirmation.goal import DRAW_EXCESS
+from solver.engine.long_run import DRAWS, MixedLongRun, draw_mixed
+from solver.engine.replay_mixed import MixedReplay, Stream
 from solver.errors import InvalidInputError, SaturatedError
 from solver.search import Screened
 from solver.traffic_classes import ALONE, ClassSet, alike
@@ -49,37 +41,35 @@ def admitted(screened: Screened, classes: ClassSet) -> ClassSet:
     return classes or tuple(range(len(screened.classes)))
 
 
-def mix_ratios(confirmations: Confirmations, workload: int, screened: Screened, row: int, rates: Rates) -> Rates:
+def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates: Rates) -> Rates:
     """Simulate one replica under a mix: for each class its worst value over target; infinite above capacity.
 
     Classes that no engine tells apart are one stream.
     """
-    configuration = screened.space.configuration(row)
-    key = (workload, row)
-    if key not in confirmations.tables:
-        confirmations.tables[key] = configuration.tables()
     groups = [[k for k in group if rates[k] > 0.0] for group in groups_of(screened)]
     groups = [group for group in groups if group]
     streams = [
         Stream(screened.classes[group[0]].workload.traffic, math.fsum(rates[k] for k in group)) for group in groups
     ]
-    requests = CONFIRMATION_REQUESTS
-    while True:
+    runs = screened.classes[groups[0][0]].candidate(row).runs
+    goals = [screened.classes[group[0]].candidate(row).goal for group in groups]
+    draws: list[MixedReplay] = []
+    each: list[float] = []
+    for number in range(DRAWS):
         confirmations.simulations += 1
         try:
-            found = replay_mixed(configuration, confirmations.tables[key], streams, requests=requests)
+            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, number))
         except (SaturatedError, InvalidInputError):
             return tuple(math.inf if rate > 0.0 else 0.0 for rate in rates)
-        ratios = [0.0] * len(rates)
-        for group, result in zip(groups, found.streams, strict=True):
-            one = screened.classes[group[0]]
-            ratio = worst_ratio(one.workload, result, one.margin_of(row), one.network_of(row))
-            for k in group:
-                ratios[k] = ratio
-        enough = min(int(TURNOVERS * found.whole.mean_in_flight), MOST_CONFIRMATION_REQUESTS)
-        if max(ratios) > 1.0 or enough <= requests * LONG_ENOUGH:
-            return tuple(ratios)
-        requests = enough
+        found = MixedLongRun(tuple(draws))
+        each = [goal.ratio_of(found.of_stream(stream)) for stream, goal in enumerate(goals)]
+        if number == 0 and max(each) > DRAW_EXCESS:
+            break  # one draw is enough to see that
+    ratios = [0.0] * len(rates)
+    for ratio, group in zip(each, groups, strict=True):
+        for k in group:
+            ratios[k] = ratio
+    return tuple(ratios)
 
 
 def mix_holds(
@@ -94,7 +84,7 @@ def mix_holds(
         return True
 
     def ratios_at(rate: float) -> Rates:
-        return mix_ratios(confirmations, workload, screened, row, tuple(part * (rate / total) for part in rates))
+        return mix_ratios(confirmations, screened, row, tuple(part * (rate / total) for part in rates))
 
     first = ratios_at(total)
     missing = tuple(k for k, ratio in enumerate(first) if ratio > 1.0)
@@ -117,24 +107,21 @@ def mix_holds(
     return False
 
 
-def learn(
-    confirmations: Confirmations, workload: int, group: Sequence[int], screened: Screened, alone: Confirmations
-) -> None:
-    """Add what simulation found of classes that no engine tells apart, planned together as workload 0 of ``alone``."""
+def learn(confirmations: Confirmations, workload: int, group: Sequence[int], screened: Screened) -> None:
+    """Add what simulation has found of classes that no engine tells apart where they have a replica to themselves."""
     one = screened.classes[group[0]]
-    for (_, row), capacity in alone.capacity.items():
-        factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
-        for k in group:
-            factors[k] = min(factors[k], capacity / float(one.requests_per_s[row]))
-        confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
     groups = groups_of(screened)
-    for (_, row), rate in alone.holds.items():
-        mix = tuple(rate if group[0] in of else 0.0 for of in groups)
-        confirmations.held_mixes[workload, row] = (*confirmations.held_mixes.get((workload, row), ()), mix)
-    for (_, row), tables in alone.tables.items():
-        confirmations.tables.setdefault((workload, row), tables)
-    confirmations.simulations += alone.simulations
-    confirmations.solver_seconds += alone.solver_seconds
+    for row in one.simulated_rows():
+        bracket = one.candidate(row).bracket()
+        most = float(one.most_requests_per_s[row])
+        if 0.0 < bracket.at_most < most:
+            factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
+            for k in group:
+                factors[k] = min(factors[k], bracket.at_most / most)
+            confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
+        if bracket.holds > 0.0:
+            mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups)
+            confirmations.held_mixes[workload, row] = (*confirmations.held_mixes.get((workload, row), ()), mix)
 
 
 def be_wary(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
@@ -167,7 +154,8 @@ def _correct(confirmations: Confirmations, key: MixKey, screened: Screened, rate
     groups = groups_of(screened)
     alone = confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(rates))
     work = [
-        share * math.fsum(rates[k] / float(screened.classes[k].requests_per_s[row]) for k in group if rates[k] > 0.0)
+        share
+        * math.fsum(rates[k] / float(screened.classes[k].most_requests_per_s[row]) for k in group if rates[k] > 0.0)
         for group in groups
     ]
     taking = [any(rates[k] > 0.0 for k in group) for group in groups]

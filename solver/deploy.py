@@ -55,7 +55,7 @@ def deploy(
     problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)
     if problem is not None:
         raise UnsupportedError(problem.reason, problem.message)
-    longest = traffic.prompt.maximum + traffic.output.maximum
+    longest = traffic.maximum
     limit = min(engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
     if longest > limit:
         raise UnsupportedError(

@@ -1,11 +1,14 @@
 """Predict one fixed deployment: replay its load, name what its time is made of, say how sure the prediction is."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
 from solver.configuration import Configuration
+from solver.engine.long_run import LongRun, Metric, draw, long_run
 from solver.engine.replay import Replay, Statistics, replay
 from solver.errors import SaturatedError
 from solver.power import board_power_w
@@ -14,11 +17,12 @@ from solver.step.constants import CONSTANTS, Constants
 from solver.step.explain import Term, dominant, step_terms
 from solver.step.rates import compute_dtype
 from solver.step.tables import StepTables
-from solver.workload import Load, Traffic
+from solver.workload import PERCENTILES, Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
 HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
 """Constants that do not move with the others when an interval is made: they have no slow and fast end."""
+NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
 NARROW_DTYPES = ("fp8", "int8", "fp4")
 
 
@@ -42,6 +46,8 @@ class Correction:
     evidence: tuple[str, ...] = ()
     factors: Mapping[str, float] = field(default_factory=dict)
     spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Least and largest of measured over predicted among the runs that are cited, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +75,29 @@ def estimate(
     traffic: Traffic,
     load: Load,
     correction: Correction | None = None,
-    *,
-    seed: int = 1,
-    requests: int | None = None,
 ) -> Estimate:
     """Predict a load on a configuration.
 
-    Without a correction the interval comes from the constants' own ranges: the load is replayed twice more, with all
-    of them moved against and in favour of speed by half their range (errors of independent constants partly cancel).
+    Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
+    with all of them moved against and in favour of speed by half their range (errors of independent constants partly
+    cancel). What one draw of a steady load differs from the next widens every interval.
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
     configuration = without_probes(configuration, correction)
     tables = configuration.tables()
-    result = replay(configuration, tables, traffic, load, seed=seed, requests=requests)
+    run = _run(configuration, tables, traffic, load)
     moved = None
     if needs_moving(correction):
-        slow = _shifted(configuration, traffic, load, seed, requests, towards_slow=True, fallback=result)
-        moved = slow, _shifted(configuration, traffic, load, seed, requests, towards_slow=False, fallback=result)
-    return estimated(configuration, tables, traffic, load, result, moved, correction)
+        slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.draws[0])
+        moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.draws[0])
+    return estimated(configuration, tables, traffic, load, run, moved, correction)
+
+
+def _run(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LongRun:
+    """The load replayed: a steady open one in the long run, others as they are."""
+    if load.kind == "open" and load.requests is None:
+        return long_run(configuration, tables, traffic, load.requests_per_s)
+    return LongRun((replay(configuration, tables, traffic, load),))
 
 
 def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
@@ -109,21 +120,24 @@ def estimated(
     tables: StepTables,
     traffic: Traffic,
     load: Load,
-    result: Replay,
+    run: LongRun,
     moved: tuple[Replay, Replay] | None,
     correction: Correction | None,
 ) -> Estimate:
-    """A replay as a prediction. moved: the same with slow and with fast constants, where ``needs_moving``."""
+    """A run as a prediction. moved: its first draw with slow and with fast constants, where ``needs_moving``."""
+    result = run.mean
     if moved is not None:
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = moved_spreads(result, *moved, configuration.constants)
+        spreads = moved_spreads(run.draws[0], *moved, configuration.constants)
         if configuration.speculation is not None:
             spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
     else:
         assert correction is not None
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
+    if correction is not None:
+        spreads = holding(spreads, factors, correction.ranges)
     power = mean_power_w(configuration, result)
     busy_sequences = max(1.0, result.mean_in_flight)
     steps = decode_terms(configuration, tables, busy_sequences, traffic)
@@ -132,8 +146,12 @@ def estimated(
     def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> Interval:
         return metric_interval(metric, value, spreads, factors, floor, ceiling)
 
-    def times(metric: str, values: Statistics, floor: float = 0.0) -> dict[str, Interval]:
-        return percentile_intervals(metric, values, spreads, factors, floor)
+    def times(metric: Metric, floor: float = 0.0) -> dict[str, Interval]:
+        known = percentile_intervals(metric.removesuffix("_s"), getattr(result, metric), spreads, factors, floor)
+        return {
+            percentile: sampled(known[percentile], run.sampling_error_fraction(metric, percentile), floor)
+            for percentile in PERCENTILES
+        }
 
     output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
     per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
@@ -141,14 +159,12 @@ def estimated(
     return Estimate(
         basis=basis,
         evidence=(correction.evidence if correction else ()) + configuration.constants.evidence,
-        time_to_first_token_s=times("time_to_first_token", result.time_to_first_token_s),
+        time_to_first_token_s=times("time_to_first_token_s"),
         time_per_output_token_s=times(
-            "time_per_output_token", result.time_per_output_token_s, bound.time_per_output_token_s
-        )
-        if traffic.output.maximum > 1
-        else times("time_per_output_token", result.time_per_output_token_s),
-        inter_token_s=times("inter_token", result.inter_token_s),
-        end_to_end_s=times("end_to_end", result.end_to_end_s),
+            "time_per_output_token_s", bound.time_per_output_token_s if traffic.output.maximum > 1 else 0.0
+        ),
+        inter_token_s=times("inter_token_s"),
+        end_to_end_s=times("end_to_end_s"),
         output_tokens_per_s=output_rate,
         requests_per_s=Interval(*(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))),
         power_w=watts,
@@ -164,6 +180,25 @@ def estimated(
     )
 
 
+def holding(
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    ranges: Mapping[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    """Spreads wide enough for the very runs that a prediction cites, whose median its factor only leans towards.
+
+    >>> holding({"power": (0.9, 1.1)}, {"power": 1.2}, {"power": (1.3, 1.5)})
+    {'power': (0.9, 1.25)}
+    """
+    wide = dict(spreads)
+    for metric, (least, most) in ranges.items():
+        factor = factors.get(metric, 1.0)
+        for name, (low, high) in spreads.items():
+            if name == metric or (name.partition(".")[0] == metric and name not in ranges):
+                wide[name] = (min(low, least / factor), max(high, most / factor))
+    return wide
+
+
 def metric_interval(
     metric: str,
     value: float,
@@ -177,6 +212,22 @@ def metric_interval(
     factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
     expected = min(max(value * factor, floor), ceiling)
     return Interval(expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected))
+
+
+def sampled(interval: Interval, sampling_error_fraction: float, floor: float = 0.0) -> Interval:
+    """An interval with the sampling error of its simulation on top: independent errors add in squares of logarithms.
+
+    >>> wide = sampled(Interval(1.0, 0.9, 1.1), 0.05)
+    >>> round(wide.low, 3), round(wide.high, 3)
+    (0.875, 1.134)
+    """
+    noise = NINE_OF_TEN_SCORE * sampling_error_fraction
+    if noise <= 0.0 or not interval.low > 0.0:
+        return interval
+    below = math.hypot(math.log(interval.expected / interval.low), noise)
+    above = math.hypot(math.log(interval.high / interval.expected), noise)
+    low = max(interval.expected * math.exp(-below), min(floor, interval.expected))
+    return Interval(interval.expected, low, interval.expected * math.exp(above))
 
 
 def percentile_intervals(
@@ -254,18 +305,19 @@ def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 
         values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
     return Constants(
         constants.subject,
-        {n: replace(p, value=values.get(n, p.value)) for n, p in constants.priors.items()},
+        {n: replace(p, value=values[n]) if n in values else p for n, p in constants.priors.items()},
     )
 
 
 def _shifted(
-    configuration: Configuration, traffic: Traffic, load: Load, seed: int, requests: int | None, *,
-    towards_slow: bool, fallback: Replay,
-) -> Replay:  # fmt: skip
-    """The replay with moved constants; an open load that then saturates keeps the centre's result, stretched."""
+    configuration: Configuration, traffic: Traffic, load: Load, *, towards_slow: bool, fallback: Replay
+) -> Replay:
+    """The first draw with moved constants; an open load that then saturates keeps the centre's result, stretched."""
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
-        return replay(moved, moved.tables(), traffic, load, seed=seed, requests=requests)
+        if load.kind == "open" and load.requests is None:
+            return draw(moved, moved.tables(), traffic, load.requests_per_s, 0)
+        return replay(moved, moved.tables(), traffic, load)
     except SaturatedError as limit:
         return stretched(fallback, load, limit, configuration.constants)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.configuration import Configuration
+from solver.engine.long_run import LongRun, draw_requests, long_run_mixed
 from solver.engine.replay import Replay
 from solver.engine.replay_mixed import MixedReplay, Stream, replay_mixed
 from solver.errors import SaturatedError
@@ -32,36 +33,31 @@ def estimate_mixed(
     configuration: Configuration,
     streams: Sequence[Stream],
     correction: Correction | None = None,
-    *,
-    seed: int = 1,
-    requests: int | None = None,
 ) -> MixedEstimate:
-    """As ``estimate`` for an open load, from one replay of all streams; each stream has an interval of its own.
+    """As ``estimate`` for a steady open load, from one long run of all streams; each has an interval of its own.
 
     A correction holds for the configuration whatever its requests are, so for every stream alike. Raises as ``estimate``.
     """
     configuration = without_probes(configuration, correction)
     tables = configuration.tables()
-    result = replay_mixed(configuration, tables, streams, seed=seed, requests=requests)
+    run = long_run_mixed(configuration, tables, streams)
     total = Load("open", requests_per_s=sum(one.requests_per_s for one in streams))
     moved: tuple[MixedReplay, MixedReplay] | None = None
     if needs_moving(correction):
-        ends = [
-            _moved(configuration, streams, seed, requests, result, total, towards_slow=slow) for slow in (True, False)
-        ]
+        ends = [_moved(configuration, streams, run.draws[0], total, towards_slow=slow) for slow in (True, False)]
         moved = ends[0], ends[1]
     traffic = mixed_traffic([(one.traffic, one.requests_per_s) for one in streams])
 
-    def made(of: Traffic, load: Load, centre: Replay, both: tuple[Replay, Replay] | None) -> Estimate:
+    def made(of: Traffic, load: Load, centre: LongRun, both: tuple[Replay, Replay] | None) -> Estimate:
         return estimated(configuration, tables, of, load, centre, both, correction)
 
     return MixedEstimate(
-        made(traffic, total, result.whole, None if moved is None else (moved[0].whole, moved[1].whole)),
+        made(traffic, total, run.whole, None if moved is None else (moved[0].whole, moved[1].whole)),
         tuple(
             made(
                 one.traffic,
                 Load("open", requests_per_s=one.requests_per_s),
-                result.streams[n],
+                run.of_stream(n),
                 None if moved is None else (moved[0].streams[n], moved[1].streams[n]),
             )
             for n, one in enumerate(streams)
@@ -70,14 +66,13 @@ def estimate_mixed(
 
 
 def _moved(
-    configuration: Configuration, streams: Sequence[Stream], seed: int, requests: int | None, centre: MixedReplay,
-    total: Load, *, towards_slow: bool,
-) -> MixedReplay:  # fmt: skip
-    """The replay with moved constants; a load that then saturates keeps the centre's result, stretched."""
+    configuration: Configuration, streams: Sequence[Stream], centre: MixedReplay, total: Load, *, towards_slow: bool
+) -> MixedReplay:
+    """The first draw with moved constants; a load that then saturates keeps the centre's result, stretched."""
     constants = moved_constants(configuration.constants, towards_slow=towards_slow)
     moved = configuration.with_constants(constants)
     try:
-        return replay_mixed(moved, moved.tables(), streams, seed=seed, requests=requests)
+        return replay_mixed(moved, moved.tables(), streams, seed=1, requests=draw_requests(moved))
     except SaturatedError as limit:
         whole = stretched(centre.whole, total, limit, configuration.constants)
         return MixedReplay(

@@ -15,7 +15,7 @@ from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
 from solver.memory_cache import RequestCache, kv_cache_bytes_per_token, request_cache
-from solver.memory_weights import padded_vocabulary, stage_weight_bytes, weight_bytes, weight_format
+from solver.memory_weights import experts_cut, padded_vocabulary, stage_weight_bytes, weight_bytes, weight_format
 from solver.precision import UNQUANTISED_BYTES, Precision
 from solver.workload import EngineSettings
 
@@ -130,11 +130,11 @@ def expert_workspace_bytes(
 
         tokens · top_k · (max(matrices in · width, hidden) + max(width, hidden)) · 2 bytes
 
-    width is cut by tensor parallelism unless experts are spread whole. 0 for a dense block.
+    width is cut by what tensor parallelism is beyond expert parallelism. 0 for a dense block.
     """
     if not block.experts:
         return 0.0
-    width = block.expert_intermediate / (1 if layout.expert_parallel > 1 else layout.tensor_parallel)
+    width = block.expert_intermediate / experts_cut(layout.tensor_parallel, layout.expert_parallel)
     inner = block.expert_hidden or hidden
     values = max((block.matrices - 1) * width, inner) + max(width, inner)
     return tokens * block.top_k * (values * UNQUANTISED_BYTES + width * quantised_bytes)

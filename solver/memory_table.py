@@ -171,7 +171,7 @@ class _Builder:
         self._cut: dict[tuple[int, int], tuple[LayerWeights, TableWeights]] = {}
         self._stored: dict[str, StoredBytes] = {}
         self._caches: dict[tuple[str, int, int], RequestCache] = {}
-        self._activations: dict[tuple[float, int, bool], tuple[float, float]] = {}
+        self._activations: dict[tuple[float, int, int], tuple[float, float]] = {}
         self._stages: dict[int, tuple[Stage, Stage, Stage]] = {}
 
     def stages(self, layout: Layout) -> tuple[Stage, Stage, Stage]:
@@ -209,7 +209,7 @@ class _Builder:
 
     def activations(self, precision: Precision, layout: Layout) -> tuple[float, float]:
         quantised = weight_format(precision.weights).quantised_activation_bytes
-        key = (quantised, layout.tensor_parallel, layout.expert_parallel > 1)
+        key = (quantised, layout.tensor_parallel, layout.expert_parallel)
         if key not in self._activations:
             self._activations[key] = step_activations(self._shape, layout, self._tokens, quantised)
         return self._activations[key]

@@ -82,6 +82,15 @@ def replicated_weights(group: AttentionGroup, hidden: int, tensor_parallel: int)
     return key_value * copied + hidden * group.q_lora_rank * whole
 
 
+def experts_cut(tensor_parallel: int, expert_parallel: int) -> float:
+    """Into how many parts each expert is cut: tensor parallelism beyond expert parallelism.
+
+    >>> experts_cut(4, 1), experts_cut(4, 2), experts_cut(4, 8)
+    (4.0, 2.0, 1.0)
+    """
+    return max(1.0, tensor_parallel / expert_parallel)
+
+
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
     """Parameters on one device, summed over all layers of the model."""
@@ -94,15 +103,16 @@ class LayerWeights:
 def layer_weights(shape: LlmShape, tensor_parallel: int, expert_parallel: int) -> LayerWeights:
     """All layers' parameters on one device of the layout.
 
-    Experts are spread whole over ``expert_parallel`` devices (the fullest decides) or cut by ``tensor_parallel``;
-    other matrices are cut by ``tensor_parallel``; small tensors are whole everywhere.
+    Experts are spread whole over ``expert_parallel`` devices (the fullest decides), and cut by what tensor parallelism is
+    beyond that; other matrices are cut by ``tensor_parallel``; small tensors are whole everywhere.
     """
     routed = kept = 0.0
     for block in shape.feed_forward:
         experts = block.layers * routed_weights(block)
         routed += experts
         if block.experts and expert_parallel > 1:
-            kept += experts * -(-block.experts // expert_parallel) / block.experts
+            cut = experts_cut(tensor_parallel, expert_parallel)
+            kept += experts * -(-block.experts // expert_parallel) / block.experts / cut
         else:
             kept += experts / tensor_parallel
     small = shape.unquantised_weights

@@ -9,6 +9,7 @@ from solver.corrections.sets import CorrectionSet
 from solver.estimate import Correction, Estimate
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
+from solver.outcome import Outcome, Status
 from solver.search import Rejection
 from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload
@@ -55,6 +56,11 @@ class PlanLimits:
     """Profiles into which devices may be split."""
 
 
+def no_clock() -> float:
+    """Time that stands still."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class PlanningInput:
     """Everything a plan depends on.
@@ -80,6 +86,8 @@ class PlanningInput:
     explain: bool = True
     corrections: CorrectionSet | None = None
     on_shortage: Shortage = "refuse"
+    clock: Callable[[], float] = field(default=no_clock, compare=False)
+    """Seconds, from whenever: the time limit is kept on it. Where it stands still, solvers' own seconds count."""
     withheld: tuple[tuple[Offer, frozenset[str]], ...] = ()
     """Offers that choices of regions and providers leave out, each with the names of those choices: read only to say
     which of them a plan would need lifted."""
@@ -115,7 +123,7 @@ class PlanEntry:
     replicas: int
     configuration: Configuration
     max_concurrency: int
-    """Requests in flight per replica at its capacity."""
+    """Requests that the engine of one replica admits at once."""
     serves_requests_per_s: float
     capacity_requests_per_s: float
     utilisation_fraction: float
@@ -182,9 +190,8 @@ def unobserved(_progress: SearchProgress) -> None:
 class SolveReport:
     """How the plan was found and how far it can be off."""
 
-    outcome: str
-    """optimal | feasible | infeasible."""
-    status: str
+    outcome: Outcome
+    status: Status
     objective: float | None
     bound: float | None
     gap_fraction: float | None
@@ -201,6 +208,8 @@ class Alternative:
     why: str
     extra_usd_per_hour: float | None
     """None: no plan exists that way."""
+    worse_by: float | None
+    """In the objective's own unit: the share of the demand that it serves less, W or kg CO2e an hour more."""
     entries: tuple[PlanEntry, ...]
 
 
@@ -211,7 +220,8 @@ class Binding:
     limit: str
     workload: str | None
     relaxing_to: float | str
-    saves_usd_per_hour: float
+    gains: float
+    """In the objective's own unit: USD an hour, W or kg CO2e an hour less, or a larger share of the demand served."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,13 @@ import numpy as np
 from solver.assemble import Assembly
 from solver.confirm import OPTIMISM, Confirmations
 from solver.errors import InvalidInputError, NoPlanInTimeError, VerificationError
+from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import OfferSlot
 from solver.fleet.roles import Role, RoleDeployment, RolesPlan, RolesProblem, RolesResult
 from solver.fleet.roles_solve import solve_roles
 from solver.fleet.verify_roles import verify_roles
 from solver.hardware import Offer
+from solver.outcome import Outcome, status_of_plan
 from solver.planning import Alternative, PlanningInput, PoolsReport, Recommendation, SolveReport
 from solver.pools_confirm import Floats, PoolSearch, failures, has_pools
 from solver.pools_entries import pool_entries
@@ -85,7 +87,7 @@ def with_pools(
     search = _search(planning, assembly, confirmations)
     ceiling = found.usd_per_hour if found.entries and not forced else math.inf
     result, plan = _cheapest(search, ceiling, without_both=False)
-    if result.outcome == "unknown" and forced:
+    if result.outcome is Outcome.UNKNOWN and forced:
         raise NoPlanInTimeError(planning.time_limit_s)
     cheaper = plan is not None and (not found.entries or forced or (result.usd_per_hour or 0.0) < ceiling * (1 - 1e-9))
     if plan is not None and cheaper and has_pools(search, plan):
@@ -151,7 +153,7 @@ def _cheapest(search: PoolSearch, ceiling: float, *, without_both: bool) -> tupl
             return result, result.plan
         search.known.update(failed)
         if search.rounds >= MOST_ROUNDS or search.seconds > planning.time_limit_s:
-            return replace(result, outcome="unknown", plan=None), None
+            return replace(result, outcome=Outcome.UNKNOWN, plan=None), None
 
 
 def _problem(search: PoolSearch, *, without_both: bool) -> RolesProblem:
@@ -236,9 +238,9 @@ def _chosen(search: PoolSearch, result: RolesResult, plan: RolesPlan, found: Rec
     usd = result.usd_per_hour or 0.0
     extra = found.usd_per_hour - usd if found.entries else None
     other = (
-        Alternative("cheapest without pools of their own", extra, found.entries)
+        Alternative("cheapest without pools of their own", extra, extra, found.entries)
         if found.entries
-        else Alternative("cheapest without pools of their own", None, ())
+        else Alternative("cheapest without pools of their own", None, None, ())
     )
     return replace(
         found,
@@ -264,33 +266,33 @@ def _not_chosen(
 ) -> Recommendation:
     """Say what pools would cost instead, where alternatives are asked for and time is left."""
     reason = "no plan with pools of their own costs less" if found.entries else "no plan with pools of their own exists"
-    if result.outcome == "unknown":
+    if result.outcome is Outcome.UNKNOWN:
         reason = "none was found in the time left, and none was ruled out"
-    if forced or not search.planning.alternatives or result.outcome == "unknown":
+    if forced or not search.planning.alternatives or result.outcome is Outcome.UNKNOWN:
         if forced:
-            nothing = replace(found.solve, outcome="infeasible", objective=None, bound=None, gap_fraction=None)
+            nothing = replace(found.solve, outcome=Outcome.INFEASIBLE, objective=None, bound=None, gap_fraction=None)
             found = replace(found, solve=nothing, entries=(), nodes={}, usd_per_hour=0.0, power_w=0.0, binding=())
         return replace(found, pools=PoolsReport(chosen=False, reason=reason))
     other, plan = _cheapest(search, math.inf, without_both=True)
     why = "cheapest with prefill and decode in pools of their own"
     if plan is None or other.usd_per_hour is None:
-        known = other.outcome == "infeasible"
-        dearer = (Alternative(why, None, ()),) if known else ()
+        known = other.outcome is Outcome.INFEASIBLE
+        dearer = (Alternative(why, None, None, ()),) if known else ()
         return replace(
             found, alternatives=(*found.alternatives, *dearer), pools=PoolsReport(chosen=False, reason=reason)
         )
     extra = other.usd_per_hour - found.usd_per_hour if found.entries else None
     return replace(
         found,
-        alternatives=(*found.alternatives, Alternative(why, extra, pool_entries(search, plan, predict=False))),
+        alternatives=(*found.alternatives, Alternative(why, extra, extra, pool_entries(search, plan, predict=False))),
         pools=PoolsReport(chosen=False, extra_usd_per_hour=extra, reason=reason),
     )
 
 
 def _report(search: PoolSearch, result: RolesResult, before: SolveReport) -> SolveReport:
     return SolveReport(
-        outcome="optimal" if result.outcome == "optimal" else "feasible",
-        status="proven_optimal" if result.outcome == "optimal" else "gap_reached",
+        outcome=result.outcome,
+        status=status_of_plan(result.gap_fraction or 0.0, search.planning.gap_fraction, PROVEN_GAP_FRACTION),
         objective=result.usd_per_hour,
         bound=result.bound,
         gap_fraction=result.gap_fraction,

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from solver.assemble import Assembly
 from solver.confirm import (
     CLOSE_ENOUGH,
-    CONFIRMATION_REQUESTS,
     LARGEST_STEP,
-    MOST_CONFIRMATION_REQUESTS,
     RATE_RESOLUTION,
     STEP_WHEN_SATURATED,
-    TURNOVERS,
     Confirmations,
-    confirmed_capacity,
-    worst_ratio,
 )
+from solver.confirmation.goal import Goal
+from solver.confirmation.sustained import carries
+from solver.engine.long_run import DRAW_SEEDS, DRAWS, LongRun, draw_requests
 from solver.engine.replay_disaggregated import replay_disaggregated
 from solver.errors import FigureMissingError, InvalidInputError, SaturatedError
 from solver.fleet.problem import OfferSlot
@@ -117,11 +115,13 @@ def failures(search: PoolSearch, plan: RolesPlan) -> dict[Candidate, float]:
             continue
         if role == "aggregated":
             # A row of the aggregated assembly: its capacity is corrected there, for later rounds too.
-            screened = search.assembly.screened[w]
-            held = confirmed_capacity(search.confirmations, w, screened, row, one.rate, screened.margin_of(row))
-            if held < one.rate * (1.0 - 1e-9):
-                failed[one.candidate] = held
-                _correct_aggregated(search, w, row, held)
+            candidate = search.assembly.screened[w].candidate(row)
+            before = candidate.runs.simulations
+            bracket = candidate.bracket(carries(one.rate * (1.0 - 1e-9)))
+            search.simulations += candidate.runs.simulations - before
+            if bracket.holds < one.rate * (1.0 - 1e-9):
+                failed[one.candidate] = bracket.at_most
+                _correct_aggregated(search, w, row, bracket.at_most)
             continue
         partners = partners_of(placed, one)
         if role == "decode" and any(p.candidate in failed for p in partners):
@@ -201,17 +201,15 @@ def _ratio(search: PoolSearch, one: PlacedRole, partner: PlacedRole, rate: float
     alone, others = serving_pool(search, one, 1), serving_pool(search, partner, beside)
     prefill, decode = (alone, others) if role == "prefill" else (others, alone)
     load = Load("open", requests_per_s=rate)
-    requests = CONFIRMATION_REQUESTS
+    goal = Goal(own, margin=screened.margin_of(row))
+    requests = draw_requests(alone.configuration)
     try:
         link = kv_link("network", prefill, decode)
-        while True:
-            search.simulations += 1
-            found = replay_disaggregated(prefill, decode, link, traffic, load, requests=requests)
-            value = worst_ratio(replace(screened.workload, targets=own), found.statistics, screened.margin_of(row))
-            in_flight = rate * found.statistics.end_to_end_s["mean"]
-            enough = min(int(TURNOVERS * in_flight), MOST_CONFIRMATION_REQUESTS)
-            if value > 1.0 or enough <= requests * 1.1:
-                return value
-            requests = enough
+        search.simulations += DRAWS
+        draws = tuple(
+            replay_disaggregated(prefill, decode, link, traffic, load, seed=seed, requests=requests).statistics
+            for seed in DRAW_SEEDS
+        )
     except (SaturatedError, InvalidInputError, FigureMissingError):
         return math.inf
+    return goal.ratio_of(LongRun(draws))

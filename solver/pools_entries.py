@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from solver.assemble import admitted_requests
 from solver.corrections.sets import configuration_correction, pool_correction
 from solver.errors import SaturatedError
 from solver.estimate import Estimate, Interval, estimate
@@ -34,17 +35,15 @@ def pool_entries(search: PoolSearch, plan: RolesPlan, *, predict: bool = True) -
         found = _prediction(search, placed, one) if predict else None
         host_w = 0.0 if math.isnan(one.offer.node.host_power_w) else one.offer.node.host_power_w
         watts = found.power_w.expected * one.replicas if found is not None else 0.0
-        seconds = found.end_to_end_s["mean"].expected if found is not None else 0.0
-        first = found.time_to_first_token_s["mean"].expected if found is not None else 0.0
-        in_flight = capacity * (first if role == "prefill" else seconds - first if role == "decode" else seconds)
+        configuration = screened.space.configuration(row)
         entries.append(
             PlanEntry(
                 workload=screened.workload.name,
                 offer=one.offer,
                 nodes=max(1, round(nodes * share)) if share < 1.0 else nodes,
                 replicas=one.replicas,
-                configuration=screened.space.configuration(row),
-                max_concurrency=max(1, math.ceil(in_flight)),
+                configuration=configuration,
+                max_concurrency=admitted_requests(configuration),
                 serves_requests_per_s=one.requests_per_s,
                 capacity_requests_per_s=capacity * one.replicas,
                 utilisation_fraction=one.requests_per_s / one.replicas / max(capacity, 1e-12),
@@ -82,7 +81,7 @@ def _prediction(search: PoolSearch, placed: Sequence[PlacedRole], one: PlacedRol
     if role == "aggregated":
         correction = configuration_correction(planning.corrections, own)
         load = Load("open", requests_per_s=per_replica)
-        return estimate(own, traffic, load, correction, requests=PREDICTION_REQUESTS)
+        return estimate(own, traffic, load, correction)
     partner = partners_of(placed, one)[0]
     other_rate = partner.requests_per_s / partner.replicas
     beside = min(MOST_PARTNERS, max(1, round(per_replica / other_rate)))

@@ -10,9 +10,6 @@ from solver.estimate_mixed import estimate_mixed
 from solver.planning import PlanEntry, PlanningInput
 from solver.workload import Load, Workload
 
-PREDICTION_REQUESTS = 500
-"""Requests replayed to predict a line of the plan, per lane."""
-
 
 def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     """The entry with the full prediction of one replica group at its planned rate."""
@@ -25,7 +22,7 @@ def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
     if entry.classes:
         return _with_class_estimates(workload, entry, correction)
     load = Load("open", requests_per_s=rate)
-    predicted = estimate(configuration, workload.traffic, load, correction, requests=PREDICTION_REQUESTS)
+    predicted = estimate(configuration, workload.traffic, load, correction)
     return replace(entry, estimate=predicted)
 
 
@@ -38,7 +35,7 @@ def _with_class_estimates(workload: Workload, entry: PlanEntry, correction: Corr
         for kind in kinds
     ]
     streams = [Stream(kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
-    found = estimate_mixed(entry.configuration, streams, correction, requests=PREDICTION_REQUESTS)
+    found = estimate_mixed(entry.configuration, streams, correction)
     of_kind = dict(zip(kinds, found.streams, strict=True))
     classes = tuple(replace(one, estimate=of_kind[traffic[one.name]]) for one in entry.classes)
     return replace(entry, estimate=found.whole, classes=classes)

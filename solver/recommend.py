@@ -16,12 +16,16 @@ from solver.assemble import (
 from solver.confidence import margins
 from solver.confirm import Confirmations
 from solver.confirm_mixes import groups_of, learn
-from solver.confirmed_plans import progress, solve_confirmed
+from solver.confirmation.loop import progress, solve_confirmed
 from solver.errors import NoPlanInTimeError, VerificationError
+from solver.explain.binding import binding_limits
+from solver.explain.infeasible import explain_infeasible
+from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.fleet.plan import gap_between
 from solver.fleet.survival import losses_of_plan
+from solver.outcome import Outcome, Status
 from solver.planning import (
     Alternative,
     Loss,
@@ -33,8 +37,6 @@ from solver.planning import (
 )
 from solver.pools import wants_pools, with_pools
 from solver.predicted_lines import with_estimate
-from solver.reasons import EXPLANATION_TIME_FRACTION, explain_infeasible, explain_plan
-from solver.relaxed import confirmed_multiple, confirmed_targets, served_share
 from solver.search import Rejection, Screened, rejections, screen, screen_classes
 from solver.shedding import shed
 from solver.solve_report import report
@@ -75,11 +77,12 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
 
 def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Standing:
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
+    began = planning.clock()
     observe(SearchProgress("screening"))
     assembly = assemble(planning, [screened(planning, w, memo) for w in planning.workloads])
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
-    confirmations = Confirmations()
+    confirmations = Confirmations(spent_s=planning.clock() - began)
     learn_alone(planning, assembly, confirmations)
     standing = Standing(planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations)
     if any(workload.classes for workload in planning.workloads):
@@ -106,8 +109,10 @@ def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Conf
             single = replace(planning, workloads=(stream.workload,))
             with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
                 alone_only = assemble(single, [stream], assembly.problem.offers)
-                solve_confirmed(alone_only, single, alone, among_all=False)
-            learn(confirmations, w, group, one, alone)
+                solve_confirmed(alone_only, single, alone)
+            confirmations.simulations += alone.simulations
+            confirmations.spent_s += alone.spent_s
+            learn(confirmations, w, group, one)
 
 
 def bettered(standing: Standing, observe: Observer) -> Standing:
@@ -120,8 +125,8 @@ def bettered(standing: Standing, observe: Observer) -> Standing:
     if first.plan is None or not planning.alternatives or planning.objective != "cost":
         return standing
     learnt = standing.confirmations.copied()
-    others = without_each_device(planning, standing.assembly, first, learnt)
-    best = min((other for _, _, other in others if other.status != "unconfirmed"), key=_price, default=first)
+    others = without_each_device(planning, standing.assembly, first, Resolver(planning, learnt, learns=True))
+    best = min((other for _, _, other in others), key=_price, default=first)
     if _price(best) < _price(first) * (1.0 - ROUNDING_FRACTION):
         assembly, result, rounds = solve_confirmed(standing.assembly, planning, learnt, observe, draft_first=False)
         if result.plan is None or _price(best) < _price(result) * (1.0 - ROUNDING_FRACTION):
@@ -129,7 +134,7 @@ def bettered(standing: Standing, observe: Observer) -> Standing:
             # Proven for fewer offers, so all that is known of the whole is the lower of both bounds.
             bound = min(best.bound or 0.0, first.bound or 0.0)
             gap = gap_between(_price(best), bound)
-            result = replace(best, outcome="feasible", status="time_limit", bound=bound, gap_fraction=gap)
+            result = replace(best, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT, bound=bound, gap_fraction=gap)
             assembly = replace(assembly, problem=replace(assembly.problem, offers=standing.assembly.problem.offers))
         standing = Standing(planning, assembly, result, standing.rounds + rounds, learnt)
     return replace(standing, alternatives=alternatives(planning, standing.result, others))
@@ -144,7 +149,13 @@ def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Sc
     space = space_of(planning, workload, memo)
 
     def screen_one(stream: Workload) -> Screened:
-        return screen(stream, space, margins(stream, space, planning.corrections), power_matters=planning.power_matters)
+        return screen(
+            stream,
+            space,
+            margins(stream, space, planning.corrections),
+            power_matters=planning.power_matters,
+            corrections=planning.corrections,
+        )
 
     return screen_classes(workload, screen_one) if workload.classes else screen_one(workload)
 
@@ -163,27 +174,27 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
     confirmations, rounds = standing.confirmations, standing.rounds
     rejected = [reason for one in assembly.screened for reason in rejections(one)]
     if result.plan is None:
-        refused = infeasible(planning, assembly, result, rejected, confirmations, rounds)
+        refused = infeasible(standing, rejected)
         if wants_pools(planning):
             refused = with_pools(planning, assembly, confirmations, refused)
             if refused.entries:
                 return refused
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
-    binding = explain_plan(planning, assembly, result, confirmations) if planning.explain else ()
+    resolver = Resolver(planning, confirmations)
+    others = standing.alternatives
+    if others is None:
+        others = alternatives(planning, result, without_each_device(planning, assembly, result, resolver))
+    binding = binding_limits(planning, assembly, result, resolver) if planning.explain else ()
     found = Recommendation(
-        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo),
+        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo, resolver),
         solve=report(result, confirmations, rounds),
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour or 0.0,
         power_w=result.power_w or 0.0,
         throughput_multiple=result.throughput_multiple,
-        alternatives=alternatives(
-            planning, result, without_each_device(planning, assembly, result, confirmations.copied())
-        )
-        if standing.alternatives is None
-        else standing.alternatives,
+        alternatives=others,
         binding=binding,
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
@@ -196,7 +207,7 @@ def shortened(
     planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, refused: Recommendation
 ) -> Recommendation:
     """A plan for what can be served, by priority, with the reasons why not everything can; as ``refused`` if nothing."""
-    confirmations = replace(confirmations, solver_seconds=0.0)
+    confirmations = replace(confirmations, spent_s=0.0)
     cut = shed(planning, assembly, lambda changed: solve_confirmed(changed, planning, confirmations))
     if cut is None or cut.result.plan is None:
         return refused
@@ -224,14 +235,21 @@ def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
     )
 
 
-def confidence_premium(planning: PlanningInput, result: FleetResult, memo: SpaceMemo) -> float | None:
-    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that."""
+def confidence_premium(
+    planning: PlanningInput, result: FleetResult, memo: SpaceMemo, resolver: Resolver
+) -> float | None:
+    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that, or there was
+    no time to find out."""
     streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
     if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
         return None
     even = tuple(replace(with_confidence(w, 0.5), roles=("aggregated",)) for w in planning.workloads)
-    plain = recommend(replace(planning, workloads=even, explain=False, alternatives=0), memo)
-    return result.usd_per_hour - plain.usd_per_hour if plain.entries else None
+    every = [screened(planning, workload, memo) for workload in even]
+    try:
+        plain = resolver.best(assemble(planning, every, None), other_targets=True)
+    except NoPlanInTimeError:
+        return None
+    return None if plain.usd_per_hour is None else result.usd_per_hour - plain.usd_per_hour
 
 
 def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
@@ -260,15 +278,14 @@ def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSetting
 
 
 def without_each_device(
-    planning: PlanningInput, assembly: Assembly, result: FleetResult, confirmations: Confirmations
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
 ) -> list[tuple[str, Assembly, FleetResult]]:
-    """The cheapest confirmed plans without each device of the optimum, dearest device first; ``confirmations`` learn."""
+    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
     found = []
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
         with suppress(NoPlanInTimeError):  # not known is not the same as none
-            changed, other, _ = solve_confirmed(without, planning, confirmations, among_all=False)
-            found.append((f"cheapest without {device}", changed, other))
+            found.append((f"cheapest without {device}", *resolver.confirmed(without)))
     return found
 
 
@@ -277,43 +294,23 @@ def alternatives(
 ) -> tuple[Alternative, ...]:
     """What each of these plans costs beyond the one that is recommended."""
     return tuple(
-        Alternative(why, None, ())
+        Alternative(why, None, None, ())
         if other.plan is None or other.usd_per_hour is None
         else Alternative(
-            why, other.usd_per_hour - (result.usd_per_hour or 0.0), plan_entries(planning, changed, other.plan)
+            why,
+            other.usd_per_hour - (result.usd_per_hour or 0.0),
+            abs((other.objective or 0.0) - (result.objective or 0.0)),
+            plan_entries(planning, changed, other.plan),
         )
         for why, changed, other in others
     )
 
 
-def infeasible(
-    planning: PlanningInput,
-    assembly: Assembly,
-    result: FleetResult,
-    rejected: Sequence[Rejection],
-    confirmations: Confirmations,
-    rounds: int,
-) -> Recommendation:
+def infeasible(standing: Standing, rejected: Sequence[Rejection]) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
-    why = explain_infeasible(planning, assembly, confirmations)
-    brief = replace(planning, time_limit_s=planning.time_limit_s * EXPLANATION_TIME_FRACTION)
-
-    def in_time(changed: Assembly, known: Confirmations) -> FleetResult | None:
-        try:
-            return solve_confirmed(changed, brief, known)[1]
-        except NoPlanInTimeError:
-            return None
-
-    relaxations = confirmed_targets(
-        planning, assembly, why.relaxations, lambda relaxed: in_time(relaxed, Confirmations())
-    )
-    multiple = confirmed_multiple(
-        assembly,
-        why.largest_servable_multiple,
-        lambda other: in_time(other, replace(confirmations, solver_seconds=0.0)),
-    )
+    why = explain_infeasible(standing.planning, standing.assembly, Resolver(standing.planning, standing.confirmations))
     return Recommendation(
-        solve=report(result, confirmations, rounds),
+        solve=report(standing.result, standing.confirmations, standing.rounds),
         entries=(),
         nodes={},
         usd_per_hour=0.0,
@@ -323,8 +320,8 @@ def infeasible(
         binding=(),
         rejected=tuple(rejected),
         conflicts=why.conflicts,
-        relaxations=tuple(served_share(one, multiple) for one in relaxations),
-        largest_servable_multiple=multiple,
+        relaxations=why.relaxations,
+        largest_servable_multiple=why.largest_servable_fraction,
     )
 
 

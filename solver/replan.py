@@ -23,6 +23,7 @@ from solver.assemble import needed_devices
 from solver.errors import NoPlanInTimeError, SolverError
 from solver.fleet.plan import gap_between
 from solver.hardware import Offer
+from solver.outcome import Outcome, Status
 from solver.planning import (
     Alternative,
     Binding,
@@ -39,7 +40,7 @@ from solver.pools import NOT_FROM_A_FLEET, wants_pools, without_pools
 from solver.recommend import SpaceMemo, explained, stand
 
 Tier = Literal["paid", "held", "added"]
-Decision = Literal["switched", "kept", "unchanged"]
+Decision = Literal["switched", "kept", "unchanged", "infeasible"]
 TOLERANCE = 1e-6
 
 
@@ -164,7 +165,7 @@ def replan(
     kept = _kept(planning, current, memo)
     rent_now = math.fsum(h.nodes * h.offer.usd_per_hour for h in current.held)
     if not found.entries:
-        return Replanned(found, "switched", before, 0.0, 0.0, None, None, split.paid)
+        return Replanned(found, "infeasible", before, 0.0, 0.0, None, None, split.paid)
     total = found.solve.objective or 0.0
     once = switching_usd(current, found.nodes)
     check_switching(current, found, split, total)
@@ -231,7 +232,9 @@ def _as_it_is(kept: Recommendation, best: Recommendation, rent_now: float, nodes
     """The kept fleet as the answer: feasible, with the distance to the best plan's bound as its gap."""
     bound = best.solve.bound
     gap = None if bound is None else gap_between(rent_now, min(bound, rent_now))
-    solve = replace(best.solve, outcome="feasible", status="kept_current", objective=rent_now, gap_fraction=gap)
+    solve = replace(
+        best.solve, outcome=Outcome.FEASIBLE, status=Status.KEPT_CURRENT, objective=rent_now, gap_fraction=gap
+    )
     return replace(
         kept,
         solve=solve,

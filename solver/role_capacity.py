@@ -103,6 +103,7 @@ def decode_requests_per_s(screened: Screened) -> Floats:
         time_per_output_token_s=token,
         time_to_first_token_s=np.zeros_like(token),
         prefill_s=np.zeros_like(token),
+        interruption_s=np.zeros_like(token),
     )
     only = Targets(time_per_output_token_s=screened.workload.targets.time_per_output_token_s)
     found = capacity(alone, traffic, only, screened.margin)

@@ -9,8 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.capacity import IN_FLIGHT_GRID, Capacity, capacity
+from solver.confirmation.goal import Goal
+from solver.confirmation.sustained import Candidate
+from solver.corrections.sets import CorrectionSet, configuration_correction
+from solver.engine.capacity import (
+    IN_FLIGHT_GRID,
+    Capacity,
+    capacity,
+    most_requests_per_s,
+    saturation_requests_per_s,
+)
 from solver.engine.steady import OperatingPoints, StepGrid, operating_points
+from solver.estimate import without_probes
 from solver.power import capped_w
 from solver.space import SearchSpace
 from solver.traffic_classes import streams_of, with_targets_of
@@ -25,6 +35,9 @@ LEAST_REQUESTS_PER_S = 1e-9
 @dataclass(frozen=True, slots=True)
 class Screened:
     """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met).
+
+    requests_per_s: what the closed form expects of a replica. most_requests_per_s: what no replica sustains more than, by
+    the same; what one does sustain is for simulation to say (``bracket``).
 
     network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
     every candidate once for each, nearest first.
@@ -41,9 +54,12 @@ class Screened:
     allowed: NDArray[np.bool_]
     capacity: Capacity
     requests_per_s: Floats
+    most_requests_per_s: Floats
+    saturation_requests_per_s: Floats
     power_w_per_replica: Floats
     network_s: Floats | float = 0.0
     classes: tuple["Screened", ...] = ()
+    corrections: CorrectionSet | None = None
 
     @property
     def streams(self) -> tuple["Screened", ...]:
@@ -51,11 +67,11 @@ class Screened:
         return self.classes or (self,)
 
     def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
-        """(rows, classes): what a replica serves of each class alone, in requests per second."""
+        """(rows, classes): what a replica sustains of each class alone at most, in requests per second."""
         if not self.classes:
-            return self.requests_per_s[rows][:, None]
-        able = self.requests_per_s[rows] > 0.0
-        return np.stack([np.where(able, one.requests_per_s[rows], 0.0) for one in self.classes], axis=1)
+            return self.most_requests_per_s[rows][:, None]
+        able = self.most_requests_per_s[rows] > 0.0
+        return np.stack([np.where(able, one.most_requests_per_s[rows], 0.0) for one in self.classes], axis=1)
 
     def network_of(self, row: int) -> float:
         """Round trip between the users and this candidate, in seconds."""
@@ -64,7 +80,47 @@ class Screened:
     @property
     def copies(self) -> int:
         """How often the space holds every candidate: once for each distance."""
-        return max(1, len(self.workload.distances_s))
+        away = self.workload.network_s_by_region
+        return max(1, len(set(away.values()))) if away else 1
+
+    def alike(self, row: int) -> int:
+        """The first candidate that performs as this one does, at the same distance."""
+        base = len(self.space.rows) // self.copies
+        return row - row % base + int(self.space.twin[row])
+
+    def siblings(self, row: int) -> list[int]:
+        """First of their like: the same layout on the same device, in every precision."""
+        base = len(self.space.rows) // self.copies
+        first, cuts = row - row % base, self.space.cut
+        same = first + np.flatnonzero(cuts[:base] == cuts[row])
+        return sorted({self.alike(other) for other in same.tolist() if self.most_requests_per_s[other] > 0.0})
+
+    def candidate(self, row: int) -> Candidate:
+        """What a row sustains, as far as it is known, and the means to find out."""
+        configuration = self.space.configuration(row)
+        correction = configuration_correction(self.corrections, configuration)
+        base = int(self.space.twin[row])
+        measured = correction is not None and correction.basis == "measured"
+        return Candidate(
+            self.space.runs.of(
+                (base, measured), self.workload.traffic, lambda: without_probes(configuration, correction)
+            ),
+            Goal(
+                self.workload.targets,
+                correction.factors if correction else {},
+                self.margin_of(row),
+                self.network_of(row),
+            ),
+            float(self.most_requests_per_s[row]),
+            float(self.saturation_requests_per_s[row]),
+        )
+
+    def simulated_rows(self) -> list[int]:
+        """Candidates of which anything has been simulated under this workload's requests."""
+        base = len(self.space.rows) // self.copies
+        known = {row for row, _ in self.space.runs.known(self.workload.traffic)}
+        mine = [row for row in range(base) if int(self.space.twin[row]) in known]
+        return [copy * base + row for copy in range(self.copies) for row in mine]
 
     def margin_of(self, row: int) -> float:
         """Factor on this candidate's predicted times that the asked confidence takes."""
@@ -99,24 +155,30 @@ def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
 
 def combined(workload: Workload, classes: Sequence[Screened]) -> Screened:
     """The classes of a workload, screened, as one."""
-    served = np.stack([one.requests_per_s for one in classes]) > 0.0
+    served = np.stack([one.most_requests_per_s for one in classes]) > 0.0
     power = np.stack([np.where(mine, one.power_w_per_replica, 0.0) for mine, one in zip(served, classes, strict=True)])
     return replace(
         classes[0],
         workload=workload,
         requests_per_s=served.any(axis=0).astype(float),
+        most_requests_per_s=served.any(axis=0).astype(float),
         power_w_per_replica=power.max(axis=0),
         classes=tuple(classes),
     )
 
 
 def screen(
-    workload: Workload, space: SearchSpace, margins: Mapping[int, float] | None = None, *, power_matters: bool = False
+    workload: Workload,
+    space: SearchSpace,
+    margins: Mapping[int, float] | None = None,
+    *,
+    power_matters: bool = False,
+    corrections: CorrectionSet | None = None,
 ) -> Screened:
     """Evaluate all rows of a space under the workload's traffic and targets.
 
     margins: factor on predicted times by platform index, where confidence is asked for. power_matters: devices whose
-    power nobody publishes are left out.
+    power nobody publishes are left out. corrections: what measurements say about single configurations.
     """
     traffic = workload.traffic
     mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
@@ -153,8 +215,8 @@ def screen(
     if power_matters:
         allowed &= space.power_limit_w > 0.0
     if distances := workload.distances_s:
-        return _at_distances(workload, space, points, margin, allowed, distances)
-    return _within_targets(workload, space, points, margin, allowed, 0.0)
+        return _at_distances(workload, space, points, margin, allowed, distances, corrections)
+    return _within_targets(workload, space, points, margin, allowed, 0.0, corrections)
 
 
 def _at_distances(
@@ -164,14 +226,16 @@ def _at_distances(
     margin: Floats | float,
     allowed: NDArray[np.bool_],
     distances_s: tuple[float, ...],
+    corrections: CorrectionSet | None,
 ) -> Screened:
     copies = len(distances_s)
     repeated = {name: np.tile(getattr(points, name), (copies, 1)) for name in OperatingPoints.__slots__}
     margins = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
     network_s = np.repeat(np.array(distances_s), len(space.rows))[:, None]
     return _within_targets(
-        workload, space.repeated(copies), OperatingPoints(**repeated), margins, np.tile(allowed, copies), network_s
-    )
+        workload, space.repeated(copies), OperatingPoints(**repeated), margins, np.tile(allowed, copies), network_s,
+        corrections,
+    )  # fmt: skip
 
 
 def with_targets(screened: Screened, targets: Targets, number: int = 0) -> Screened:
@@ -185,8 +249,9 @@ def with_workload(screened: Screened, workload: Workload) -> Screened:
         streams = zip(screened.classes, streams_of(workload), strict=True)
         return combined(workload, [with_workload(one, stream) for one, stream in streams])
     return _within_targets(
-        workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s
-    )
+        workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s,
+        screened.corrections,
+    )  # fmt: skip
 
 
 def _within_targets(
@@ -196,10 +261,28 @@ def _within_targets(
     margin: Floats | float,
     allowed: NDArray[np.bool_],
     network_s: Floats | float,
+    corrections: CorrectionSet | None,
 ) -> Screened:
     found = capacity(points, workload.traffic, workload.targets, margin, network_s)
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
-    return Screened(workload, space, points, margin, allowed, found, served, _power_w(space, found), network_s)
+    most = most_requests_per_s(
+        points, workload.traffic, workload.targets, margin * least_factor(corrections, workload.llm_id), network_s
+    )
+    most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
+    power = _power_w(space, found)
+    return Screened(
+        workload, space, points, margin, allowed, found, served, most, saturation_requests_per_s(points), power, network_s,
+        corrections=corrections,
+    )  # fmt: skip
+
+
+def least_factor(corrections: CorrectionSet | None, llm: str) -> float:
+    """The smallest factor by which runs of any configuration of a model correct a prediction; at most 1."""
+    if corrections is None:
+        return 1.0
+    evidence = (one.factors for each in corrections.corrections for one in each.evidence if one.llm == llm)
+    cells = (found.factors for cell, found in corrections.cells.items() if cell.llm == llm)
+    return min(1.0, *(factor for factors in (*evidence, *cells) for factor in factors.values()), 1.0)
 
 
 def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
@@ -212,6 +295,7 @@ def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
         pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
         sequence_s=grid.sequence_s[members],
         lanes=grid.lanes[members],
+        stages=grid.stages[members],
         token_bytes=grid.token_bytes[members],
         flops_per_token=grid.flops_per_token[members],
     )
@@ -266,7 +350,7 @@ def rejections(screened: Screened) -> list[Rejection]:
 
 def _dropped(screened: Screened) -> list[Rejection]:
     """Candidates that were never evaluated, whatever the class."""
-    return _rejections(replace(screened, requests_per_s=np.ones(len(screened.space.rows)), classes=()))
+    return _rejections(replace(screened, most_requests_per_s=np.ones(len(screened.space.rows)), classes=()))
 
 
 def _missed(one: Screened) -> list[Rejection]:
@@ -286,7 +370,7 @@ def _rejections(screened: Screened) -> list[Rejection]:
         nearest.setdefault(key, (0.0, dropped.detail))
     limits = target_seconds(screened.workload.targets)
     nearby = len(space.rows) // screened.copies
-    for row in np.flatnonzero(screened.requests_per_s[:nearby] <= 0.0).tolist():
+    for row in np.flatnonzero(screened.most_requests_per_s[:nearby] <= 0.0).tolist():
         index = int(found.limit[row])
         device, profile = _device_of(space, space.rows[row].platform)
         if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
@@ -310,7 +394,7 @@ def _rejections(screened: Screened) -> list[Rejection]:
             missed_by[key] = best / limits[label]
         elif not index:
             nearest.setdefault(key, (0.0, "the cache holds no request of this length"))
-    able = {_device_of(space, p) for p in set(space.platform_index[screened.requests_per_s > 0.0].tolist())}
+    able = {_device_of(space, p) for p in set(space.platform_index[screened.most_requests_per_s > 0.0].tolist())}
 
     def rank(key: _Failed) -> tuple[bool, float, int, tuple[str, str, str]]:
         order = (key.device_id, key.reason, key.partition)

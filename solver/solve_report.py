@@ -2,14 +2,14 @@
 
 from solver.confirm import Confirmations
 from solver.fleet import FleetResult
+from solver.outcome import Outcome
 from solver.planning import SolveReport
 
 
 def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> SolveReport:
     """The last solve, and what its plan took to hold in simulation."""
-    outcome = "infeasible" if result.plan is None else "optimal" if result.outcome == "optimal" else "feasible"
     return SolveReport(
-        outcome=outcome,
+        outcome=Outcome.INFEASIBLE if result.plan is None else result.outcome,
         status=result.status,
         objective=result.objective,
         bound=result.bound,

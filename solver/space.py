@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.configuration import Configuration, front_end
+from solver.confirmation.runs import RunsMemo
 from solver.engine.profiles import engine_profile
 from solver.engine.steady import FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
@@ -80,8 +81,12 @@ class SearchSpace:
     memory_bandwidth: NDArray[np.float64]
     matrix_rate: NDArray[np.float64]
     """Datasheet rate of the dtype each candidate multiplies in."""
+    twin: NDArray[np.int64]
+    """The first row that performs as this one does: the same but for the machine it stands in."""
     dropped: Counter[Dropped]
     memo: dict[object, object] = field(default_factory=dict)
+    runs: RunsMemo = field(default_factory=RunsMemo)
+    """What simulation has found of its candidates, whoever asked."""
 
     def configuration(self, row: int) -> Configuration:
         """The candidate as the event simulation takes it."""
@@ -125,13 +130,24 @@ class SearchSpace:
                 name: np.tile(getattr(self, name), times)
                 for name in (
                     "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "memory_entries",
-                    "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate",
+                    "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate", "twin",
                 )
             }  # fmt: skip
             everyone = np.tile(np.arange(len(self.rows), dtype=np.int64), times)
             memory = _taken(self.memory, everyone)
             found = self.memo[key] = replace(self, rows=self.rows * times, memory=memory, memo={}, **columns)
         assert isinstance(found, SearchSpace)
+        return found
+
+    @property
+    def cut(self) -> NDArray[np.int64]:
+        """Number of each row's device and layout: rows of one number differ in precision and machine only."""
+        found = self.memo.get("cut")
+        if found is None:
+            own = [self.platforms[row.platform].device for row in self.rows]
+            keys = [(d.id, d.partition, row.layout) for d, row in zip(own, self.rows, strict=True)]
+            found = self.memo["cut"] = _twins(keys)
+        assert isinstance(found, np.ndarray)
         return found
 
     @property
@@ -362,8 +378,29 @@ def _tabulate(
         memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
         matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
         power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),
+        twin=_twins(
+            [
+                (
+                    row_rates[i],
+                    row.layout,
+                    row.precision,
+                    float(plans.kv_cache_tokens[i]),
+                    every[row.platform].engine,
+                    id(every[row.platform].constants),
+                    every[row.platform].device.id,
+                    every[row.platform].device.partition,
+                )
+                for i, row in zip(kept.tolist(), chosen, strict=True)
+            ]
+        ),
         dropped=dropped,
     )
+
+
+def _twins(keys: Sequence[object]) -> NDArray[np.int64]:
+    """For each key the number of its first equal."""
+    first: dict[object, int] = {}
+    return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.int64)
 
 
 def _taken(plans: MemoryPlans, kept: NDArray[np.int64]) -> MemoryPlans:
@@ -391,6 +428,7 @@ def _joined(grids: Sequence[StepGrid]) -> StepGrid:
         pairs=slopes("pairs"),
         sequence_s=np.vstack([g.sequence_s for g in grids]),
         lanes=np.vstack([g.lanes for g in grids]),
+        stages=np.vstack([g.stages for g in grids]),
         token_bytes=np.vstack([g.token_bytes for g in grids]),
         flops_per_token=np.vstack([g.flops_per_token for g in grids]),
     )

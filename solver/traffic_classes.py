@@ -76,7 +76,7 @@ def with_rate(workload: Workload, requests_per_s: float) -> Workload:
 
 def longest_request_tokens(workload: Workload) -> int:
     """Prompt and reply of the longest request of any class."""
-    return max(one.traffic.prompt.maximum + one.traffic.output.maximum for one in streams_of(workload))
+    return max(one.traffic.maximum for one in streams_of(workload))
 
 
 def mixed_traffic(parts: Sequence[tuple[Traffic, float]]) -> Traffic:
@@ -94,6 +94,7 @@ def mixed_traffic(parts: Sequence[tuple[Traffic, float]]) -> Traffic:
         mixed_lengths([(traffic.prompt, rate) for traffic, rate in parts]),
         mixed_lengths([(traffic.output, rate) for traffic, rate in parts]),
         cached / tokens if tokens > 0.0 else 0.0,
+        max((t.longest_tokens for t, _ in parts if t.longest_tokens is not None), default=None),
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from solver.errors import InvalidInputError
@@ -69,6 +70,7 @@ def uniform_lengths(low: int, high: int, most_points: int = 64) -> Lengths:
     return Lengths(tuple(points), (1.0 / len(points),) * len(points))
 
 
+@lru_cache(maxsize=256)
 def lognormal_lengths(mean: float, p95: float, points: int = 64) -> Lengths:
     """Lognormal by its mean and 95th percentile, cut into equally likely slices, each represented by its median.
 
@@ -104,11 +106,52 @@ def _normal_quantile(fraction: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Shape of the requests. shared_prefix_fraction: share of every prompt that is already cached."""
+    """Shape of the requests. shared_prefix_fraction: share of every prompt that is already cached.
+
+    longest_tokens: prompt and reply together end there (``within_context``); None where no request is longer.
+    """
 
     prompt: Lengths
     output: Lengths
     shared_prefix_fraction: float = 0.0
+    longest_tokens: int | None = None
+
+    @property
+    def maximum(self) -> int:
+        """Prompt and reply of the longest request."""
+        longest = self.prompt.maximum + self.output.maximum
+        return longest if self.longest_tokens is None else min(longest, self.longest_tokens)
+
+
+def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, float]:
+    """The requests as an engine with this context serves them, and the share of them that it cuts.
+
+    A prompt keeps room for one token of reply at least, and a reply ends where the context does.
+
+    >>> cut, share = within_context(Traffic(fixed_lengths(80), uniform_lengths(10, 29)), 100)
+    >>> cut.maximum, cut.output.maximum, round(share, 2)
+    (100, 29, 0.45)
+    """
+    share = math.fsum(
+        p * r
+        for prompt, p in zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)
+        for reply, r in zip(traffic.output.tokens, traffic.output.shares, strict=True)
+        if prompt + reply > context_tokens
+    )
+    if share <= 0.0:
+        return traffic, 0.0
+    most = max(1, context_tokens - 1)
+    prompt, output = _cut(traffic.prompt, most), _cut(traffic.output, most)
+    return Traffic(prompt, output, traffic.shared_prefix_fraction, context_tokens), min(share, 1.0)
+
+
+def _cut(lengths: Lengths, most: int) -> Lengths:
+    """Lengths above ``most`` become it."""
+    shares: dict[int, float] = {}
+    for tokens, share in zip(lengths.tokens, lengths.shares, strict=True):
+        kept = min(tokens, most)
+        shares[kept] = shares.get(kept, 0.0) + share
+    return Lengths(tuple(shares), tuple(shares.values()))
 
 
 @dataclass(frozen=True, slots=True)

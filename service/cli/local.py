@@ -1,7 +1,10 @@
 """Commands about this machine's database and server: migrate, seed, serve, token."""
 
 import argparse
+import socket
+import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -28,7 +31,7 @@ def local_database(settings: Settings) -> Iterator["Database"]:
     from sqlalchemy.exc import SQLAlchemyError
 
     from service.database import Database
-    from service.problem_handlers import NOT_MIGRATED
+    from service.problem_handlers import DAMAGED, DAMAGED_ADVICE, NOT_MIGRATED
     from service.problems import ProblemError
 
     database = Database(settings.database_url, lock_timeout_s=settings.database_lock_timeout_s)
@@ -36,8 +39,10 @@ def local_database(settings: Settings) -> Iterator["Database"]:
         yield database
     except ProblemError as problem:
         raise CommandError(problem.detail, ExitCode.bad_input) from None
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:
         text = str(getattr(error, "orig", error)).splitlines()[0]
+        if DAMAGED.search(text):
+            raise CommandError(f"database: {text}; {DAMAGED_ADVICE}") from None
         hint = "; run `clusterwright migrate`" if NOT_MIGRATED.search(str(error)) else ""
         raise CommandError(f"database: {text}{hint}") from None
     finally:
@@ -84,6 +89,13 @@ def serve_command(arguments: argparse.Namespace, settings: Settings) -> int:
     return run_server(arguments.host, arguments.port, settings)
 
 
+def load_simulation() -> None:
+    """Beside what follows, so that the first request does not wait for it; compiled too, where nobody did at installation."""
+    from solver.engine.compile import compile_simulation
+
+    threading.Thread(target=compile_simulation, name="simulation", daemon=True).start()
+
+
 def run_server(host: str, port: int, settings: Settings) -> int:
     """Serve until SIGTERM or Ctrl-C; running requests finish within the grace period or are answered 503."""
     import uvicorn
@@ -92,6 +104,7 @@ def run_server(host: str, port: int, settings: Settings) -> int:
     # event loop stands in line behind them, and a third of the uploads a second are lost.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
 
+    from service.bounded_http import HttpLimits, bounded_http
     from service.main import create_app
     from service.request_log import configure_logging
 
@@ -99,6 +112,10 @@ def run_server(host: str, port: int, settings: Settings) -> int:
     app = create_app(settings)
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            load_simulation()
+
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if hasattr(app.state, "solver_pool"):
                 app.state.solver_pool.stop()
@@ -106,13 +123,19 @@ def run_server(host: str, port: int, settings: Settings) -> int:
                 app.state.job_worker.stop()
             super().handle_exit(sig, frame)
 
+    limits = HttpLimits(
+        settings.head_limit_bytes, settings.head_timeout_s, settings.body_timeout_s, settings.connections
+    )
     config = uvicorn.Config(
         app,
+        http=bounded_http(limits),
         host=host,
         port=port,
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=[p.strip() for p in (settings.trusted_proxies or "").split(",") if p.strip()],
         timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s) + 2),
     )
     server = Server(config)

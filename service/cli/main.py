@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from service import VERSION
+from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.prices_arguments import add_prices_command
 from service.cli.why_arguments import (
@@ -81,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
             add_pareto_arguments,
         ),
         ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
+        ("deploy", "write files that start the servers of a stored plan", add_deploy_arguments),
     ):
         asking = _add(commands, name, text)
         add_arguments(asking)
@@ -116,12 +118,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 LISTS: dict[str, tuple[str, ...]] = {
-    "devices": ("vendor", "category", "status", "family"),
+    "devices": ("vendor", "category", "status", "family", "device_class"),
     "nodes": ("device", "kind"),
     "llms": ("family", "origin"),
     "jobs": ("state", "kind"),
-    "offers": ("provider", "region", "commitment", "node", "device", "price_as_of"),
-}
+    "offers": (
+        "provider", "region", "commitment", "node", "device", "provider_class", "device_class", "named_place", "price_as_of",
+    ),
+    "providers": ("provider_class",),
+}  # fmt: skip
 
 
 def _add(
@@ -183,6 +188,10 @@ def _command(name: str) -> Command:
         from service.cli.jobs import jobs_command
 
         return jobs_command
+    if name == "deploy":
+        from service.cli.deploy import deploy_command
+
+        return deploy_command
     if name in ("why-not", "price-curve", "pareto", "diff"):
         from service.cli import why
 

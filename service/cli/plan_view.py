@@ -38,6 +38,8 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
     _show_alternatives(answer, console)
     _show_rejected(answer, console)
     console.print(f"stored as [bold]{answer['id']}[/bold]; GET /v1/recommendations/{answer['id']} has it in full")
+    if answer["plan"]:
+        console.print(f"start it: clusterwright deploy {answer['id']} --target vllm --out servers", soft_wrap=True)
 
 
 def _headline(answer: Answer) -> str:
@@ -237,6 +239,17 @@ def _show_proof(answer: Answer, console: Console) -> None:
 
 
 def _show_ways_out(answer: Answer, console: Console) -> None:
+    for missing in answer.get("left_out", []):
+        if missing["reason"] == "price_missing":
+            console.print(
+                f"no {missing['what']} price known for {_count(missing['count'], 'machine')}: the proof leaves them out"
+            )
+    for context in answer.get("contexts", []):
+        if context["clipped_fraction"] > 0.0:
+            share = f"{100 * context['clipped_fraction']:.2g} %"
+            console.print(
+                f"{escape(context['workload'])}: {share} of requests end at {context['context_tokens']:,} tokens"
+            )
     for conflict in answer["conflicts"]:
         console.print(f"[red]in conflict[/red]: {escape(', '.join(conflict['limits']))}: {escape(conflict['detail'])}")
     share = answer["largest_servable_fraction"]
@@ -247,10 +260,7 @@ def _show_ways_out(answer: Answer, console: Console) -> None:
         cost = f", then {_usd(price)} an hour" if price is not None else ""
         console.print(f"a plan exists with {_limit(relaxation)} at {_value(relaxation['relaxing_to'])}{cost}")
     for binding in answer["binding"]:
-        console.print(
-            f"{_limit(binding)} costs money: {_value(binding['relaxing_to'])} would save "
-            f"{_usd(binding['saves_usd_per_hour'])} an hour"
-        )
+        console.print(f"{_limit(binding)} {_gain(binding)}")
 
 
 def _show_alternatives(answer: Answer, console: Console) -> None:
@@ -259,7 +269,25 @@ def _show_alternatives(answer: Answer, console: Console) -> None:
             console.print(f"{escape(other['why'])}: there is no plan")
             continue
         what = ", ".join(rented_text(line) for line in other["plan"])
-        console.print(f"{escape(other['why'])}: {_usd(other['extra_usd_per_hour'])} an hour more ({escape(what)})")
+        console.print(f"{escape(other['why'])}: {_extra(other)} ({escape(what)})")
+
+
+def _gain(binding: Answer) -> str:
+    """What one step of a limit is worth, in the unit of the objective."""
+    to = _value(binding["relaxing_to"])
+    if binding.get("serves_more_requests_per_s") is not None:
+        return f"costs traffic: {to} would serve {binding['serves_more_requests_per_s']:.3g} requests a second more"
+    if binding.get("saves_power_kw") is not None:
+        return f"costs power: {to} would save {binding['saves_power_kw']:.3g} kW"
+    return f"costs money: {to} would save {_usd(binding['saves_usd_per_hour'])} an hour"
+
+
+def _extra(other: Answer) -> str:
+    if other.get("less_served_requests_per_s") is not None:
+        return f"{other['less_served_requests_per_s']:.3g} requests a second less"
+    if other.get("extra_power_kw") is not None:
+        return f"{other['extra_power_kw']:.3g} kW more"
+    return f"{_usd(other['extra_usd_per_hour'])} an hour more"
 
 
 def _show_rejected(answer: Answer, console: Console) -> None:

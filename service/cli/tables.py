@@ -26,6 +26,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("id", "id"), ("kind", "kind"), ("state", "state"), ("stage", "stage"), ("usd_per_hour", "USD/h so far"),
         ("created_at", "created"), ("result", "result"),
     ),
+    "providers": (("id", "id"), ("name", "name"), ("provider_class", "class")),
     "offers": (
         ("id", "id"), ("device", "device"), ("devices", "devices"), ("usd_per_hour", "USD/h"),
         ("usd_per_device_hour", "USD/device-h"), ("valid_from", "since"), ("age_days", "age days"),

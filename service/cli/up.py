@@ -27,6 +27,10 @@ def up_command(arguments: argparse.Namespace, settings: Settings) -> int:
         raise CommandError(f"no example at {example}", ExitCode.bad_input)
     migrate_command(arguments, settings)
     seed_command(arguments, settings)
+    from solver.engine.compile import compile_simulation
+
+    with errors.status("compiling the simulation (once, some ten seconds)"):
+        compile_simulation()
     url = f"http://{arguments.host}:{arguments.port}"
     visitor = threading.Thread(target=_visit, args=(url, example, settings), daemon=True)
     visitor.start()

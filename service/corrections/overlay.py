@@ -49,4 +49,5 @@ def _evidence(content: dict[str, Any]) -> CellEvidence | None:
     """None once a cell has no accepted result any more."""
     if not content["factors"]:
         return None
-    return CellEvidence(tuple(content["versions"]), tuple(content["benchmarks"]), dict(content["factors"]))
+    ranges = {metric: (least, most) for metric, (least, most) in content.get("ranges", {}).items()}
+    return CellEvidence(tuple(content["versions"]), tuple(content["benchmarks"]), dict(content["factors"]), ranges)

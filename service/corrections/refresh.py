@@ -7,6 +7,7 @@ uploads holds the cells that changed; with the sets before it, and the edition's
 
 import datetime as dt
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -98,13 +99,14 @@ def prepare(session: Session) -> Prepared | None:
 def cell_content(text: str, edition: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:
     """What a set says about one cell. Without an accepted upload it says nothing, and the edition's word holds."""
     own = _edition_evidence(cell_from_text(text), edition)
-    factors = {}
+    factors, ranges = {}, {}
     for metric in METRICS:
         values = [run.residuals[metric] for run in accepted if metric in run.residuals]
         if values:
             known = own.factors.get(metric) if own is not None else None
             runs = len(own.benchmarks) if own is not None and known is not None else 0
             factors[metric] = round(joined_factor(known or 1.0, runs, values), 6)
+            ranges[metric] = [round(math.exp(min(values)), 6), round(math.exp(max(values)), 6)]
     versions = {run.engine_version for run in accepted if run.engine_version is not None}
     if accepted and own is not None and edition is not None:
         cell = cell_from_text(text)
@@ -115,6 +117,7 @@ def cell_content(text: str, edition: CorrectionSet | None, accepted: list[Accept
         "versions": sorted(versions),
         "benchmarks": [run.benchmark_id for run in accepted] + (list(own.benchmarks) if own and accepted else []),
         "factors": factors,
+        "ranges": ranges,
     }
 
 

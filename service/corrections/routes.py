@@ -9,10 +9,11 @@ from service.corrections.present import present_accuracy
 from service.corrections.queries import UPLOADS, correction_set_by_number, newest_correction_set
 from service.corrections.watch import drifts
 from service.database import ReadSession
+from service.guarded_route import GuardedRoute
 from service.problems import NotFoundError
 from service.wire.accuracy import AccuracyOut, DriftsOut
 
-router = APIRouter(prefix="/v1/accuracy", tags=["accuracy"])
+router = APIRouter(prefix="/v1/accuracy", tags=["accuracy"], route_class=GuardedRoute)
 
 
 @router.get(
@@ -24,7 +25,7 @@ def get_accuracy(
     device: str | None = None,
     engine: str | None = None,
     llm: str | None = None,
-    correction_set: Annotated[int | None, Query(ge=1)] = None,
+    correction_set: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> AccuracyOut:
     row = (
         newest_correction_set(session) if correction_set is None else correction_set_by_number(session, correction_set)

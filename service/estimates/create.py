@@ -1,6 +1,7 @@
 """Predict many fixed deployments. One bad case does not spoil the rest."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fastapi.concurrency import run_in_threadpool
@@ -41,8 +42,11 @@ async def create_estimates(
     pool: SolverPool,
     metrics: Metrics,
     clock: Clock,
+    time_limit_s: float,
 ) -> EstimatesOut:
-    """In the order asked. Raises InvalidFieldsError when not one case names an llm and a device that exist."""
+    """In the order asked. Raises InvalidFieldsError when not one case names an llm and a device that exist, and when
+    they take longer than the limit together.
+    """
     resolved = await run_in_threadpool(_resolve_all, asked, database, snapshots, clock)
     unknown = [
         FieldError(case.answer.detail, pointer=f"/estimates/{n}/{case.field}")
@@ -51,7 +55,7 @@ async def create_estimates(
     ]
     if len(unknown) == len(resolved):
         raise InvalidFieldsError(unknown)
-    outcomes = await pool.run("estimates", lambda: [_outcome(case) for case in resolved])
+    outcomes = await pool.run("estimates", lambda: _outcomes(resolved, time_limit_s))
     for outcome in outcomes:
         metrics.count_outcome("estimate", outcome.outcome)
     return EstimatesOut(estimates=outcomes)
@@ -128,6 +132,21 @@ def _resolve(
             device = instance_of(device, own[asked.partition])
         return Case(asked, shapes[asked.llm], device, snapshot, shapes)
     return DisaggregatedCase(asked, asked.disaggregated, shapes[asked.llm], snapshot)
+
+
+def _outcomes(cases: Sequence[AnyCase | Unresolved], time_limit_s: float) -> list[Outcome]:
+    """Raises InvalidFieldsError when time is up before the last; begun ones are finished."""
+    until = time.monotonic() + time_limit_s
+    outcomes: list[Outcome] = []
+    for case in cases:
+        if time.monotonic() > until:
+            detail = (
+                f"the first {len(outcomes)} of {len(cases)} estimates took the {time_limit_s:g} s that a request may;"
+                " send about so many at a time"
+            )
+            raise InvalidFieldsError([FieldError(detail, pointer="/estimates")])
+        outcomes.append(_outcome(case))
+    return outcomes
 
 
 def _outcome(case: AnyCase | Unresolved) -> Outcome:

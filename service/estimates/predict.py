@@ -35,7 +35,7 @@ from solver.llm_shape import LlmShape
 from solver.step.constants import Constants, resolve_constants
 from solver.step.explain import Term
 from solver.units import gib_from_bytes
-from solver.workload import Traffic
+from solver.workload import Traffic, within_context
 
 Outcome = EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut
 
@@ -54,8 +54,8 @@ class Case:
 
 def predict(case: Case) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
-    asked = case.asked
-    traffic = traffic_from_wire(asked.traffic)
+    asked = with_context(case.asked, case.shape)
+    traffic, clipped = served_traffic(asked, case.shape)
     deployed = deploy(
         case.shape,
         case.device,
@@ -68,7 +68,22 @@ def predict(case: Case) -> EstimatedOut:
     deployed, speculative = with_drafting(case, deployed, traffic)
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
     found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
-    return present_estimate(asked, deployed, found, speculative=speculative)
+    return present_estimate(asked, deployed, found, speculative=speculative, clipped_fraction=clipped)
+
+
+def with_context(asked: EstimateIn, shape: LlmShape) -> EstimateIn:
+    """The case with the context it is served with stated: that of the longest request, as far as the model takes it."""
+    if asked.engine.max_context_tokens is not None:
+        return asked
+    context = min(traffic_from_wire(asked.traffic).maximum, shape.max_context_tokens)
+    return asked.model_copy(update={"engine": asked.engine.model_copy(update={"max_context_tokens": context})})
+
+
+def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
+    """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
+    traffic = traffic_from_wire(asked.traffic)
+    context = min(asked.engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
+    return (traffic, 0.0) if asked.over_context == "refuse" else within_context(traffic, context)
 
 
 def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:
@@ -121,6 +136,7 @@ def present_estimate(
     *,
     speculative: SpeculativeOut | None = None,
     pools: DisaggregatedOut | None = None,
+    clipped_fraction: float = 0.0,
 ) -> EstimatedOut:
     """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
     power = present_power(found.power_w)
@@ -142,6 +158,7 @@ def present_estimate(
         bound=BoundOut(
             tpot_ms=found.bound.time_per_output_token_s * 1e3, output_tokens_per_s=found.bound.output_tokens_per_s
         ),
+        clipped_fraction=clipped_fraction,
         speculative=speculative,
         pools=pools,
         partition=asked.partition,

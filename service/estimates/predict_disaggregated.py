@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from service.estimates.predict import constants_for, present_estimate, present_memory, present_step
+from service.estimates.predict import (
+    constants_for,
+    present_estimate,
+    present_memory,
+    present_step,
+    served_traffic,
+    with_context,
+)
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.present import present_percentiles, present_power
 from service.recommendations.snapshot import (
@@ -10,7 +17,6 @@ from service.recommendations.snapshot import (
     layout_from_wire,
     load_from_wire,
     precision_from_wire,
-    traffic_from_wire,
 )
 from service.wire.estimates import DisaggregatedOut, EstimatedOut, EstimateIn, PoolOut
 from service.wire.roles import DisaggregatedIn, KvTransferOut, PoolIn
@@ -37,8 +43,9 @@ class DisaggregatedCase:
 
 def predict_disaggregated(case: DisaggregatedCase) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
+    case = replace(case, asked=with_context(case.asked, case.shape))
     asked, pools = case.asked, case.pools
-    traffic = traffic_from_wire(asked.traffic)
+    traffic, clipped = served_traffic(asked, case.shape)
     prefill, prefill_pool = _pool(case, pools.prefill, traffic)
     decode, decode_pool = _pool(case, pools.decode, traffic)
     current = case.snapshot.corrections
@@ -60,7 +67,7 @@ def predict_disaggregated(case: DisaggregatedCase) -> EstimatedOut:
             time_ms=present_percentiles(found.transfer_s),
         ),
     )
-    return present_estimate(asked, decode, found.whole, pools=parts)
+    return present_estimate(asked, decode, found.whole, pools=parts, clipped_fraction=clipped)
 
 
 def _pool(case: DisaggregatedCase, asked: PoolIn, traffic: Traffic) -> tuple[Deployed, ServingPool]:

@@ -4,9 +4,10 @@ from fastapi import APIRouter, Request
 
 from service.access import Reader
 from service.estimates.create import create_estimates
+from service.guarded_route import GuardedRoute
 from service.wire.estimates import EstimatesIn, EstimatesOut
 
-router = APIRouter(prefix="/v1/estimates", tags=["estimates"])
+router = APIRouter(prefix="/v1/estimates", tags=["estimates"], route_class=GuardedRoute)
 
 
 @router.post("", summary="Predict fixed deployments")
@@ -14,5 +15,5 @@ async def post_estimates(request: Request, _caller: Reader, asked: EstimatesIn) 
     state = request.app.state
     return await create_estimates(
         asked, database=state.database, snapshots=state.snapshots, pool=state.solver_pool, metrics=state.metrics,
-        clock=state.clock,
+        clock=state.clock, time_limit_s=state.settings.estimate_time_limit_s,
     )  # fmt: skip

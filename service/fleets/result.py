@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from service.fleets.prepare import FleetInputs
 from service.problems import UnavailableError
 from service.recommendations.money import usd
+from service.recommendations.statuses import fleet_status, plan_outcome
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.fleet_answers import (
     CommitmentOut,
@@ -22,6 +23,7 @@ from service.wire.fleet_answers import (
     PeriodReplicasOut,
 )
 from service.wire.recommendations import RejectedOut
+from solver.outcome import Outcome
 from solver.units import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
@@ -35,16 +37,16 @@ PURCHASE = "purchase"
 def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> FleetResultOut:
     """Raises UnavailableError where the time ended with neither a plan nor a proof that there is none."""
     result, problem = found.result, found.problem
-    if result.outcome == "unknown":
+    if result.outcome is Outcome.UNKNOWN:
         raise UnavailableError("no plan was found in the time given; give more, or fewer devices, offers and workloads")
     reached = result.gap_fraction is not None and result.gap_fraction <= inputs.request.gap_fraction
-    status = "within_gap" if reached and not found.unconfirmed else "time_limit"
+    outcome = Outcome.FEASIBLE if found.unconfirmed and result.plan is not None else result.outcome
     used = {d for c in result.plan.choices for d, n in enumerate(c.replicas) if n} if result.plan else set()
     names = problem.workloads
     return FleetResultOut(
-        outcome="feasible" if found.unconfirmed and result.plan is not None else result.outcome,
+        outcome=plan_outcome(outcome),
         solve=FleetSolveOut(
-            status={"optimal": "proven_optimal", "infeasible": "proven_infeasible"}.get(result.outcome, status),
+            status=fleet_status(outcome, within_gap=reached and not found.unconfirmed),
             usd=None if result.usd is None else usd(result.usd),
             bound_usd=None if result.bound_usd is None else usd(result.bound_usd),
             gap_fraction=result.gap_fraction,

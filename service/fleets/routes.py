@@ -12,6 +12,7 @@ from service.fleets.create import create_fleet
 from service.fleets.job import answered_later, queue_fleet
 from service.fleets.present import present_fleet, present_summary
 from service.fleets.queries import fleet_by_id, list_fleets
+from service.guarded_route import GuardedRoute
 from service.jobs.accepted import ACCEPTED, accepted
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
@@ -21,7 +22,7 @@ from service.wire.fleet_answers import FleetOut, FleetSummaryOut
 from service.wire.fleets import FleetIn
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/fleets", tags=["fleets"])
+router = APIRouter(prefix="/v1/fleets", tags=["fleets"], route_class=GuardedRoute)
 Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()]
 
 

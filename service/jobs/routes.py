@@ -7,6 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from service.access import Reader, Role
 from service.database import ReadSession, WriteSession, database_of
+from service.guarded_route import GuardedRoute
 from service.jobs.lifecycle import cancel
 from service.jobs.present import present_job, present_summary
 from service.jobs.queries import TERMINAL, job_by_id, list_jobs
@@ -17,7 +18,7 @@ from service.problems import FieldError, ForbiddenError, InvalidFieldsError, Not
 from service.wire.jobs import JobOut, JobState, JobSummaryOut
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=GuardedRoute)
 LastEventId = Annotated[str | None, Header(max_length=20)]
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events `state` and `progress`", "content": {"text/event-stream": {}}},

@@ -1,5 +1,6 @@
 """SQL about language models."""
 
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.llms.tables import LlmTable
@@ -12,9 +13,9 @@ def list_llms(
     if after is not None:
         wanted = wanted.where(LlmTable.id > after)
     if family is not None:
-        wanted = wanted.where(LlmTable.family == family)
+        wanted = wanted.where(func.lower(LlmTable.family) == family.lower())
     if origin is not None:
-        wanted = wanted.where(LlmTable.origin == origin)
+        wanted = wanted.where(func.lower(LlmTable.origin) == origin.lower())
     return list(session.exec(wanted).all())
 
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response, status
 
 from service.access import Editor, Reader
 from service.database import ReadSession, WriteSession
+from service.guarded_route import GuardedRoute
 from service.llms.create import create_llm
 from service.llms.present import present_llm
 from service.llms.queries import list_llms, llm_by_id, llm_ids
@@ -14,7 +15,7 @@ from service.problems import not_found
 from service.wire.llms import LlmIn, LlmOut
 from service.wire.pages import Page
 
-router = APIRouter(prefix="/v1/llms", tags=["catalog"])
+router = APIRouter(prefix="/v1/llms", tags=["catalog"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
 
 
@@ -40,7 +41,12 @@ def get_llm(_caller: Reader, session: ReadSession, llm_id: str) -> LlmOut:
     return present_llm(row)
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, summary="Add a language model from its config.json")
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    summary="Add a language model from its config.json",
+    responses={200: {"model": LlmOut, "description": "It was stored before"}},
+)
 def post_llm(request: Request, _caller: Editor, session: WriteSession, asked: LlmIn, response: Response) -> LlmOut:
     table, is_new = create_llm(session, asked, request.app.state.clock)
     if not is_new:

@@ -8,6 +8,7 @@ from service.access import Agent, Editor, Reader
 from service.benchmarks.names import names_of
 from service.clock import Clock
 from service.database import ReadSession, WriteSession, database_of
+from service.guarded_route import GuardedRoute
 from service.measurements.device_figures import take_figures
 from service.measurements.present import (
     present_agent,
@@ -47,7 +48,7 @@ from service.wire.measurements import (
 )
 from service.wire.pages import Page
 
-router = APIRouter(tags=["measurements"])
+router = APIRouter(tags=["measurements"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
 FigureStatus = Literal["accepted", "quarantined"]
 AgentId = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._\-]*$")]
@@ -166,7 +167,10 @@ def get_measurements_wanted(
 
 
 @router.post(
-    "/v1/device-measurements", status_code=status.HTTP_201_CREATED, summary="Upload micro-measurements of a device"
+    "/v1/device-measurements",
+    status_code=status.HTTP_201_CREATED,
+    summary="Upload micro-measurements of a device",
+    responses={200: {"model": DeviceMeasurementOut, "description": "It was stored before"}},
 )
 def post_device_measurement(
     request: Request, caller: Agent, session: WriteSession, asked: DeviceMeasurementIn, response: Response

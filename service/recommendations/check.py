@@ -18,6 +18,15 @@ def check_names(
     """Raises InvalidFieldsError listing every name nobody knows and every context above its model's."""
     errors: list[FieldError] = []
     known = list(known_llms)
+    if asked.objective != "throughput":
+        errors += [
+            FieldError(
+                "state how many requests come each second; only the objective throughput does without",
+                pointer=f"/workloads/{position}/traffic/requests_per_s",
+            )
+            for position, workload in enumerate(asked.workloads)
+            if workload.traffic is not None and workload.traffic.requests_per_s is None
+        ]
     for position, workload in enumerate(asked.workloads):
         shape = shapes.get(workload.llm)
         if shape is None:

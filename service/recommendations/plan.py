@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.current import RunningNodes, current_fleet
+from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_splits
@@ -16,10 +17,12 @@ from service.recommendations.present_line import present_line
 from service.recommendations.replanned import present_replanned
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
+from service.recommendations.statuses import plan_outcome, solve_status
 from service.wire.recommendations import (
     AlternativeOut,
     BindingOut,
     ConflictOut,
+    ContextOut,
     FleetNodesOut,
     PoolsOut,
     RecommendationIn,
@@ -38,7 +41,15 @@ from solver.llm_shape import LlmShape
 from solver.planning import Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
 from solver.traffic_classes import streams_of, with_classes
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
-from solver.workload import PERCENTILES, Percentile, Targets, Traffic, TrafficClass, Workload
+from solver.workload import (
+    PERCENTILES,
+    Percentile,
+    Targets,
+    Traffic,
+    TrafficClass,
+    Workload,
+    within_context,
+)
 
 if TYPE_CHECKING:
     from solver.recommend import Standing
@@ -85,7 +96,13 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
         found = explained(standing, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-    return present_result(standing.planning, found, time.perf_counter() - began)
+    result = present_result(standing.planning, found, time.perf_counter() - began)
+    if result.totals is not None and any(
+        w.traffic and w.traffic.requests_per_s is None for w in inputs.request.workloads
+    ):
+        totals = result.totals.model_copy(update={"served_fraction": None})
+        result = result.model_copy(update={"totals": totals})
+    return result.model_copy(update=_known_of(inputs))
 
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
@@ -105,6 +122,7 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
     total = made.found.solve.objective
     return result.model_copy(
         update={
+            **_known_of(inputs),
             "replanning": present_replanned(made, inputs.running, planning.offers),
             "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
         }
@@ -148,23 +166,46 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         alternatives=asked.alternatives,
         on_shortage=asked.on_shortage,
         corrections=inputs.snapshot.corrections,
+        clock=time.monotonic,
     )
 
 
+def _known_of(inputs: PlanningInputs) -> dict[str, object]:
+    """What the answer says of its request beside the plan."""
+    return {"contexts": contexts(inputs), "left_out": left_out(inputs.snapshot, inputs.request.limits)}
+
+
+def contexts(inputs: PlanningInputs) -> list[ContextOut]:
+    """What each stream of requests is served with, and how much of it is cut."""
+    found = []
+    for asked, traffic in zip(inputs.request.workloads, inputs.traffic, strict=True):
+        longest = max(one.maximum for one in traffic)
+        context = asked.context_tokens or min(longest, inputs.shapes[asked.llm].max_context_tokens)
+        for stream, one in zip(asked.streams, traffic, strict=True):
+            found.append(
+                ContextOut(
+                    workload=asked.name,
+                    traffic_class=stream.name,
+                    context_tokens=context,
+                    clipped_fraction=within_context(one, context)[1],
+                )
+            )
+    return found
+
+
 def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Workload:
-    """Raises InvalidFieldsError where requests are longer than the context, or than the model takes."""
-    each = [one.prompt.maximum + one.output.maximum for one in traffic]
-    longest = max(each)
-    context = asked.context_tokens or longest
-    field, problem = "", ""
-    if longest > shape.max_context_tokens:
-        field = asked.streams[each.index(longest)].place
-        problem = f"requests of up to {longest} tokens are more than {asked.llm} can take ({shape.max_context_tokens})"
-    elif longest > context:
-        field = "context_tokens"
-        problem = f"the traffic has requests of up to {longest} tokens; state a context of at least that"
-    if problem:
-        raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{field}")])
+    """Raises InvalidFieldsError where requests are longer than the context, and the request forbids cutting them."""
+    longest = [one.maximum for one in traffic]
+    context = asked.context_tokens or min(max(longest), shape.max_context_tokens)
+    too_long = next((n for n, tokens in enumerate(longest) if tokens > context), None)
+    if asked.over_context == "refuse" and too_long is not None:
+        known = f"{asked.llm} can take ({shape.max_context_tokens})" if asked.context_tokens is None else "the context"
+        problem = (
+            f"requests of up to {longest[too_long]} tokens are more than {known}; over_context: clip ends them there"
+        )
+        place = asked.streams[too_long].place if asked.context_tokens is None else "context_tokens"
+        raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{place}")])
+    traffic = tuple(within_context(one, context)[0] for one in traffic)
     workload = Workload(
         name=asked.name,
         llm_id=asked.llm,
@@ -211,17 +252,12 @@ def _seconds(limits: dict[str, float]) -> dict[Percentile, float]:
 def present_result(planning: PlanningInput, found: Recommendation, seconds: float) -> ResultOut:
     """The solver's answer as it is stored and sent."""
     solve = found.solve
-    status = {
-        "proven_optimal": "proven_optimal",
-        "gap_reached": "within_gap",
-        "kept_current": "kept_current",
-        "infeasible": "proven_infeasible",
-    }
     costs = planning.objective == "cost"
+    asked = math.fsum(w.requests_per_s for w in planning.workloads)
     return ResultOut(
-        outcome=solve.outcome,
+        outcome=plan_outcome(solve.outcome),
         solve=SolveOut(
-            status=status.get(solve.status, "time_limit"),
+            status=solve_status(solve.status),
             usd_per_hour=usd(found.usd_per_hour) if found.entries else None,
             bound_usd_per_hour=usd(solve.bound) if costs and solve.bound is not None and found.entries else None,
             gap_fraction=solve.gap_fraction,
@@ -239,6 +275,12 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             AlternativeOut(
                 why=other.why,
                 extra_usd_per_hour=None if other.extra_usd_per_hour is None else usd(other.extra_usd_per_hour),
+                less_served_requests_per_s=None
+                if other.worse_by is None or planning.objective != "throughput"
+                else other.worse_by * asked,
+                extra_power_kw=None
+                if other.worse_by is None or planning.objective != "power"
+                else other.worse_by / 1e3,
                 plan=[present_line(entry) for entry in other.entries],
             )
             for other in found.alternatives
@@ -248,7 +290,9 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 limit=_limit_as_asked(planning, b.limit),
                 workload=b.workload,
                 relaxing_to=b.relaxing_to,
-                saves_usd_per_hour=usd(b.saves_usd_per_hour),
+                saves_usd_per_hour=usd(b.gains) if planning.objective == "cost" else None,
+                serves_more_requests_per_s=b.gains * asked if planning.objective == "throughput" else None,
+                saves_power_kw=b.gains / 1e3 if planning.objective == "power" else None,
             )
             for b in found.binding
         ],
@@ -351,8 +395,9 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
     machines = {e.offer.id: e.offer.node for e in found.entries}
     rented = [(machines[offer], nodes) for offer, nodes in found.nodes.items() if offer in machines]
     known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
+    known = known and all(math.isfinite(node.host_power_w) for node, _ in rented)
     watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)
-    host = sum(node.host_power_w * nodes for node, nodes in rented if math.isfinite(node.host_power_w))
+    host = sum(node.host_power_w * nodes for node, nodes in rented)
     return TotalsOut(
         usd_per_hour=usd(found.usd_per_hour),
         usd_per_month=usd(found.usd_per_hour * HOURS_PER_MONTH),
@@ -361,6 +406,9 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         power_kw=round((watts + host) / 1e3, 3) if known else None,
         nodes=sum(found.nodes.values()),
         devices=sum(node.devices * nodes for node, nodes in rented),
+        serves_requests_per_s=served,
+        output_tokens_per_s=output,
+        tokens_per_s=output + prompt,
         served_fraction=min(served / asked, found.throughput_multiple or 1.0)
         if planning.objective == "throughput"
         else min(1.0, served / asked)

@@ -3,7 +3,7 @@
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_partition
 from service.recommendations.present import present_interval, present_percentiles, present_power
-from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.recommendations import PlanLineOut, PredictedOut
 from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.estimate import Estimate
@@ -13,6 +13,7 @@ from solver.planning import ClassLoad, PlanEntry
 def present_line(entry: PlanEntry) -> PlanLineOut:
     """One line of a plan; without a prediction where none was made."""
     layout, precision = entry.configuration.layout, entry.configuration.precision
+    settings = entry.configuration.engine
     return PlanLineOut(
         workload=entry.workload,
         role=entry.role,
@@ -33,6 +34,14 @@ def present_line(entry: PlanEntry) -> PlanLineOut:
             expert_parallel=layout.expert_parallel,
         ),
         precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
+        engine_settings=EngineIn(
+            name=settings.name,
+            version=settings.version,
+            max_batched_tokens=settings.max_batched_tokens,
+            max_sequences=settings.max_sequences,
+            memory_fraction=settings.memory_fraction,
+            max_context_tokens=settings.max_context_tokens,
+        ),
         max_concurrency=entry.max_concurrency,
         serves_requests_per_s=entry.serves_requests_per_s,
         utilisation_fraction=min(1.0, entry.utilisation_fraction),

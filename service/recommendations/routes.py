@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 
 from service.access import Reader
 from service.database import ReadSession
+from service.guarded_route import GuardedRoute
 from service.jobs.accepted import ACCEPTED, accepted
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
@@ -21,7 +22,7 @@ from service.wire.diff import PlanDiffOut
 from service.wire.pages import Page
 from service.wire.recommendations import RecommendationIn, RecommendationOut, RecommendationSummaryOut
 
-router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"])
+router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"], route_class=GuardedRoute)
 Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()]
 
 

@@ -8,7 +8,9 @@ from service.offers.tables import OfferTable, PriceStepTable
 from service.tco.defaults import CostDefaults, Default
 from solver.tco.figures import Figure, exactly
 
-TERM_MONTHS: Mapping[str, int] = {"reserved_1y": 12, "reserved_1y_no_upfront": 12, "reserved_3y": 36}
+TERM_MONTHS: Mapping[str, int] = {
+    "reserved_1y": 12, "reserved_1y_no_upfront": 12, "reserved_3y": 36, "reserved_3y_no_upfront": 36,
+}  # fmt: skip
 """Commitments by their names; every other acquisition is by the hour."""
 ON_DEMAND = "on_demand"
 

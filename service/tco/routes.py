@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response, status
 
 from service.access import Reader
 from service.database import ReadSession
+from service.guarded_route import GuardedRoute
 from service.problems import NotFoundError
 from service.recommendations.create import workshop_of
 from service.tco.create import create_comparison
@@ -15,7 +16,7 @@ from service.tco.queries import comparison_by_id
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 
-router = APIRouter(prefix="/v1/tco/comparisons", tags=["total cost of ownership"])
+router = APIRouter(prefix="/v1/tco/comparisons", tags=["total cost of ownership"], route_class=GuardedRoute)
 Format = Annotated[
     Literal["json", "csv", "xlsx"], Query(alias="format", description="`csv` and `xlsx` are sent as a file.")
 ]

@@ -53,7 +53,9 @@ def stored_plan(row: RecommendationTable) -> StoredPlan:
             # Lines that share nodes state their part of them; answers from before ``fleet`` have nothing better.
             for line in result.get("fleet") or result["plan"]
         ),
-        served_fraction=None if totals is None else float(totals["served_fraction"]),
+        served_fraction=None
+        if totals is None or totals["served_fraction"] is None
+        else float(totals["served_fraction"]),
         reasons=tuple(conflict["detail"] for conflict in result.get("conflicts", [])),
         usd_per_hour=row.usd_per_hour,
     )

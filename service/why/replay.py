@@ -18,9 +18,11 @@ from service.recommendations.create import Workshop, provenance, read_inputs
 from service.recommendations.money import MICRO, usd
 from service.recommendations.plan import PlanningInputs, solved
 from service.recommendations.queries import recommendation_by_id
+from service.recommendations.statuses import plan_outcome
 from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn
 from service.wire.why import BaseOut
+from solver.outcome import Outcome
 from solver.recommend import Standing
 
 Found = TypeVar("Found")
@@ -89,7 +91,7 @@ def present_base(replay: Replay, standing: Standing) -> BaseOut:
     cost = None if result.usd_per_hour is None else usd(result.usd_per_hour)
     return BaseOut(
         recommendation=stored.id,
-        outcome="infeasible" if result.plan is None else "optimal" if result.outcome == "optimal" else "feasible",
+        outcome=plan_outcome(Outcome.INFEASIBLE if result.plan is None else result.outcome),
         usd_per_hour=cost,
         gap_fraction=result.gap_fraction,
         stored_usd_per_hour=stored.usd_per_hour,

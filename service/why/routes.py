@@ -6,11 +6,12 @@ Answers are imported when first asked for: the optimiser loads libraries that li
 from fastapi import APIRouter, Request
 
 from service.access import Reader
+from service.guarded_route import GuardedRoute
 from service.recommendations.create import workshop_of
 from service.wire.pareto import ParetoIn, ParetoOut
 from service.wire.why import NearOptimalIn, NearOptimalOut, PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
 
-router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"])
+router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"], route_class=GuardedRoute)
 
 
 @router.post("/why-not", summary="What a device, offer, provider, precision or layout the plan does without would cost")

@@ -10,11 +10,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from service.wire.quantities import Answer, Instant, KvCacheFormat, Request, Slug, WeightFormat
+from service.wire.quantities import SMALLEST, Answer, Instant, KvCacheFormat, Request, Slug, WeightFormat
 
-Measure = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
+
+def _measurable(value: float) -> float:
+    if 0.0 < value < SMALLEST:
+        raise ValueError(f"is above zero and below {SMALLEST:g}: no measurement is so fine")
+    return value
+
+
+Measure = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False), AfterValidator(_measurable)]
 """A measured quantity: finite, not negative."""
-Rate = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
+Rate = Annotated[float, Field(strict=True, ge=SMALLEST, le=1e12, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 Degree = Annotated[int, Field(strict=True, ge=1, le=65_536)]
 Tokens = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]

@@ -28,7 +28,7 @@ class PrecisionIn(Request):
 class EngineIn(Request):
     """The serving engine and the settings that change memory or time.
 
-    ``max_context_tokens``: null means the model's own limit.
+    ``max_context_tokens``: null means the longest request of the traffic, as far as the model takes it.
     """
 
     name: Slug = "vllm"

@@ -1,8 +1,16 @@
 """GET /v1/devices. Matrix rates are dense; sparse ones carry their own names and are never planned with."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from service.wire.quantities import Answer, ProvenanceOut
+
+DeviceClass = Literal["datacentre", "workstation", "consumer", "edge"]
+
+
+def _not_stated() -> None:
+    """The class of devices stored before it was asked for."""
 
 
 class PartitionOut(Answer):
@@ -26,6 +34,9 @@ class DeviceOut(Answer):
     architecture: str
     family: str
     category: str
+    device_class: DeviceClass | None = Field(default_factory=_not_stated)
+    """Whom the vendor makes it for."""
+    device_class_source: str | None = Field(default_factory=_not_stated)
     memory_class: str | None
     status: str
     launched: str | None

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
-from service.wire.traffic import Load, TrafficShape
+from service.wire.traffic import Load, OverContext, TrafficShape
 
 MOST_ESTIMATES = 1_000
 
@@ -25,6 +25,7 @@ class EstimateIn(Request):
     disaggregated: DisaggregatedIn | None = None
     traffic: TrafficShape
     load: Load
+    over_context: OverContext = "clip"
 
     @model_validator(mode="after")
     def _one_way_of_serving(self) -> Self:
@@ -125,6 +126,8 @@ class EstimatedOut(Assumed):
     bottleneck: BottleneckOut
     step: list[StepTermOut]
     bound: BoundOut
+    clipped_fraction: float
+    """Share of the requests that are longer than the context, and end there."""
     speculative: SpeculativeOut | None = None
     pools: DisaggregatedOut | None = None
 

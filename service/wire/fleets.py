@@ -209,7 +209,7 @@ class SpotIn(Request):
     max_fraction: PositiveFraction
     interruptions_per_node_month: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
     lost_hours_per_interruption: Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)] | None = None
-    availability_fraction: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.999
+    availability_fraction: Annotated[float, Field(ge=1e-9, lt=1, allow_inf_nan=False)] = 0.999
     reclaims_at_once: Annotated[int, Field(ge=0, le=16)] = 1
 
 
@@ -229,7 +229,7 @@ class FleetIn(Request):
     commitment_tail: Literal["inside", "liability"] = "inside"
     """``inside``: a term ends within the horizon. ``liability``: it may end later, and all its payments count."""
     price_as_of: Instant | None = None
-    time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 60.0
+    time_limit_s: Annotated[float, Field(ge=1e-9, le=300, allow_inf_nan=False)] = 60.0
     gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.01
 
     @model_validator(mode="after")

@@ -127,7 +127,7 @@ class AgentOut(Answer):
     last_seen_at: Instant
 
 
-Figure = Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)]
+Figure = Annotated[float, Field(strict=True, ge=1e-9, le=1e9, allow_inf_nan=False)]
 Size = Annotated[int, Field(strict=True, ge=1, le=10**13)]
 
 

@@ -5,6 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.wire.devices import DeviceClass
+from service.wire.providers import ProviderClass
 from service.wire.quantities import Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdIn
 
 Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$", max_length=80)]
@@ -62,11 +64,16 @@ class PriceOut(Answer):
 class OfferOut(Answer):
     id: str
     provider: str
+    provider_class: ProviderClass | None
+    """Null for a provider the catalog has no row of."""
     instance: str
     region: str
+    named_place: bool
+    """Whether the region says where the machine stands: a city, a metropolitan area or a country."""
     commitment: str
     node: str
     device: str
+    device_class: DeviceClass | None
     devices: int
     max_nodes: int | None
     notes: str
@@ -75,6 +82,26 @@ class OfferOut(Answer):
     price: PriceOut | None
     """Null where no price is known at that instant."""
     usd_per_device_hour: Usd | None
+
+
+class UnpricedOut(Answer):
+    """A commitment of ``term_years`` on a machine that is rented, of which no price is known.
+
+    Neither does this say that the provider has none, nor that a plan has weighed it. The lists are of the regions where
+    the machine has a price of any kind.
+    """
+
+    id: str
+    provider: str
+    instance: str
+    node: str
+    device: str
+    devices: int
+    term_years: int
+    detail: str
+    regions_without: list[str]
+    regions_with: list[str]
+    price_as_of: dt.datetime
 
 
 class PriceStepOut(Answer):

@@ -6,11 +6,21 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
+MOST_FIELDS = 1_000
+
 
 class Request(BaseModel):
     """Base of request shapes: a misspelt field is refused, not ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_thousands_of_fields(cls, value: Any) -> Any:
+        """Each unknown one would be an error of its own."""
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise ValueError(f"an object with {len(value)} fields; none here has so many")
+        return value
 
 
 class Answer(BaseModel):
@@ -24,10 +34,12 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 """A reference to something stored; whether it exists is checked against the database."""
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-PositiveFraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 LARGEST = 1e9
-PositiveNumber = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
-"""Above zero, finite, and at most a thousand million: enough for any rate, latency or power a plan may ask for."""
+SMALLEST = 1e-9
+"""Reciprocals and ratios of what is smaller leave the range of floating point."""
+PositiveFraction = Annotated[float, Field(ge=SMALLEST, le=1, allow_inf_nan=False)]
+PositiveNumber = Annotated[float, Field(ge=SMALLEST, le=LARGEST, allow_inf_nan=False)]
+"""From a thousand-millionth to a thousand million: enough for any rate, latency or power a plan may ask for."""
 TokenCount = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -73,9 +85,14 @@ Usd = Annotated[Decimal, PlainSerializer(usd_text, return_type=str), Field(allow
 """An amount of US dollars in an answer: a string with six decimal places."""
 
 
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+
+
 def _in_utc(value: dt.datetime) -> dt.datetime:
     if value.tzinfo is None:
         raise ValueError("a time stamp needs its offset: 2026-11-21T00:00:00Z")
+    if not FIRST_YEAR <= value.year <= LAST_YEAR:
+        raise ValueError(f"a time stamp of the years {FIRST_YEAR} to {LAST_YEAR} is needed")
     return value.astimezone(dt.UTC)
 
 
@@ -87,7 +104,8 @@ WeightFormat = Literal[
 ]  # fmt: skip
 KvCacheFormat = Literal["fp32", "bf16", "fp16", "fp8", "int8"]
 Commitment = Literal[
-    "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "capacity_block", "purchase",
+    "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront",
+    "capacity_block", "purchase",
 ]  # fmt: skip
 
 PERCENTILES = ("mean", "p50", "p90", "p95", "p99")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.quantities import (
     Answer,
     Basis,
@@ -27,7 +27,7 @@ from service.wire.quantities import (
 )
 from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
-from service.wire.traffic import Traffic
+from service.wire.traffic import OverContext, Traffic
 from service.wire.traffic_classes import ClassLineOut, Stream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
@@ -46,6 +46,10 @@ def _aggregated() -> LineRole:
     return "aggregated"
 
 
+UNSTATED_RATE = 1.0
+"""Requests per second of a workload that states none: as many of it as of any other that states none."""
+
+
 class PrecisionChoiceIn(Request):
     """Formats the plan may choose from."""
 
@@ -59,7 +63,9 @@ class WorkloadIn(Request):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     llm: Name
     context_tokens: TokenCount | None = None
-    """Longest context to be served; null means the longest that the traffic produces."""
+    """Longest context to be served, prompt and reply together; null means the longest that the traffic produces, as far as the
+    model takes it. Everywhere the same: in plans, estimates and the settings handed to engines."""
+    over_context: OverContext = "clip"
     traffic: Traffic | None = None
     traffic_classes: TrafficClasses | None = None
     requests_per_s: PositiveNumber | None = None
@@ -94,7 +100,7 @@ class WorkloadIn(Request):
     def streams(self) -> tuple[Stream, ...]:
         """The traffic, class by class."""
         if self.traffic is not None:
-            return (Stream(None, "traffic", self.traffic, self.traffic.requests_per_s, self.targets),)
+            return (Stream(None, "traffic", self.traffic, self.traffic.requests_per_s or UNSTATED_RATE, self.targets),)
         return tuple(
             Stream(
                 one.name,
@@ -152,7 +158,7 @@ class RecommendationIn(Request):
     current: CurrentIn | None = None
     """The fleet that runs now, to be planned from."""
     price_as_of: Instant | None = None
-    time_limit_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 10.0
+    time_limit_s: Annotated[float, Field(ge=1e-9, le=300, allow_inf_nan=False)] = 10.0
     gap_fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     alternatives: Annotated[int, Field(ge=0, le=10)] = 3
     on_shortage: Literal["refuse", "shed"] = "refuse"
@@ -219,7 +225,10 @@ class PlanLineOut(Answer):
     replicas: int
     layout: LayoutIn
     precision: PrecisionIn
+    engine_settings: EngineIn | None = None
+    """What to hand to the engine, and what the prediction assumed; null in plans stored before it was stated."""
     max_concurrency: int
+    """Requests that the engine of one replica admits at once."""
     serves_requests_per_s: float
     utilisation_fraction: float
     network_ms: float | None = None
@@ -269,6 +278,8 @@ class SolveOut(Answer):
 
 
 class TotalsOut(Answer):
+    """Of the whole plan. Rates are what is planned to be served, tokens prompts and replies together."""
+
     usd_per_hour: Usd
     usd_per_month: Usd
     usd_per_million_output_tokens: Usd
@@ -276,8 +287,13 @@ class TotalsOut(Answer):
     power_kw: float | None
     nodes: int
     devices: int
-    served_fraction: float
-    """Share of the stated traffic that the plan serves: 1 unless the objective is throughput or some was shed."""
+    served_fraction: float | None
+    """Share of the stated traffic that the plan serves: 1 unless the objective is throughput or some was shed. Null where no
+    rate was stated."""
+    serves_requests_per_s: float | None = None
+    """Null in answers stored before it was stated."""
+    output_tokens_per_s: float | None = None
+    tokens_per_s: float | None = None
 
 
 class PoolsOut(Answer):
@@ -296,17 +312,26 @@ class PoolsOut(Answer):
 class AlternativeOut(Answer):
     why: str
     extra_usd_per_hour: Usd | None
-    """Null where no plan exists that way."""
+    """Null where no plan exists that way. Under another objective than cost, what it happens to cost beside."""
+    less_served_requests_per_s: float | None = None
+    """Under the objective throughput: how much less it serves."""
+    extra_power_kw: float | None = None
+    """Under the objective power: how much more it draws."""
     plan: list[PlanLineOut]
 
 
 class BindingOut(Answer):
-    """A limit that costs money: relaxing it to ``relaxing_to`` saves that much."""
+    """A limit that the plan would be better without: what relaxing it to ``relaxing_to`` gains, by solving again.
+
+    One of three, by the objective: money for cost, requests for throughput, power for power.
+    """
 
     limit: str
     workload: str | None
     relaxing_to: float | str
-    saves_usd_per_hour: Usd
+    saves_usd_per_hour: Usd | None = None
+    serves_more_requests_per_s: float | None = None
+    saves_power_kw: float | None = None
 
 
 class RejectedOut(Answer):
@@ -319,6 +344,30 @@ class RejectedOut(Answer):
     reason: str
     count: int
     nearest: str | None
+
+
+class ContextOut(Answer):
+    """The context a workload is served with."""
+
+    workload: str
+    traffic_class: str | None = None
+    context_tokens: int
+    clipped_fraction: float
+    """Share of the requests that are longer, and end there."""
+
+
+class LeftOutOut(Answer):
+    """What was asked for and is not in the catalog: no proof covers it.
+
+    ``price_missing``: machines without a known price for the commitment ``what``. ``figure_missing``: devices of which the
+    figure ``what`` is not published. ``count``: of machines or devices; ``names``: the first of them; ``devices``: how many of each.
+    """
+
+    reason: Literal["price_missing", "figure_missing"]
+    what: str
+    count: int
+    names: list[str]
+    devices: dict[str, int]
 
 
 class ConflictOut(Answer):
@@ -369,6 +418,10 @@ class ResultOut(Answer):
     """For every kind of loss that the plan survives: the worst one for each workload."""
     confidence_premium_usd_per_hour: Usd | None
     """What confidence above 50 % adds to the price; null where it was not asked for."""
+    left_out: list[LeftOutOut] = Field(default_factory=list)
+    """What the catalog does not know of the request's choices; empty in answers stored before it was stated."""
+    contexts: list[ContextOut] = Field(default_factory=list)
+    """By workload, or traffic class; empty in answers stored before it was stated."""
     pools: PoolsOut | None = None
     """Null unless a workload's ``roles`` admit pools of their own."""
     largest_servable_fraction: float | None

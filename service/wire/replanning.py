@@ -14,7 +14,7 @@ UsdOrZeroIn = Annotated[
     BeforeValidator(decimal_text, json_schema_input_type=str),
     Field(ge=0, le=10_000_000, max_digits=14, decimal_places=6, allow_inf_nan=False),
 ]
-Hours = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Hours = Annotated[float, Field(ge=1e-9, le=1_000_000, allow_inf_nan=False)]
 
 
 class CurrentNodesIn(Request):
@@ -69,13 +69,14 @@ class CurrentIn(Request):
 class ReplanningOut(Answer):
     """How the plan follows from the fleet that runs.
 
-    decision: ``switched``, ``kept`` (switching saves less than asked), or ``unchanged`` (the best plan rents what runs
+    decision: ``switched``, ``kept`` (switching saves less than asked), ``infeasible``
+    (nothing serves the request), or ``unchanged`` (the best plan rents what runs
     already). total_usd_per_hour: rent and the switch spread over ``payback_hours``: what was minimised.
     kept_usd_per_hour: rent of the fleet as it is, null where it cannot serve the demand. saves_usd_per_hour: of the best
     plan over keeping the fleet, its switch counted.
     """
 
-    decision: Literal["switched", "kept", "unchanged"]
+    decision: Literal["switched", "kept", "unchanged", "infeasible"]
     total_usd_per_hour: Usd | None
     switching_usd: Usd
     switching_usd_per_hour: Usd

@@ -73,7 +73,7 @@ class PurchaseIn(Request):
     finance_months: Months | None = None
 
 
-Kilowatts = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+Kilowatts = Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
 
 
 class SiteIn(Request):
@@ -83,8 +83,8 @@ class SiteIn(Request):
     it. cooling_kw: heat the room takes away. rack_kw, nodes_per_rack: of each of ``racks``.
     """
 
-    circuit_v: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] | None = None
-    circuit_a: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+    circuit_v: Annotated[float, Field(ge=1e-9, le=1000, allow_inf_nan=False)] | None = None
+    circuit_a: Annotated[float, Field(ge=1e-9, le=10_000, allow_inf_nan=False)] | None = None
     circuit_phases: Literal[1, 3] = 1
     pcie_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None
     feed_kw: Kilowatts | None = None
@@ -149,7 +149,7 @@ class SensitivityIn(Request):
     """``step``: each input up and down by ``step_percent``. ``range``: to the low and high of its catalog row."""
 
     mode: Literal["step", "range"] = "step"
-    step_percent: Annotated[float, Field(gt=0, lt=100, allow_inf_nan=False)] = 20.0
+    step_percent: Annotated[float, Field(ge=1e-9, lt=100, allow_inf_nan=False)] = 20.0
 
 
 class MonteCarloIn(Request):

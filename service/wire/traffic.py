@@ -36,7 +36,7 @@ class LognormalLength(Request):
 
 class HistogramBin(Request):
     tokens: TokenCount
-    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+    share: Annotated[float, Field(ge=1e-9, le=1, allow_inf_nan=False)]
 
 
 class HistogramLength(Request):
@@ -60,6 +60,10 @@ Lengths = Annotated[
 ]
 
 
+OverContext = Literal["clip", "refuse"]
+"""What becomes of requests longer than the context: an engine ends them there (``clip``), or they are an error."""
+
+
 class TrafficShape(Request):
     """Lengths of requests. ``shared_prefix_fraction``: share of every prompt that is already cached."""
 
@@ -69,9 +73,12 @@ class TrafficShape(Request):
 
 
 class Traffic(TrafficShape):
-    """Requests and how many of them arrive each second."""
+    """Requests and how many of them arrive each second.
 
-    requests_per_s: PositiveNumber
+    Null where as many as possible are to be served (objective throughput): each such workload then counts alike.
+    """
+
+    requests_per_s: PositiveNumber | None = None
 
 
 class ClosedLoad(Request):

@@ -11,7 +11,7 @@ from service.wire.recommendations import InputsOut, PlanLineOut
 MOST_THINGS = 20
 Degree = Annotated[int, Field(ge=1, le=4_096)]
 PositiveOrZero = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
-TimeLimit = Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)]
+TimeLimit = Annotated[float, Field(ge=1e-9, le=300, allow_inf_nan=False)]
 SolvedOutcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
 
 

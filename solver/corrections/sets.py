@@ -77,6 +77,8 @@ class CellEvidence:
     versions: tuple[str, ...]
     benchmarks: tuple[str, ...]
     factors: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Least and largest of measured over predicted among the uploads, by metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def correction_for(
     if cell is not None and (version is None or version in cell.versions):
         home = found if found is not None and found.device == device else None
         spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
-        return Correction("measured", cell.benchmarks, cell.factors, spreads)
+        return Correction("measured", cell.benchmarks, cell.factors, spreads, cell.ranges)
     if found is None:
         return None
     at_home = found.device == device and (version is None or version in found.versions)

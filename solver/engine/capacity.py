@@ -5,7 +5,8 @@ more or fewer prompts than the mean; prompts queue for prefill like an M/G/1 que
 are approximations for choosing what to simulate, never what is reported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,23 +49,29 @@ def _slope(values: Matrix) -> Matrix:
 
 VARIANCE_RATIOS: Vector = np.geomspace(1e-3, 1e6, 28)
 """Grid on which mixture quantiles are tabulated: prompt interference over crowding, at a reply of two tokens."""
+RELAXATIONS: Vector = np.array([0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0, 1.3])
+"""The same for how soon crowding passes: lifetimes of a request over the time it takes."""
 
 
-def mixture_quantiles(replies: Lengths, fraction: float) -> Vector:
-    """Quantile of a mixture of centred normals, one a reply length n, with variance 1 + u/(n−1), for every u.
+@lru_cache(maxsize=64)
+def mixture_quantiles(replies: Lengths, fraction: float) -> Matrix:
+    """Quantile of a mixture of centred normals, one a reply length n, with variance g(r·n/Q) + u/(n−1), for every u and r.
 
-    Short replies meet more or fewer prompts per token than long ones, so they fill the tail. Solved by bisection.
+    Short replies meet more or fewer prompts per token than long ones, and see crowding as it is rather than its mean
+    over a while: g(x) = 2(x − 1 + e^−x)/x² for a crowd whose autocorrelation falls exponentially. Solved by bisection.
+    (u, r): (28, 8).
     """
     tokens = np.array([max(t - 1.0, 1.0) for t in replies.tokens])
     shares = np.array(replies.shares)
-    deviation = np.sqrt(1.0 + VARIANCE_RATIOS[:, None] / tokens[None, :])
-    low, high = np.zeros(len(VARIANCE_RATIOS)), 6.0 * deviation.max(axis=1)
+    span = RELAXATIONS[:, None] * tokens[None, :] / max(float(tokens @ shares), 1.0)
+    crowding = 2.0 * (span + np.expm1(-span)) / (span * span)
+    deviation = np.sqrt(crowding[None] + VARIANCE_RATIOS[:, None, None] / tokens[None, None, :])
+    low, high = np.zeros(deviation.shape[:2]), 6.0 * deviation.max(axis=2)
     for _ in range(30):
         middle = (low + high) / 2.0
-        below = (_normal_cdf(middle[:, None] / deviation) * shares).sum(axis=1)
+        below = (_normal_cdf(middle[..., None] / deviation) * shares).sum(axis=2)
         low, high = np.where(below < fraction, middle, low), np.where(below < fraction, high, middle)
-    middle = (low + high) / 2.0
-    return np.asarray(middle, dtype=float)
+    return np.asarray((low + high) / 2.0, dtype=float)
 
 
 def _normal_cdf(z: Matrix) -> Matrix:
@@ -74,23 +81,36 @@ def _normal_cdf(z: Matrix) -> Matrix:
 
 
 def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
-    """TPOT at a percentile: τ + σ_c·q(σ_w²/σ_c²), q the quantile of the mixture over reply lengths.
+    """TPOT at a percentile: τ + σ_c·q(σ_w²/σ_c², r), q the quantile of the mixture over reply lengths.
 
-    σ_c = τ'(c)·√(c·τ(c)/τ(1))                 more or fewer requests in flight
-    σ_w² = λ·τ·w²·(1 + cv²)                     more or fewer prompts during a reply of two tokens
+    σ_c = τ'(c)·√(c/r),  r = 1 − c·τ'(c)/τ(c)    more or fewer requests in flight
+    σ_w² = λ·τ·w²·(1 + cv²)                      more or fewer prompts during a reply of two tokens
     """
     mean = points.time_per_output_token_s
     if percentile == "mean":
         return mean
-    # Processor sharing with a step of a + b·n: the number in flight is negative binomial, its variance c/(1 − ρ_b)
-    # with 1 − ρ_b = a/τ.
-    crowd = np.maximum(_slope(mean), 0.0) * np.sqrt(IN_FLIGHT_GRID[None, :] * mean / np.maximum(mean[:, :1], 1e-12))
-    crowd = np.maximum(crowd, 1e-3 * mean)
+    # Processor sharing at a rate that depends on how many share: P(n+1)/P(n) = λ·Q·τ(n+1)/(n+1), so around its mode the
+    # number in flight has variance c/r, and it takes 1/r lifetimes to get back there.
+    slope = np.maximum(_slope(mean), 0.0)
+    pull = np.clip(1.0 - IN_FLIGHT_GRID[None, :] * slope / np.maximum(mean, 1e-12), RELAXATIONS[0], RELAXATIONS[-1])
+    crowd = np.maximum(slope * np.sqrt(IN_FLIGHT_GRID[None, :] / pull), 1e-3 * mean)
     per_lane = points.requests_per_s * IN_FLIGHT_GRID[None, :] / np.maximum(points.in_flight, 1e-12)
-    prompts = per_lane * mean * points.prefill_s**2 * (1.0 + squared_variation(traffic.prompt))
-    quantiles = mixture_quantiles(traffic.output, float(percentile[1:]) / 100.0)
-    ratio = np.clip(prompts / (crowd * crowd), VARIANCE_RATIOS[0], VARIANCE_RATIOS[-1])
-    return np.asarray(mean + crowd * np.interp(np.log(ratio), np.log(VARIANCE_RATIOS), quantiles))
+    prompts = per_lane * mean * points.interruption_s**2 * (1.0 + squared_variation(traffic.prompt))
+    table = mixture_quantiles(traffic.output, float(percentile[1:]) / 100.0)
+    ratio = np.log(np.clip(prompts / (crowd * crowd), VARIANCE_RATIOS[0], VARIANCE_RATIOS[-1]))
+    return np.asarray(mean + crowd * _bilinear(table, np.log(VARIANCE_RATIOS), ratio, RELAXATIONS, pull))
+
+
+def _bilinear(table: Matrix, rows: Vector, at_row: Matrix, columns: Vector, at_column: Matrix) -> Matrix:
+    """``table`` on the grid rows × columns, read between its points."""
+    i = np.clip(np.searchsorted(rows, at_row) - 1, 0, len(rows) - 2)
+    j = np.clip(np.searchsorted(columns, at_column) - 1, 0, len(columns) - 2)
+    a = (at_row - rows[i]) / (rows[i + 1] - rows[i])
+    b = (at_column - columns[j]) / (columns[j + 1] - columns[j])
+    top = table[i, j] * (1.0 - b) + table[i, j + 1] * b
+    bottom = table[i + 1, j] * (1.0 - b) + table[i + 1, j + 1] * b
+    found: Matrix = top * (1.0 - a) + bottom * a
+    return found
 
 
 def squared_variation(lengths: Lengths) -> float:
@@ -129,8 +149,12 @@ def capacity(
     targets: Targets,
     margin: Matrix | float = 1.0,
     network_s: Matrix | float = 0.0,
+    *,
+    generous: bool = False,
 ) -> Capacity:
     """Largest rate of every candidate at which all targets hold, interpolated between grid points.
+
+    generous: memory and seats are taken to suffice for one more grid point than they do.
 
     margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
     added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
@@ -156,7 +180,10 @@ def capacity(
         values.append(value)
         ratios.append(value / limit)
     rows = points.requests_per_s.shape[0]
-    memory = np.where(points.feasible, 0.0, 2.0)
+    feasible = points.feasible
+    if generous:
+        feasible = np.concatenate([np.ones_like(feasible[:, :1]), feasible[:, :-1]], axis=1)
+    memory = np.where(feasible, 0.0, 2.0)
     worst = np.stack([memory, *ratios]) if ratios else memory[None]
     binding = np.argmax(worst, axis=0)
     ratio = np.max(worst, axis=0)
@@ -189,3 +216,31 @@ def capacity(
         memory_utilisation=between(points.memory_utilisation),
         compute_utilisation=between(points.compute_utilisation),
     )
+
+
+def most_requests_per_s(
+    points: OperatingPoints,
+    traffic: Traffic,
+    targets: Targets,
+    margin: Matrix | float = 1.0,
+    network_s: Matrix | float = 0.0,
+) -> Vector:
+    """A rate that no candidate sustains more of: screening with its own errors allowed for, all in the candidate's favour.
+
+    Times are taken TIME_SLACK shorter, and rates RATE_SLACK larger than that gives. It never falls as a target is loosened:
+    of two grid points whose rates differ by rounding alone, the more crowded one counts as no slower.
+    """
+    points = replace(points, requests_per_s=np.maximum.accumulate(points.requests_per_s, axis=1))
+    found = capacity(points, traffic, targets, margin / TIME_SLACK, network_s, generous=True)
+    return found.requests_per_s * RATE_SLACK
+
+
+def saturation_requests_per_s(points: OperatingPoints) -> Vector:
+    """A rate above what any candidate completes, whatever the latency."""
+    return np.asarray(points.requests_per_s.max(axis=1)) * RATE_SLACK * RATE_SLACK
+
+
+TIME_SLACK = 1.35
+"""How much shorter than screened any simulated percentile was, at most, and some: ``python -m tests.bench.screening``."""
+RATE_SLACK = 1.35
+"""The same for rates that seats and the front end limit."""

@@ -8,14 +8,19 @@ Requests are dealt to replicas in turn, in both pools.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from solver.engine.simulate import Schedule, Trace, simulate
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.simulate import Schedule, Trace, Vector, Whole, per_output_token_s, simulate
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
 from solver.memory_cache import request_cache
 from solver.step.collectives import transfer_s
 from solver.step.tables import StepTables
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +45,23 @@ class DisaggregatedTrace:
     """Per request, in seconds, in order of arrival; and the share of time each part was at work.
 
     transfer_s: from the first token to the cache's arrival, waiting for the link included. 0 for one-token replies,
-    which end in the prefill pool. gaps: (seconds between tokens, how many such gaps), the hand-over's among them.
+    which end in the prefill pool. gaps: rows of (seconds between tokens, how many such gaps), the hand-over's among them.
     prefill_work, decode_work: (bytes, FLOPs) per rank, summed over the replicas of the pool.
     """
 
-    time_to_first_token_s: list[float]
-    time_per_output_token_s: list[float]
-    end_to_end_s: list[float]
-    transfer_s: list[float]
+    time_to_first_token_s: Vector
+    time_per_output_token_s: Vector
+    end_to_end_s: Vector
+    transfer_s: Vector
     output_tokens: int
     duration_s: float
     prefill_busy_fraction: float
     link_busy_fraction: float
     decode_busy_fraction: float
     preemptions: int
-    gaps: list[tuple[float, float]] = field(default_factory=list)
-    prefill_work: tuple[float, float] = (0.0, 0.0)
-    decode_work: tuple[float, float] = (0.0, 0.0)
+    gaps: Vector
+    prefill_work: tuple[float, float]
+    decode_work: tuple[float, float]
 
     @property
     def output_tokens_per_s(self) -> float:
@@ -86,10 +91,10 @@ def simulate_disaggregated(
     prefill: Pool,
     decode: Pool,
     link: KvLink,
-    cache_bytes: Sequence[float],
-    prompts: Sequence[int],
-    outputs: Sequence[int],
-    arrivals_s: Sequence[float],
+    cache_bytes: Sequence[float] | Vector,
+    prompts: Sequence[int] | Whole,
+    outputs: Sequence[int] | Whole,
+    arrivals_s: Sequence[float] | Vector,
 ) -> DisaggregatedTrace:
     """Replay arrivals through both pools.
 
@@ -104,70 +109,104 @@ def simulate_disaggregated(
         raise InvalidInputError("the link between the pools needs a rate")
     if not count == len(outputs) == len(arrivals_s) == len(cache_bytes):
         raise InvalidInputError("one output length, one arrival and one cache size for each prompt")
-    order = sorted(range(count), key=lambda i: arrivals_s[i])
-    first = [0.0] * count
-    arrived = [0.0] * count
-    link_busy = prefill_busy = 0.0
-    prefill_bytes = prefill_flops = decode_bytes = decode_flops = 0.0
-    gaps: list[tuple[float, float]] = []
-    for replica in range(prefill.replicas):
-        mine = order[replica :: prefill.replicas]
-        if not mine:
+    prompts, outputs = np.asarray(prompts, dtype=np.int64), np.asarray(outputs, dtype=np.int64)
+    came_s, sizes = np.asarray(arrivals_s, dtype=np.float64), np.asarray(cache_bytes, dtype=np.float64)
+    several = outputs > 1
+    prefilled = _prefill(prefill, link, sizes, prompts, several, came_s)
+    first_s, arrived_s = prefilled.first_s, prefilled.arrived_s
+    decoded = _decode(decode, prompts, outputs, first_s, arrived_s)
+    last_s = decoded.last_s
+    duration = float(last_s.max() - came_s.min())
+    return DisaggregatedTrace(
+        time_to_first_token_s=first_s - came_s,
+        time_per_output_token_s=per_output_token_s(first_s, last_s, outputs),
+        end_to_end_s=last_s - came_s,
+        transfer_s=np.where(several, arrived_s - first_s, 0.0),
+        output_tokens=int(outputs.sum()),
+        duration_s=duration,
+        prefill_busy_fraction=prefilled.busy_s / (duration * prefill.replicas),
+        link_busy_fraction=prefilled.link_busy_s / (duration * prefill.replicas),
+        decode_busy_fraction=decoded.busy_s / (duration * decode.replicas),
+        preemptions=decoded.preemptions,
+        gaps=decoded.gaps,
+        prefill_work=prefilled.work,
+        decode_work=decoded.work,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefilled:
+    """When each request's first token was out and its cache had arrived, in seconds; work: (bytes, FLOPs) per rank."""
+
+    first_s: Vector
+    arrived_s: Vector
+    busy_s: float
+    link_busy_s: float
+    work: tuple[float, float]
+
+
+def _prefill(pool: Pool, link: KvLink, sizes: Vector, prompts: Whole, several: Mask, came_s: Vector) -> _Prefilled:
+    """Every prompt to its first token, and the caches of those that need ``several`` through their replica's link."""
+    order = np.argsort(came_s, kind="stable")
+    first_s, arrived_s = np.zeros(len(prompts)), np.zeros(len(prompts))
+    busy = link_busy = size = flops = 0.0
+    for replica in range(pool.replicas):
+        mine = order[replica :: pool.replicas]
+        if not len(mine):
             continue
-        trace = _run(prefill, [prompts[i] for i in mine], [1] * len(mine), [arrivals_s[i] for i in mine])
-        prefill_busy += trace.busy_s
-        prefill_bytes, prefill_flops = prefill_bytes + trace.bytes, prefill_flops + trace.flops
-        ready = [arrivals_s[i] + t for i, t in zip(mine, trace.time_to_first_token_s, strict=True)]
+        trace = _run(pool, prompts[mine], np.ones_like(mine), came_s[mine])
+        busy, size, flops = busy + trace.busy_s, size + trace.bytes, flops + trace.flops
+        first_s[mine] = came_s[mine] + trace.time_to_first_token_s
+        leaving = mine[several[mine]]
+        leaving = leaving[np.lexsort((leaving, first_s[leaving]))]
         free = 0.0
-        for at, i in sorted(zip(ready, mine, strict=True)):
-            first[i] = at
-            if outputs[i] > 1:
-                seconds = kv_transfer_s(cache_bytes[i], link)
-                free = max(free, at) + seconds
-                link_busy += seconds
-                arrived[i] = free
-    last = list(first)
-    decoding = sorted((i for i in range(count) if outputs[i] > 1), key=lambda i: arrived[i])
-    decode_busy, preemptions = 0.0, 0
+        for i, at, cache in zip(leaving.tolist(), first_s[leaving].tolist(), sizes[leaving].tolist(), strict=True):
+            seconds = kv_transfer_s(cache, link)
+            free = max(free, at) + seconds
+            link_busy += seconds
+            arrived_s[i] = free
+    return _Prefilled(first_s, arrived_s, busy, link_busy, (size, flops))
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """When each request's last token was out in seconds; work: (bytes, FLOPs) per rank."""
+
+    last_s: Vector
+    busy_s: float
+    preemptions: int
+    work: tuple[float, float]
+    gaps: Vector
+
+
+def _decode(pool: Pool, prompts: Whole, outputs: Whole, first_s: Vector, arrived_s: Vector) -> _Decoded:
+    """Every reply of several tokens to its end, from when its prompt's cache had arrived."""
+    last_s = first_s.copy()
+    several = np.flatnonzero(outputs > 1)
+    order = several[np.argsort(arrived_s[several], kind="stable")]
     handed_over = replace(
-        decode,
+        pool,
         schedule=replace(
-            decode.schedule, prefilled=True, request_overhead_s=0.0, request_ingest_s=0.0, prompt_token_s=0.0
+            pool.schedule, prefilled=True, request_overhead_s=0.0, request_ingest_s=0.0, prompt_token_s=0.0
         ),
     )
-    for replica in range(decode.replicas):
-        mine = decoding[replica :: decode.replicas]
-        if not mine:
+    busy = size = flops = 0.0
+    preemptions = 0
+    gaps = [np.zeros((0, 2))]
+    for replica in range(pool.replicas):
+        mine = order[replica :: pool.replicas]
+        if not len(mine):
             continue
-        joins = [arrived[i] for i in mine]
-        trace = _run(handed_over, [prompts[i] for i in mine], [outputs[i] for i in mine], joins)
-        decode_busy += trace.busy_s
+        joins = arrived_s[mine]
+        trace = _run(handed_over, prompts[mine], outputs[mine], joins)
+        busy, size, flops = busy + trace.busy_s, size + trace.bytes, flops + trace.flops
         preemptions += trace.preemptions
-        decode_bytes, decode_flops = decode_bytes + trace.bytes, decode_flops + trace.flops
-        gaps += trace.gaps
-        for i, since, seconds in zip(mine, joins, trace.end_to_end_s, strict=True):
-            last[i] = since + seconds
-            # The pool counts the second token's gap from the cache's arrival; the client waits for the transfer too.
-            gaps.append((arrived[i] - first[i] + seconds / (outputs[i] - 1), 1.0))
-    duration = max(last) - min(arrivals_s)
-    return DisaggregatedTrace(
-        time_to_first_token_s=[first[i] - arrivals_s[i] for i in range(count)],
-        time_per_output_token_s=[
-            (last[i] - first[i]) / (outputs[i] - 1) if outputs[i] > 1 else 0.0 for i in range(count)
-        ],
-        end_to_end_s=[last[i] - arrivals_s[i] for i in range(count)],
-        transfer_s=[arrived[i] - first[i] if outputs[i] > 1 else 0.0 for i in range(count)],
-        output_tokens=sum(outputs),
-        duration_s=duration,
-        prefill_busy_fraction=prefill_busy / (duration * prefill.replicas),
-        link_busy_fraction=link_busy / (duration * prefill.replicas),
-        decode_busy_fraction=decode_busy / (duration * decode.replicas),
-        preemptions=preemptions,
-        gaps=gaps,
-        prefill_work=(prefill_bytes, prefill_flops),
-        decode_work=(decode_bytes, decode_flops),
-    )
+        last_s[mine] = joins + trace.end_to_end_s
+        # The pool counts the second token's gap from the cache's arrival; the client waits for the transfer too.
+        second = joins - first_s[mine] + trace.end_to_end_s / (outputs[mine] - 1)
+        gaps += [trace.gaps, np.column_stack([second, np.ones(len(mine))])]
+    return _Decoded(last_s, busy, preemptions, (size, flops), np.concatenate(gaps))
 
 
-def _run(pool: Pool, prompts: Sequence[int], outputs: Sequence[int], arrivals_s: Sequence[float]) -> Trace:
+def _run(pool: Pool, prompts: Whole, outputs: Whole, arrivals_s: Vector) -> Trace:
     return simulate(pool.tables, pool.schedule, prompts, outputs, arrivals_s=arrivals_s)

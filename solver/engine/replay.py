@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ FINITE_SATURATION_MARGIN = 1.1
 """A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
 
 Statistics = dict[Percentile, float]
+Vector = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,64 +53,85 @@ class Replay:
     preemptions: int
 
 
-def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> list[int]:
+def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> Whole:
     """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
 
     Less noisy than drawing at random, and reproducible.
     """
-    values: list[int] = []
-    cumulative, index = lengths.shares[0], 0
-    for i in range(count):
-        at = (i + 0.5) / count
-        while at > cumulative + 1e-12 and index + 1 < len(lengths.tokens):
-            index += 1
-            cumulative += lengths.shares[index]
-        values.append(max(1, lengths.tokens[index]))
-    return [values[i] for i in rng.permutation(count).tolist()]
-
-
-def poisson_arrivals_s(requests_per_s: float, count: int, rng: np.random.Generator) -> list[float]:
-    """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
-    gaps = [-math.log(1.0 - (i + 0.5) / count) / requests_per_s for i in range(count)]
-    gaps = [gaps[i] for i in rng.permutation(count).tolist()]
-    now, arrivals = 0.0, []
-    for gap in gaps:
-        now += gap
-        arrivals.append(now)
-    return arrivals
+    at = (np.arange(count) + 0.5) / count
+    index = np.searchsorted(np.cumsum(lengths.shares) + 1e-12, at)
+    values = np.maximum(1, np.asarray(lengths.tokens, dtype=np.int64)[np.minimum(index, len(lengths.tokens) - 1)])
+    return values[rng.permutation(count)]
 
 
 @lru_cache(maxsize=64)
-def sampled_requests(
-    prompt: Lengths, output: Lengths, count: int, seed: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]:
+def _unit_gaps(count: int) -> Vector:
+    """The even quantiles of the exponential distribution of mean 1."""
+    # math.log and not numpy's: the two differ in the last bit, and a plan made before must be made again.
+    return read_only(np.array([-math.log(1.0 - (i + 0.5) / count) for i in range(count)]))
+
+
+def poisson_arrivals_s(requests_per_s: float, count: int, rng: np.random.Generator) -> Vector:
+    """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
+    gaps = _unit_gaps(count) / requests_per_s
+    return np.cumsum(gaps[rng.permutation(count)])
+
+
+def read_only(values: NDArray[Number]) -> NDArray[Number]:
+    """The array itself, which can be kept and handed out."""
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=64)
+def sampled_requests(traffic: Traffic, count: int, seed: int) -> tuple[Whole, Whole, Vector]:
     """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
     rng = np.random.default_rng(seed)
-    prompts = spread_lengths(prompt, count, rng)
-    outputs = spread_lengths(output, count, rng)
-    return tuple(prompts), tuple(outputs), tuple(poisson_arrivals_s(1.0, count, rng))
+    prompts = spread_lengths(traffic.prompt, count, rng)
+    outputs = ended(traffic, prompts, spread_lengths(traffic.output, count, rng))
+    return read_only(prompts), read_only(outputs), read_only(poisson_arrivals_s(1.0, count, rng))
 
 
-def statistics(values: NDArray[np.float64] | Sequence[float]) -> Statistics:
+def ended(traffic: Traffic, prompts: Whole, outputs: Whole) -> Whole:
+    """Replies that end with the context, where the traffic has any that would be longer."""
+    if traffic.longest_tokens is None:
+        return outputs
+    return np.minimum(outputs, np.maximum(traffic.longest_tokens - prompts, 1))
+
+
+def statistics(values: Vector | Sequence[float]) -> Statistics:
     """Mean and percentiles (linear interpolation between order statistics)."""
     array = np.asarray(values, dtype=float)
     result: Statistics = {"mean": float(array.mean())}
-    for name, value in zip(QUANTILES, np.percentile(array, list(QUANTILES.values())).tolist(), strict=True):
-        result[name] = value
+    ordered = np.sort(array)  # several times as fast as numpy's percentile, which finds each place by itself
+    for name, percent in QUANTILES.items():
+        result[name] = between(ordered, percent / 100.0)
     return result
 
 
-def weighted_statistics(pairs: Sequence[tuple[float, float]]) -> Statistics:
+def between(ordered: Vector, share: float) -> float:
+    """The value at a share of the way through sorted values, linearly between neighbours: numpy's percentile."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    a, b, beyond = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)]), place - low
+    # From the nearer neighbour, as numpy has it, so that the ends are met exactly.
+    return a + (b - a) * beyond if beyond < 0.5 else b - (b - a) * (1.0 - beyond)
+
+
+def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statistics:
     """The same for (value, weight) pairs."""
-    if not pairs:
+    if not len(pairs):
         empty: Statistics = {"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0}
         return empty
-    array = np.array(sorted(pairs))
-    cumulative = np.cumsum(array[:, 1])
+    array = np.asarray(pairs, dtype=np.float64)
+    order = np.argsort(array[:, 0])
+    values, weights = array[order, 0], array[order, 1]
+    cumulative = np.cumsum(weights)
     total = cumulative[-1]
-    result: Statistics = {"mean": float(array[:, 0] @ array[:, 1] / total)}
+    # Not a dot product: that is spread over processors, and its last digits depend on how many there are.
+    result: Statistics = {"mean": float((values * weights).sum() / total)}
     for name, quantile in QUANTILES.items():
-        result[name] = float(array[np.searchsorted(cumulative, total * quantile / 100.0, side="left"), 0])
+        result[name] = float(values[np.searchsorted(cumulative, total * quantile / 100.0, side="left")])
     return result
 
 
@@ -122,15 +147,19 @@ def capacity_requests_per_s(configuration: Configuration, tables: StepTables, tr
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
     count = min(8 * seats, 2 * STEADY_REQUESTS)
-    rng = np.random.default_rng(7)
-    trace = simulate(
-        tables,
-        schedule,
-        spread_lengths(traffic.prompt, count, rng),
-        spread_lengths(traffic.output, count, rng),
-        concurrency=seats,
-    )
+    prompts, outputs = _crowd(traffic, count)
+    trace = simulate(tables, schedule, prompts, outputs, concurrency=seats, notes_gaps=False)
     return steady_rate(trace) * configuration.lanes
+
+
+@lru_cache(maxsize=64)
+def _crowd(traffic: Traffic, count: int) -> tuple[Whole, Whole]:
+    """Prompts and outputs of a closed loop that keeps all seats taken. Kept: every candidate with as many meets them."""
+    rng = np.random.default_rng(7)
+    return (
+        read_only(spread_lengths(traffic.prompt, count, rng)),
+        read_only(spread_lengths(traffic.output, count, rng)),
+    )
 
 
 def steady_rate(trace: Trace) -> float:
@@ -139,7 +168,7 @@ def steady_rate(trace: Trace) -> float:
     It starts with every seat empty and ends draining: the middle is the steady state.
     """
     count = len(trace.completed_s)
-    ends = np.sort(np.asarray(trace.completed_s))
+    ends = np.sort(trace.completed_s)
     first, last = int(count * 0.3), int(count * 0.9) - 1
     span = float(ends[last] - ends[first])
     return (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
@@ -164,10 +193,10 @@ def replay(
     if load.kind == "open" and load.requests:
         runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
     found = [_replay_once(configuration, tables, traffic, load, seed + i, requests) for i in range(runs)]
-    return found[0] if runs == 1 else _mean_replay(found)
+    return found[0] if runs == 1 else mean_replay(found)
 
 
-def _mean_replay(found: Sequence[Replay]) -> Replay:
+def mean_replay(found: Sequence[Replay]) -> Replay:
     """Every figure averaged over replays of the same load."""
 
     def mean(name: str) -> float:
@@ -236,29 +265,29 @@ def _run(
 ) -> Trace:
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
-    prompts, outputs, unit_arrivals = sampled_requests(traffic.prompt, traffic.output, count, seed)
+    prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
     if concurrency:
         return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)
-    return simulate(tables, schedule, prompts, outputs, arrivals_s=[at / rate for at in unit_arrivals])
+    return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
 
 
 def condense(trace: Trace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables) -> Replay:
     """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
     count = len(trace.end_to_end_s)
-    end_to_end = np.asarray(trace.end_to_end_s[first:])
+    end_to_end = trace.end_to_end_s[first:]
     duration = max(trace.duration_s, 1e-12)
     if finite:
         requests_per_s = count / duration
     else:
-        ends = np.sort(np.asarray(trace.completed_s))
+        ends = np.sort(trace.completed_s)
         low, high = int(count * STEADY_WARM_UP_FRACTION), max(int(count * 0.95) - 1, 1)
         span = float(ends[high] - ends[low])
         requests_per_s = (high - low) / span if span > 0 else count / duration
     tokens = trace.output_tokens / count
-    per_output = [t for t, n in zip(trace.time_per_output_token_s[first:], trace.outputs[first:], strict=True) if n > 1]
+    per_output = trace.time_per_output_token_s[first:][trace.outputs[first:] > 1]
     return Replay(
         time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
-        time_per_output_token_s=statistics(per_output or [0.0]),
+        time_per_output_token_s=statistics(per_output if len(per_output) else [0.0]),
         inter_token_s=weighted_statistics(trace.gaps),
         end_to_end_s=statistics(end_to_end),
         output_tokens_per_s=requests_per_s * tokens * active,

@@ -11,6 +11,7 @@ from solver.engine.replay import (
     STEADY_WARM_UP_FRACTION,
     Replay,
     Statistics,
+    Vector,
     lane_seats,
     sampled_requests,
     spread_lengths,
@@ -81,7 +82,7 @@ def prefill_capacity_requests_per_s(pool: ServingPool, traffic: Traffic) -> floa
     rng = np.random.default_rng(7)
     prompts = spread_lengths(traffic.prompt, CAPACITY_REQUESTS, rng)
     clients = min(lane_seats(schedule, traffic), CAPACITY_REQUESTS // 4)
-    trace = simulate(pool.configuration.tables(), schedule, prompts, [1] * len(prompts), concurrency=max(1, clients))
+    trace = simulate(pool.configuration.tables(), schedule, prompts, np.ones_like(prompts), concurrency=max(1, clients))
     return _middle_rate(trace.completed_s, trace.duration_s) * pool.lanes
 
 
@@ -95,7 +96,7 @@ def decode_capacity_requests_per_s(pool: ServingPool, traffic: Traffic) -> float
     rng = np.random.default_rng(7)
     prompts = spread_lengths(traffic.prompt, count, rng)
     # A reply of one token never gets here; one of two stands for it, which counts it as work it is not.
-    outputs = [max(2, n) for n in spread_lengths(traffic.output, count, rng)]
+    outputs = np.maximum(2, spread_lengths(traffic.output, count, rng))
     trace = simulate(pool.configuration.tables(), schedule, prompts, outputs, concurrency=seats)
     return _middle_rate(trace.completed_s, trace.duration_s) * pool.lanes
 
@@ -121,9 +122,9 @@ def disaggregated_capacity_requests_per_s(
     )
 
 
-def _middle_rate(completed_s: list[float], duration_s: float) -> float:
+def _middle_rate(completed_s: Vector, duration_s: float) -> float:
     """Completions per second in the middle of a run that starts empty and drains."""
-    ends = np.sort(np.asarray(completed_s))
+    ends = np.sort(completed_s)
     first, last = int(len(ends) * 0.3), int(len(ends) * 0.9) - 1
     span = float(ends[last] - ends[first]) if last > first else 0.0
     return (last - first) / span if span > 0 else len(ends) / max(duration_s, 1e-12)
@@ -163,21 +164,22 @@ def replay_disaggregated(
         count = min(requests or most, MOST_STEADY_REQUESTS)
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
-    prompts, outputs, unit_arrivals = sampled_requests(traffic.prompt, traffic.output, count, seed)
-    sizes = {tokens: cache_bytes_sent(prefill, decode, traffic, tokens) for tokens in set(prompts)}
+    prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
+    lengths, length_of = np.unique(prompts, return_inverse=True)
+    sizes = np.array([cache_bytes_sent(prefill, decode, traffic, tokens) for tokens in lengths.tolist()])
     tables = prefill.configuration.tables(), decode.configuration.tables()
     schedules = pool_schedule(prefill, traffic), pool_schedule(decode, traffic)
     trace = simulate_disaggregated(
         Pool(tables[0], schedules[0], lanes_p),
         Pool(tables[1], schedules[1], lanes_d),
         link,
-        [sizes[tokens] for tokens in prompts],
+        sizes[length_of],
         prompts,
         outputs,
-        [at / rate for at in unit_arrivals],
+        unit_arrivals / rate,
     )
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
-    decoding_s = np.asarray(trace.end_to_end_s) - np.asarray(trace.time_to_first_token_s)
+    decoding_s = trace.end_to_end_s - trace.time_to_first_token_s
     seated = rate / lanes_d * float(decoding_s.mean())
     prompts_seated = rate / lanes_p * float(np.mean(trace.time_to_first_token_s))
     crowded = (
@@ -191,8 +193,8 @@ def replay_disaggregated(
             raise SaturatedError(limit)
     served = count / trace.duration_s if finite else rate
     tokens = trace.output_tokens / count
-    per_output = [t for t, n in zip(trace.time_per_output_token_s[first:], outputs[first:], strict=True) if n > 1]
-    moved = [t for t, n in zip(trace.transfer_s[first:], outputs[first:], strict=True) if n > 1]
+    several = outputs[first:] > 1
+    per_output, moved = trace.time_per_output_token_s[first:][several], trace.transfer_s[first:][several]
 
     def used(work: tuple[float, float], pool: int, lanes: int) -> Utilisation:
         spent = trace.duration_s * lanes
@@ -204,7 +206,7 @@ def replay_disaggregated(
     return DisaggregatedReplay(
         statistics=Replay(
             time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
-            time_per_output_token_s=statistics(per_output or [0.0]),
+            time_per_output_token_s=statistics(per_output if len(per_output) else [0.0]),
             inter_token_s=weighted_statistics(trace.gaps),
             end_to_end_s=statistics(trace.end_to_end_s[first:]),
             output_tokens_per_s=served * tokens * part,
@@ -214,7 +216,7 @@ def replay_disaggregated(
             mean_in_flight=seated,
             preemptions=trace.preemptions,
         ),
-        transfer_s=statistics(moved or [0.0]),
+        transfer_s=statistics(moved if len(moved) else [0.0]),
         prefill=prefill_used,
         decode=decode_used,
         prefill_busy_fraction=trace.prefill_busy_fraction,

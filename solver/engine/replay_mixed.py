@@ -17,8 +17,12 @@ from solver.engine.replay import (
     STEADY_REQUESTS,
     STEADY_WARM_UP_FRACTION,
     Replay,
+    Vector,
+    Whole,
     condense,
+    ended,
     poisson_arrivals_s,
+    read_only,
     replay,
     spread_lengths,
     statistics,
@@ -28,13 +32,13 @@ from solver.engine.replayable import Prefixes
 from solver.engine.simulate import Schedule, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.step.tables import StepTables
-from solver.workload import Lengths, Load, Traffic
+from solver.workload import Load, Traffic
 
 LEAST_OF_A_STREAM = 40
 """Requests of the rarest stream that a replay should hold: the 95th percentile of fewer is one or two requests."""
 MOST_MIXED_REQUESTS = 3_000
 
-Sample = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Sample = tuple[Whole, Whole, Whole]
 """Stream, prompt tokens and output tokens of every request, in order of arrival."""
 
 
@@ -70,27 +74,30 @@ def stream_counts(rates: Sequence[float], count: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def mixed_sample(lengths: tuple[tuple[Lengths, Lengths], ...], counts: tuple[int, ...], seed: int) -> Sample:
+def mixed_sample(streams: tuple[Traffic, ...], counts: tuple[int, ...], seed: int) -> Sample:
     """Each stream's lengths spread over its distribution, the streams shuffled among each other."""
     rng = np.random.default_rng(seed)
-    requests = [
-        (number, prompt, output)
-        for number, ((prompts, outputs), count) in enumerate(zip(lengths, counts, strict=True))
-        for prompt, output in zip(spread_lengths(prompts, count, rng), spread_lengths(outputs, count, rng), strict=True)
-    ]
-    shuffled = [requests[i] for i in rng.permutation(len(requests)).tolist()]
-    number, prompt, output = zip(*shuffled, strict=True)
-    return number, prompt, output
+    prompt, output = [], []
+    for traffic, number in zip(streams, counts, strict=True):
+        prompt.append(spread_lengths(traffic.prompt, number, rng))
+        output.append(ended(traffic, prompt[-1], spread_lengths(traffic.output, number, rng)))
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    order = rng.permutation(len(numbers))
+    return (
+        read_only(numbers[order]),
+        read_only(np.concatenate(prompt)[order]),
+        read_only(np.concatenate(output)[order]),
+    )
 
 
 def stream_prefixes(streams: Sequence[Stream], sample: Sample) -> Prefixes:
     """What of every prompt is cached, and all prefixes together: each stream has one, as long as its longest share."""
     numbers, prompts, _ = sample
-    cached = [int(p * streams[n].traffic.shared_prefix_fraction) for n, p in zip(numbers, prompts, strict=True)]
-    longest = [0] * len(streams)
-    for number, tokens in zip(numbers, cached, strict=True):
-        longest[number] = max(longest[number], tokens)
-    return Prefixes(cached, sum(longest))
+    fractions = np.array([one.traffic.shared_prefix_fraction for one in streams])
+    cached = (prompts * fractions[numbers]).astype(np.int64)
+    longest = np.zeros(len(streams), dtype=np.int64)
+    np.maximum.at(longest, numbers, cached)
+    return Prefixes(cached, int(longest.sum()))
 
 
 def replay_mixed(
@@ -121,7 +128,7 @@ def replay_mixed(
     lanes = configuration.lanes
     schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
     sample = _sampled(streams, count, seed)
-    arrivals = [at * lanes / total for at in _unit_arrivals_s(len(sample[0]), seed)]
+    arrivals = _unit_arrivals_s(len(sample[0]), seed) * lanes / total
     trace = simulate(
         tables, schedule, sample[1], sample[2], arrivals_s=arrivals, prefixes=stream_prefixes(streams, sample)
     )
@@ -133,18 +140,18 @@ def replay_mixed(
             raise SaturatedError(limit)
     first = int(len(sample[0]) * STEADY_WARM_UP_FRACTION)
     whole = condense(trace, first, lanes, lanes, finite=False, tables=tables)
-    numbers = np.asarray(sample[0])
-    return MixedReplay(whole, tuple(_of_stream(whole, trace, numbers == n, first) for n in range(len(streams))))
+    return MixedReplay(whole, tuple(_of_stream(whole, trace, sample[0] == n, first) for n in range(len(streams))))
 
 
 def _sampled(streams: Sequence[Stream], count: int, seed: int) -> Sample:
-    lengths = tuple((one.traffic.prompt, one.traffic.output) for one in streams)
-    return mixed_sample(lengths, stream_counts([one.requests_per_s for one in streams], count), seed)
+    return mixed_sample(
+        tuple(one.traffic for one in streams), stream_counts([one.requests_per_s for one in streams], count), seed
+    )
 
 
 @lru_cache(maxsize=64)
-def _unit_arrivals_s(count: int, seed: int) -> tuple[float, ...]:
-    return tuple(poisson_arrivals_s(1.0, count, np.random.default_rng(seed)))
+def _unit_arrivals_s(count: int, seed: int) -> Vector:
+    return read_only(poisson_arrivals_s(1.0, count, np.random.default_rng(seed)))
 
 
 def _of_stream(whole: Replay, trace: Trace, mine: np.typing.NDArray[np.bool_], first: int) -> Replay:
@@ -155,15 +162,15 @@ def _of_stream(whole: Replay, trace: Trace, mine: np.typing.NDArray[np.bool_], f
     later = mine.copy()
     later[:first] = False
     chosen = np.flatnonzero(later if later.any() else mine)
-    outputs = np.asarray(trace.outputs)
+    outputs = trace.outputs
     several = chosen[outputs[chosen] > 1]
     share = float(mine.mean())
-    per_token = np.asarray(trace.time_per_output_token_s)[several] if len(several) else [0.0]
-    end_to_end = np.asarray(trace.end_to_end_s)[chosen]
+    per_token = trace.time_per_output_token_s[several] if len(several) else [0.0]
+    end_to_end = trace.end_to_end_s[chosen]
     rate = whole.requests_per_s * share
     return replace(
         whole,
-        time_to_first_token_s=statistics(np.asarray(trace.time_to_first_token_s)[chosen]),
+        time_to_first_token_s=statistics(trace.time_to_first_token_s[chosen]),
         time_per_output_token_s=statistics(per_token),
         end_to_end_s=statistics(end_to_end),
         output_tokens_per_s=rate * float(outputs[mine].mean()),

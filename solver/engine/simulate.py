@@ -1,22 +1,25 @@
 """Event simulation of one engine replica with continuous batching.
 
 The scheduler is replayed as docs/mathematics.md ("The scheduler") states it. Between scheduling events nothing but
-decoding happens, and there the step time is affine in the summed context, so a stretch of K steps is one event:
-
-    K·a + g·(K·S + n·K·(K−1)/2)            a: step without context, g: seconds per context token, S: summed context
-
-The cost of a run therefore grows with the number of requests, not of tokens.
+decoding happens, and there the step time is affine in the summed context, so a stretch of steps is one event: the cost
+of a run grows with the number of requests, not of tokens. The loop itself is in ``kernel``; here its columns are made.
 """
 
-import heapq
-import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from solver.engine.replayable import Prefixes, check_replayable, one_prefix
-from solver.step.blocks import attention_pairs
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.replayable import Prefixes, check_replayable, check_tabulated, one_prefix
 from solver.step.tables import StepTables
+
+if TYPE_CHECKING:
+    from solver.engine.kernel.columns import Outcome
+
+Vector = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +59,18 @@ class Schedule:
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
 
-_GONE = (-1, 0.0)
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trace:
     """What happened: per-request times in seconds (index = request), and totals of the run.
 
-    gaps: (seconds between tokens, how many such gaps). bytes and flops are per rank.
+    gaps: rows of (seconds between tokens, how many such gaps). bytes and flops are per rank.
     """
 
-    time_to_first_token_s: list[float]
-    time_per_output_token_s: list[float]
-    end_to_end_s: list[float]
-    completed_s: list[float] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)
+    time_to_first_token_s: Vector
+    time_per_output_token_s: Vector
+    end_to_end_s: Vector
+    completed_s: Vector
+    outputs: Whole
     clients: int = 0
     duration_s: float = 0.0
     output_tokens: int = 0
@@ -81,351 +81,64 @@ class Trace:
     preemptions: int = 0
     events: int = 0
     steps: int = 0
-    gaps: list[tuple[float, float]] = field(default_factory=list)
+    gaps: Vector = field(default_factory=lambda: np.zeros((0, 2)))
 
 
 def simulate(
     tables: StepTables,
     schedule: Schedule,
-    prompts: Sequence[int],
-    outputs: Sequence[int],
+    prompts: Sequence[int] | Whole,
+    outputs: Sequence[int] | Whole,
     *,
     concurrency: int = 0,
-    arrivals_s: Sequence[float] | None = None,
+    arrivals_s: Sequence[float] | Vector | None = None,
     prefixes: Prefixes | None = None,
+    notes_gaps: bool = True,
 ) -> Trace:
     """Replay requests through the engine: a closed loop of ``concurrency`` clients, or given arrival times.
 
     prompts, outputs: tokens per request, in order of sending. outputs are at least 1. prefixes: what of each prompt is
-    cached; None: the schedule's share of every prompt, of one prefix.
+    cached; None: the schedule's share of every prompt, of one prefix. notes_gaps: without, the trace has none.
     Raises InvalidInputError for inconsistent arguments, a prompt that exceeds the KV cache, or too many requests.
     """
-    count = len(prompts)
+    prompts, outputs = np.asarray(prompts, dtype=np.int64), np.asarray(outputs, dtype=np.int64)
+    if arrivals_s is not None:
+        arrivals_s = np.asarray(arrivals_s, dtype=np.float64)
     if prefixes is None:
         prefixes = one_prefix(prompts, schedule.cached_prefix_fraction)
     check_replayable(schedule, prompts, outputs, concurrency, arrivals_s, prefixes)
-    s = schedule
-    decode_s, mixed_s, head_s = tables.decode_s, tables.mixed_s, tables.head_s
-    sequence_s, pair_laws = tables.sequence_s, tables.pairs
-    slack, capacity = s.block_slack_tokens, s.kv_cache_tokens
-    # Attention that sees the whole context costs one multiplication; windows need the mean context of the moment.
-    windowed = tables.windowed
-    context_slope, context_size = tables.context_slope, tables.context_size
-    pair_slope, pair_flops = (sum(law[i] for law in pair_laws) for i in (1, 2))
-    token_flops, head_flops, sustained = tables.flops_per_token, tables.head_flops, tables.sustained_flop_per_s
-    decode_bytes, mixed_bytes, head_bytes = tables.decode_bytes, tables.mixed_bytes, tables.head_bytes
-    chunked, mixes, preempts, static = s.chunked_prefill, s.mixes, s.preempts, s.static_batching
-    longest = len(mixed_s) - 1
-    exp = math.exp
-    front_s, half_s, lag, gain = s.token_front_end_s, s.request_overhead_s / 2.0, s.lag_fraction, s.tokens_per_step
-    budget_tokens, seats, width = s.max_batched_tokens, s.max_sequences, s.query_tokens
-    draft_s = tables.draft_s
-    cached, shared = prefixes.cached_tokens, prefixes.held_tokens
+    check_tabulated(schedule, len(prompts), len(tables.decode_s), len(tables.head_s))
+    from solver.engine.kernel.columns import engine, replayed  # imports numba, which listing devices need not wait for
 
-    sent = [0.0] * count
-    first = [0.0] * count
-    last = [0.0] * count
-    trace = Trace([], [], [])
-    upcoming: list[tuple[float, int]] = []  # (ready, request) not yet in the queue
-    ingest = 0.0
-
-    def send(request: int, at: float) -> None:
-        nonlocal ingest
-        sent[request] = at
-        ingest = max(ingest, at + half_s) + s.request_ingest_s + s.prompt_token_s * prompts[request]
-        heapq.heappush(upcoming, (ingest, request))
-
-    if arrivals_s is not None:
-        unsent = count
-        for i, at in enumerate(arrivals_s):
-            send(i, at)
-    else:
-        unsent = min(concurrency, count)
-        for i in range(unsent):
-            send(i, 0.0)
-
-    # request -> (step at which it finishes, its context at step 0 had it run since); insertion order = admission order
-    running: dict[int, tuple[int, float]] = {}
-    finishing: list[tuple[int, int]] = []  # heap of (step, request); stale entries are skipped
-    partial: deque[list[int]] = deque()  # [request, tokens done, tokens to do] in prefill
-    preempted: deque[int] = deque()
-    resume: dict[int, int] = {}  # preempted request -> output tokens it already has
-    waiting: deque[int] = deque()
-    context = 0.0  # summed context of running sequences
-    reserved = float(shared)  # KV tokens of prompts in prefill, plus the shared prefix once
-    contending = s.contending_lanes
-    lane_s = s.lane_step_s if contending else 0.0
-    promised = float(shared)  # the same for engines that never evict: whole requests, output included
-    headroom, sag, settling = s.clock_headroom_fraction, s.clock_sag_fraction, s.clock_settling_s
-    heat = 0.0  # 0: rested, 1: at the sustained clock
-    prefilling = 0.0  # share of the recent past in which this batch had prompts of its own
-    now = front = previous = 0.0
-    step = done = 0
-    blocked = False
-
-    moved = flops = busy = 0.0
-    events = total_steps = 0
-    gaps = trace.gaps
-
-    def finish(request: int) -> None:
-        nonlocal done, unsent, promised
-        last[request] = front + half_s
-        done += 1
-        promised -= prompts[request] - cached[request] + outputs[request]
-        if arrivals_s is None and unsent < count:
-            send(unsent, front + half_s)
-            unsent += 1
-
-    def retire(held: float) -> float:
-        """Complete every sequence that ends at this step; the summed context that is left."""
-        nonlocal blocked
-        while finishing and finishing[0][0] <= step:
-            ends, request = heapq.heappop(finishing)
-            entry = running.get(request, _GONE)
-            if entry[0] == ends:
-                del running[request]
-                held -= entry[1] + gain * step
-                blocked = False
-                finish(request)
-        return held if running else 0.0
-
-    def join(request: int, need: int, have: int) -> None:
-        """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
-        ends = step + max(1, math.ceil((outputs[request] - have - 1) / gain))
-        running[request] = (ends, need + have + 1 - gain * step)
-        heapq.heappush(finishing, (ends, request))
-
-    def evict(context: float, reserved: float) -> tuple[float, float]:
-        """Send the latest admitted back to the queue; the context and the reserve that are left."""
-        nonlocal blocked
-        if partial:
-            victim, _, need = partial.pop()
-            reserved -= need
-        else:
-            victim, (ends, base) = running.popitem()
-            resume[victim] = max(1, min(outputs[victim] - math.ceil((ends - step) * gain), outputs[victim] - 1))
-            context -= base + gain * step
-        preempted.appendleft(victim)
-        trace.preemptions += 1
-        blocked = True
-        return context, reserved
-
-    while done < count:
-        events += 1
-        sequences = len(running)
-        idle = not (sequences or partial or preempted or waiting)
-        if idle:
-            now = max(now, upcoming[0][0])
-            previous = 0.0
-        cutoff = now - lag * previous
-        while upcoming and upcoming[0][0] <= cutoff:
-            waiting.append(heapq.heappop(upcoming)[1])
-        may_admit = (preempted or waiting) and not blocked and not (static and sequences)
-        if partial or may_admit:
-            if preempts and mixes and sequences:
-                seated = sequences + len(partial)
-                if capacity - context - reserved - slack * seated < sequences * gain and seated > 1:
-                    context, reserved = evict(context, reserved)
-                    continue
-            budget = budget_tokens - (sequences * width if mixes else 0)
-            work = 0
-            pair_time = 0.0
-            first_tokens: list[int] = []
-            taken = 0
-            while budget > 0:
-                if taken < len(partial):
-                    entry = partial[taken]
-                else:
-                    if not (preempted or waiting) or blocked:
-                        break
-                    if sequences + len(partial) >= seats:
-                        blocked = True
-                        break
-                    request = preempted[0] if preempted else waiting[0]
-                    have = resume.get(request, 0)
-                    need = prompts[request] - cached[request] + have
-                    whole = need + outputs[request] - have
-                    held = context + reserved + need if preempts else promised + whole
-                    if held + slack * (sequences + len(partial) + 1) > capacity and (sequences or partial):
-                        blocked = True
-                        break
-                    if not chunked and work and need > budget:
-                        break
-                    (preempted if preempted else waiting).popleft()
-                    promised += whole
-                    if s.prefilled and have == 0:
-                        first[request] = sent[request]
-                        join(request, need, 0)
-                        context += need + 1
-                        sequences += 1
-                        continue
-                    reserved += need
-                    entry = [request, 0, need]
-                    partial.append(entry)
-                request, have_done, need = entry
-                chunk = need - have_done if not chunked else min(need - have_done, budget)
-                start = cached[request] + have_done
-                if windowed:
-                    for limit, seconds, each in pair_laws:
-                        pairs = attention_pairs(chunk, start, limit)
-                        pair_time += seconds * pairs
-                        flops += each * pairs
-                else:
-                    pairs = chunk * (start + chunk / 2.0)
-                    pair_time += pair_slope * pairs
-                    flops += pair_flops * pairs
-                entry[1] += chunk
-                work += chunk
-                budget -= chunk
-                if entry[1] >= need:
-                    first_tokens.append(request)
-                taken += 1
-            if work or partial:
-                decoding = sequences if mixes else 0
-                tokens = work + decoding * width
-                rows = decoding * width + len(first_tokens)
-                # A prompt that is not cut may exceed the table: its time grows in proportion.
-                duration = mixed_s[tokens] if tokens <= longest else mixed_s[longest] * tokens / longest
-                duration += head_s[rows] + pair_time + decoding * sequence_s + lane_s
-                attention_s = 0.0
-                if decoding:
-                    if draft_s:
-                        duration += draft_s[decoding]
-                    if windowed:
-                        attention_s = tables.context_s(decoding, context)[0]
-                        moved += tables.context_bytes(decoding, context)
-                    else:
-                        attention_s = context_slope * context
-                        moved += context_size * context
-                    duration += attention_s
-                if contending:
-                    # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
-                    # they prefill as well: seen from one batch, its own prompts stand for those of the others.
-                    extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
-                    if extra > 0.0:
-                        duration += contending * (1.0 - prefilling) * extra
-                moved += mixed_bytes[tokens if tokens <= longest else longest] + head_bytes[rows]
-                step_flops = token_flops * tokens + head_flops * rows
-                flops += step_flops
-                # A step that waits for the host or for memory leaves the board below its sustained power.
-                target = step_flops / (sustained * duration)
-                if target > 1.0:
-                    target = 1.0
-                cooling = exp(-duration / settling)
-                duration -= headroom * (1.0 - heat) * (1.0 - cooling) * settling
-                heat = target + (heat - target) * cooling
-                prefilling = 1.0 - (1.0 - prefilling) * cooling
-                now += duration
-                busy += duration
-                total_steps += 1
-                before = front
-                front = (front if front > now else now) + rows * front_s
-                previous = duration
-                if decoding:
-                    step += 1
-                    context += decoding * gain
-                    gaps.append((front - before, decoding * gain))
-                for request in first_tokens:
-                    partial.popleft()
-                    need = prompts[request] - cached[request]
-                    have = resume.pop(request, 0)
-                    reserved -= need + have
-                    if have == 0:
-                        first[request] = front + half_s
-                        trace.prompt_tokens += prompts[request]
-                    remaining = outputs[request] - have - 1
-                    if remaining <= 0:
-                        blocked = False
-                        finish(request)
-                        continue
-                    context += need + have + 1
-                    join(request, need, have)
-                if decoding:
-                    context = retire(context)
-                if first_tokens and not running:
-                    blocked = False
-                continue
-        # Decode only: run to the next completion, the next arrival that could join, or a full cache.
-        if not sequences:
-            blocked = False
-            continue
-        start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s + lane_s
-        if windowed:
-            context_now, slope = tables.context_s(sequences, context)
-            start_s += context_now
-            growth = slope * sequences * gain
-        else:
-            start_s += context_slope * context
-            growth = context_slope * sequences * gain
-        while running.get(finishing[0][1], _GONE)[0] != finishing[0][0]:
-            heapq.heappop(finishing)
-        steps = finishing[0][0] - step
-        slowed = 1.0 + sag * heat
-        if preempts:
-            free = capacity - context - reserved - slack * (sequences + len(partial))
-            fit = int(free / (sequences * gain))
-            if fit < 1 and sequences > 1:
-                context, reserved = evict(context, reserved)
-                continue
-            if fit < steps:
-                steps = fit if fit > 1 else 1
-        if upcoming and not blocked and not static:
-            until = _steps_until(upcoming[0][0] - now, start_s * slowed, growth * slowed, lag)
-            if until < steps:
-                steps = until
-        duration = steps * start_s + growth * steps * (steps - 1) / 2.0
-        produced = steps * sequences * gain
-        moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])
-        middle = context + sequences * gain * (steps - 1) / 2.0
-        moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
-        work_flops = (token_flops + head_flops) * (steps * sequences * width)
-        flops += work_flops
-        target = work_flops / (sustained * duration)
-        if target > 1.0:
-            target = 1.0
-        cooling = exp(-duration / settling)
-        # The heat of the stretch on average; it runs on unslowed time, so that a stretch cut in two takes as long.
-        warm = target + (heat - target) * (1.0 - cooling) * settling / duration
-        heat = target + (heat - target) * cooling
-        prefilling *= cooling
-        duration *= 1.0 + sag * warm
-        now += duration
-        busy += duration
-        total_steps += steps
-        before = front
-        backlog = front + produced * front_s
-        front = now + sequences * gain * front_s
-        if backlog > front:
-            front = backlog
-        gaps.append(((front - before) / (steps * gain), produced))
-        previous = (start_s + growth * (steps - 1)) * (1.0 + sag * heat)
-        step += steps
-        context += produced
-        context = retire(context)
-
-    trace.bytes, trace.flops, trace.busy_s, trace.events, trace.steps = moved, flops, busy, events, total_steps
-    trace.time_to_first_token_s = [a - b for a, b in zip(first, sent, strict=True)]
-    trace.end_to_end_s = [a - b for a, b in zip(last, sent, strict=True)]
-    trace.time_per_output_token_s = [
-        (b - a) / (n - 1) if n > 1 else 0.0 for a, b, n in zip(first, last, outputs, strict=True)
-    ]
-    trace.completed_s = last
-    trace.outputs = list(outputs)
-    trace.clients = concurrency
-    trace.duration_s = max(last, default=0.0) - min(sent, default=0.0)
-    trace.output_tokens = sum(outputs)
-    return trace
+    on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps)
+    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes)
+    return trace_of(outcome, outputs, concurrency)
 
 
-def _steps_until(wait_s: float, start_s: float, growth_s: float, lag: float) -> int:
-    """Smallest number of decode steps after which a request that is ready in ``wait_s`` may join.
+def trace_of(outcome: "Outcome", outputs: Whole, clients: int) -> Trace:
+    """Times relative to sending, and totals, of a run that has ended."""
+    end = outcome.end
+    waited = outcome.first_s - outcome.sent_s
+    return Trace(
+        time_to_first_token_s=waited,
+        time_per_output_token_s=per_output_token_s(outcome.first_s, outcome.last_s, outputs),
+        end_to_end_s=outcome.last_s - outcome.sent_s,
+        completed_s=outcome.last_s,
+        outputs=outputs,
+        clients=clients,
+        duration_s=float(outcome.last_s.max() - outcome.sent_s.min()),
+        output_tokens=int(outputs.sum()),
+        prompt_tokens=end.prompt_tokens,
+        busy_s=end.busy,
+        bytes=end.moved,
+        flops=end.flops,
+        preemptions=end.preemptions,
+        events=end.events,
+        steps=end.steps,
+        gaps=outcome.gaps,
+    )
 
-    Solves k·a + g·k·(k−1)/2 ≥ wait + lag·a for k.
-    """
-    need = wait_s + lag * start_s
-    if need <= start_s:
-        return 1
-    if growth_s <= 1e-12 * start_s:
-        return max(1, math.ceil(need / start_s))
-    half = start_s - growth_s / 2.0
-    return max(1, math.ceil((math.sqrt(half * half + 2.0 * growth_s * need) - half) / growth_s))
+
+def per_output_token_s(first_s: Vector, last_s: Vector, outputs: Whole) -> Vector:
+    """Mean seconds between tokens of each request; 0 where the reply has one token."""
+    return np.where(outputs > 1, (last_s - first_s) / np.maximum(outputs - 1, 1), 0.0)

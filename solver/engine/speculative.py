@@ -11,9 +11,11 @@ a chunk is added to the served model's.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from solver.engine.simulate import Schedule
 from solver.errors import InvalidInputError
-from solver.step.tables import StepTables, step_tables
+from solver.step.tables import StepTables, Vector, from_zero, step_tables
 
 if TYPE_CHECKING:
     from solver.configuration import Configuration
@@ -62,7 +64,7 @@ def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> f
 
 def draft_seconds(
     target: StepTables, draft: "Configuration | None", speculative: SpeculativeDecoding, sequences: int
-) -> list[float]:
+) -> Vector:
     """Seconds of k draft steps for 0 … ``sequences`` sequences.
 
     A draft model's context is read as its own tables say; it is left out here, where no context is known, and belongs
@@ -73,12 +75,13 @@ def draft_seconds(
         if speculative.draft_step_fraction is None:
             raise InvalidInputError("state a draft model or what drafting costs")
         share = speculative.draft_step_fraction * k
-        alone = zip(target.decode_s, target.head_s, strict=False)
-        return [share * (step + head + n * target.sequence_s) for n, (step, head) in enumerate(alone)][: sequences + 1]
+        seats = np.arange(sequences + 1)
+        return share * (target.decode_s[seats] + target.head_s[seats] + seats * target.sequence_s)
     own = draft.plain_tables()
     if len(own.decode_s) <= sequences:
         raise InvalidInputError(f"the draft model has {len(own.decode_s) - 1} seats for {sequences} sequences")
-    return [0.0] + [k * (own.decode_s[n] + own.head_s[n] + n * own.sequence_s) for n in range(1, sequences + 1)]
+    drafting = np.arange(1, sequences + 1)
+    return from_zero(k * (own.decode_s[drafting] + own.head_s[drafting] + drafting * own.sequence_s))
 
 
 def speculative_tables(
@@ -102,8 +105,8 @@ def speculative_tables(
     drafting = draft_seconds(target.plain_tables(), draft, speculative, seats)
     verifying = replace(
         wide,
-        decode_s=[wide.decode_s[n * width] + drafting[n] for n in range(seats + 1)],
-        decode_bytes=[wide.decode_bytes[n * width] for n in range(seats + 1)],
+        decode_s=wide.decode_s[::width] + drafting,
+        decode_bytes=wide.decode_bytes[::width].copy(),
         draft_s=drafting,
     )
     return verifying if draft is None else with_draft_model(verifying, draft.plain_tables(), speculative.draft_tokens)
@@ -117,14 +120,15 @@ def with_draft_model(verifying: StepTables, draft: StepTables, draft_tokens: int
     """
     k, longest = draft_tokens, len(draft.mixed_s) - 1
 
-    def prompt_pass(values: list[float], tokens: int) -> float:
-        return values[tokens] if tokens <= longest else values[longest] * tokens / longest
+    def prompt_passes(values: Vector, most: int) -> Vector:
+        beyond = np.arange(longest + 1, most + 1)
+        return np.concatenate([values[: most + 1], values[longest] * beyond / longest])
 
     return replace(
         verifying,
-        mixed_s=[seconds + prompt_pass(draft.mixed_s, n) for n, seconds in enumerate(verifying.mixed_s)],
-        mixed_bytes=[size + prompt_pass(draft.mixed_bytes, n) for n, size in enumerate(verifying.mixed_bytes)],
-        decode_bytes=[size + k * draft.decode_bytes[n] for n, size in enumerate(verifying.decode_bytes)],
+        mixed_s=verifying.mixed_s + prompt_passes(draft.mixed_s, len(verifying.mixed_s) - 1),
+        mixed_bytes=verifying.mixed_bytes + prompt_passes(draft.mixed_bytes, len(verifying.mixed_bytes) - 1),
+        decode_bytes=verifying.decode_bytes + k * draft.decode_bytes[: len(verifying.decode_bytes)],
         context=(*verifying.context, *((limit, k * s, k * size) for limit, s, size in draft.context)),
         pairs=(*verifying.pairs, *draft.pairs),
         flops_per_token=verifying.flops_per_token + draft.flops_per_token,

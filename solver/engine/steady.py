@@ -37,6 +37,7 @@ class StepGrid:
     pairs: tuple[tuple[float, Matrix, Matrix], ...]
     sequence_s: Matrix
     lanes: Matrix
+    stages: Matrix
     token_bytes: Matrix
     flops_per_token: Matrix
 
@@ -78,6 +79,7 @@ def step_grid(
         pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
         sequence_s=column(terms.decode_sequence_s(shape, rates), rows) + column(rates.sequence_overhead_s, rows),
         lanes=stages * data_parallel,
+        stages=stages,
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
     )
@@ -114,6 +116,8 @@ class OperatingPoints:
     time_to_first_token_s: Matrix
     prefill_s: Matrix
     """Time one prompt of mean length adds to the device."""
+    interruption_s: Matrix
+    """Time one prompt adds to the replies it meets: in a pipeline, those of other batches too."""
     feasible: NDArray[np.bool_]
     """The KV cache holds them."""
     memory_utilisation: Matrix
@@ -147,8 +151,9 @@ def operating_points(
     """Steady state of every candidate at every number of requests in flight.
 
         t_d = step(n_d = c_d) + context · c_d·(S + Q/2)
-        m   = clip(c_d/(Q−1), 1, (U−c_d)/S);  q = min(S, U−c_d);  n_ch = S/q
-        w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds
+        x   = c_d/(Q−1) · t̂/τ;  m = min(x/(1−e^−x), (U−c_d)/S, c)  prompts that share a step, t̂ the step arrivals fall into
+        q   = min(S, U−c_d);  n_ch = S/q
+        w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds; in a pipeline also to other batches
         τ   = t_d + w_p·(c_d−1)/(Q−1)
         TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
         X   = c/(TTFT + (Q−1)τ)
@@ -163,19 +168,28 @@ def operating_points(
     mean_context = traffic.prompt.mean + output / 2.0
     pairs = _pairs_s(grid, prompt, cached)
     decoding = c
-    token_s = first_s = prefill = np.zeros_like(c)
+    token_s = first_s = prefill = met = np.zeros_like(c)
+    longer, prefilling = np.ones_like(c), np.zeros_like(c)
     for _ in range(FIXED_POINT_ROUNDS):
         decode = interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s
         decode = decode + _context_s(grid, decoding, mean_context)
         room = np.maximum(max_batched_tokens - decoding, 1.0)
-        together = np.clip(decoding / max(steps, 1.0), 1.0, np.maximum(room / prompt, 1.0))
+        arriving = np.maximum(decoding / max(steps, 1.0) * longer, 1e-9)
+        most = np.maximum(np.minimum(room / prompt, c), 1.0)  # no more prompts share a step than there are requests
+        together = np.clip(arriving / -np.expm1(-arriving), 1.0, most)
         chunk = np.minimum(prompt, room)
         chunks = prompt / chunk
         mixed = interpolate(grid.mixed_s, decoding + together * chunk) + decode - interpolate(grid.decode_s, decoding)
         mixed = mixed + pairs * together / chunks
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
-        token_s = decode + prefill * np.maximum(decoding - 1.0, 0.0) / max(steps, 1.0)
-        serial = front.token_front_end_s * decoding * grid.lanes
+        # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
+        stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
+        met = prefill * stalled
+        token_s = decode + met * np.maximum(decoding - 1.0, 0.0) / max(steps, 1.0)
+        passing = decode + np.maximum(mixed - decode, 0.0) * stalled
+        prefilling = np.minimum(decoding / max(steps, 1.0) / together * chunks * passing / token_s, 1.0)
+        longer = (prefilling * passing + (1.0 - prefilling) * decode) / token_s
+        serial = front.token_front_end_s * decoding * grid.stages
         token_s = np.maximum(token_s, serial)
         first_s = (
             front.request_overhead_s
@@ -198,6 +212,7 @@ def operating_points(
         time_per_output_token_s=token_s,
         time_to_first_token_s=first_s,
         prefill_s=prefill,
+        interruption_s=met,
         feasible=(in_flight[None, :] <= max_sequences) & (c * grid.lanes * held <= kv_cache_tokens),
         memory_utilisation=memory,
         compute_utilisation=compute,

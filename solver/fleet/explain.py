@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot
-from solver.fleet.reduce import reduce_problem
-from solver.fleet.solve import DEFAULTS, SolveOptions, solve_fleet
+from solver.fleet.solve import solve_fleet
 
-FIRST_PLAN_GAP_FRACTION = 0.99
-"""Gap at which a feasibility question is answered: any plan will do."""
+Solve = Callable[[FleetProblem], FleetResult]
+"""How a changed problem is solved: to the rules of the plan it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +72,12 @@ def without_device(problem: FleetProblem, device_id: str) -> FleetProblem:
 
 
 def alternatives(
-    problem: FleetProblem, result: FleetResult, options: SolveOptions = DEFAULTS, most: int = 3
+    problem: FleetProblem, result: FleetResult, solve: Solve = solve_fleet, most: int = 3
 ) -> list[Alternative]:
     """The best plan without each device of the optimum, best first; a device nothing replaces comes last."""
     found = []
     for device in devices_used(problem, result)[:most]:
-        other = solve_fleet(without_device(problem, device), options)
+        other = solve(without_device(problem, device))
         extra = None
         if other.objective is not None and result.objective is not None:
             extra = abs(other.objective - result.objective)
@@ -129,13 +128,13 @@ def limit_steps(
     return steps
 
 
-def binding(result: FleetResult, changes: Iterable[Change], options: SolveOptions = DEFAULTS) -> list[Binding]:
+def binding(result: FleetResult, changes: Iterable[Change], solve: Solve = solve_fleet) -> list[Binding]:
     """Which changes improve the objective measurably, the largest saving first."""
     if result.objective is None:
         return []
     found = []
     for change in changes:
-        other = solve_fleet(change.problem, options)
+        other = solve(change.problem)
         if other.objective is None:
             continue
         sign = -1.0 if change.problem.objective == "throughput" else 1.0
@@ -197,20 +196,18 @@ def _without_own_limits(demand: Demand, prefix: str, lifted: frozenset[str]) -> 
     return demand
 
 
-def has_plan(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> bool:
+def has_plan(problem: FleetProblem, solve: Solve = solve_fleet) -> bool:
     """Is there any plan? Asked of the cost problem; an unknown answer counts as none."""
-    if is_unlimited(problem):
-        return not reduce_problem(problem, exact_steps=False).reasons
-    any_plan = replace(options, gap_fraction=FIRST_PLAN_GAP_FRACTION)
-    return solve_fleet(replace(problem, objective="cost"), any_plan).plan is not None
+    return solve(replace(problem, objective="cost")).plan is not None
 
 
 def is_unlimited(problem: FleetProblem) -> bool:
-    """Can everything be bought as often as wanted? Then a plan exists as soon as every workload has a candidate."""
+    """Can everything be bought as often as wanted? Then any demand has a plan that has one at all."""
     limits = problem.limits
     return (
         limits.budget_usd_per_hour is None
         and limits.power_w is None
+        and limits.carbon_kg_per_hour is None
         and limits.max_spot_fraction is None
         and not limits.quotas
         and not limits.survive.losses
@@ -218,28 +215,26 @@ def is_unlimited(problem: FleetProblem) -> bool:
     )
 
 
-def conflicts(
-    names: Sequence[str], without: Callable[[frozenset[str]], FleetProblem], options: SolveOptions = DEFAULTS
-) -> tuple[str, ...]:
+def conflicts(names: Sequence[str], has_plan_without: Callable[[frozenset[str]], bool]) -> tuple[str, ...]:
     """A set of limits that together rule every plan out, none of which can be spared (deletion filter).
 
-    ``without(lifted)`` states the problem with some of ``names`` lifted: ``without_limits`` for the optimiser's own,
-    the caller's for targets. Limits are tried for removal in order, so put those to blame last. Empty where a plan
-    exists, or where lifting everything does not help: then the demand itself cannot be served.
+    ``has_plan_without(lifted)`` says whether some of ``names`` lifted leave a plan. Limits are tried for removal in order,
+    so put those to blame last. Empty where a plan exists, or where lifting everything does not help: then the demand itself
+    cannot be served.
     """
     everything = frozenset(names)
-    if has_plan(without(frozenset()), options) or not has_plan(without(everything), options):
+    if has_plan_without(frozenset()) or not has_plan_without(everything):
         return ()
     lifted: frozenset[str] = frozenset()
     for name in names:
-        if not has_plan(without(lifted | {name}), options):
+        if not has_plan_without(lifted | {name}):
             lifted |= {name}
     return tuple(name for name in names if name not in lifted)
 
 
 def relaxations(
     problem: FleetProblem,
-    options: SolveOptions = DEFAULTS,
+    solve: Solve = solve_fleet,
     offer_ids: Sequence[str] = (),
     further: Sequence[Sequence[Change]] = (),
 ) -> list[Relaxation]:
@@ -248,82 +243,82 @@ def relaxations(
     Budget and power are minimised outright; counts (spares, ``offer_ids``' nodes) are searched by halving; each
     sequence in ``further`` holds one limit's changes in growing order, of which the first with a plan is taken.
     """
-    found = [_least_budget(problem, options), _least_power(problem, options)]
+    found = [_least_budget(problem, solve), _least_power(problem, solve)]
     spare = problem.limits.spare_nodes
     fewer = [
         Change("limits.spare_nodes", spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k)))
         for k in range(spare - 1, -1, -1)
     ]
-    found.append(_first_with_plan(fewer, options))
+    found.append(_first_with_plan(fewer, solve))
     for kind, count in problem.limits.survive.losses:
         steps = [_survival_change(problem, kind, count, k) for k in range(count - 1, -1, -1)]
-        found.append(_first_with_plan(steps, options))
+        found.append(_first_with_plan(steps, solve))
     for w, demand in enumerate(problem.demands):
         if demand.min_replicas > 1:
             steps = [_replicas_change(problem, w, k) for k in _halvings(demand.min_replicas)]
-            found.append(_first_with_plan(steps, options))
+            found.append(_first_with_plan(steps, solve))
         if demand.allowed_offer_ids is not None:
-            found.append(_first_with_plan([_places_change(problem, w)], options))
+            found.append(_first_with_plan([_places_change(problem, w)], solve))
     limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
-    found += [_fewest_more_nodes(problem, offer, options) for offer in limited]
-    found += [_first_with_plan(steps, options) for steps in further]
+    found += [_fewest_more_nodes(problem, offer, solve) for offer in limited]
+    found += [_first_with_plan(steps, solve) for steps in further]
     present = [relaxation for relaxation in found if relaxation is not None]
     return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit, r.change.workload or 0))
 
 
-def largest_multiple(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> FleetResult:
+def largest_multiple(problem: FleetProblem, solve: Solve = solve_fleet) -> FleetResult:
     """The largest multiple of all demand that the limits admit (below 1 where the problem is infeasible).
 
     Raises InvalidInputError where nothing limits it.
     """
-    return solve_fleet(replace(problem, objective="throughput"), options)
+    return solve(replace(problem, objective="throughput"))
 
 
-def _least_budget(problem: FleetProblem, options: SolveOptions) -> Relaxation | None:
+def _least_budget(problem: FleetProblem, solve: Solve) -> Relaxation | None:
     budget = problem.limits.budget_usd_per_hour
     if budget is None:
         return None
     free = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=None), objective="cost")
-    result = solve_fleet(free, options)
+    result = solve(free)
     if result.usd_per_hour is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=result.usd_per_hour))
     return Relaxation(Change("limits.budget_usd_per_hour", budget, result.usd_per_hour, changed), result)
 
 
-def _least_power(problem: FleetProblem, options: SolveOptions) -> Relaxation | None:
+def _least_power(problem: FleetProblem, solve: Solve) -> Relaxation | None:
     cap = problem.limits.power_w
     if cap is None:
         return None
     free = replace(problem, limits=replace(problem.limits, power_w=None), objective="power")
-    result = solve_fleet(free, options)
+    result = solve(free)
     if result.power_w is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, power_w=result.power_w))
     return Relaxation(Change("limits.power_w", cap, result.power_w, changed), result)
 
 
-def _first_with_plan(changes: Iterable[Change], options: SolveOptions) -> Relaxation | None:
+def _first_with_plan(changes: Iterable[Change], solve: Solve) -> Relaxation | None:
     for change in changes:
-        result = solve_fleet(change.problem, options)
+        result = solve(change.problem)
         if result.plan is not None:
             return Relaxation(change, result)
     return None
 
 
-def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, options: SolveOptions) -> Relaxation | None:
+def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> Relaxation | None:
     unlimited = _offer_change(problem, offer, None)
-    result = solve_fleet(replace(unlimited.problem, objective="cost"), options)
+    result = solve(replace(unlimited.problem, objective="cost"))
     if result.plan is None or offer.max_nodes is None:
         return None
     low, high = offer.max_nodes, max(offer.max_nodes + 1, result.plan.nodes_by_offer().get(offer.id, 0))
     while high - low > 1:
         middle = (low + high) // 2
-        if has_plan(_offer_change(problem, offer, middle).problem, options):
+        if has_plan(_offer_change(problem, offer, middle).problem, solve):
             high = middle
         else:
             low = middle
-    return _first_with_plan([_offer_change(problem, offer, high)], options)
+    return _first_with_plan([_offer_change(problem, offer, high)], solve)
 
 
 def _survival_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> Change:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pulp
+from numpy.typing import NDArray
 
 from solver.errors import SolverFailedError
 from solver.fleet.greedy import Draft
@@ -117,17 +118,24 @@ def replacement_price(load: FloatArray, unit: FloatArray) -> tuple[FloatArray, I
     """(r, rows): the least price of whole replicas that do all one of i does, and the rows nothing cheaper replaces."""
     replaced = unit.copy()
     kept: list[int] = []
-    refused = np.isinf(load)
-    for i in np.lexsort((np.arange(len(unit)), unit)).tolist():
-        if kept:
-            with np.errstate(invalid="ignore"):
-                ratio = np.where(refused[i], 0.0, load[kept] / load[i]).max(axis=1)
-                whole = np.maximum(np.ceil(ratio - WHOLE_SLACK), 1.0) * unit[kept]
-            others = float(np.where(np.isinf(ratio), np.inf, whole).min())
-            if others <= unit[i]:
-                replaced[i] = others
-                continue
-        kept.append(i)
+    refused: NDArray[np.bool_] = np.asarray(np.isinf(load), dtype=np.bool_)
+    some_refused: NDArray[np.bool_] = np.asarray(refused.any(axis=1), dtype=np.bool_)
+    kept_load, kept_unit = np.empty_like(load), np.empty_like(unit)
+    with np.errstate(invalid="ignore"):
+        for i in np.lexsort((np.arange(len(unit)), unit)).tolist():
+            count = len(kept)
+            if count:
+                ratio = kept_load[:count] / load[i]
+                if some_refused[i]:
+                    ratio = np.where(refused[i], 0.0, ratio)
+                most = ratio.max(axis=1)
+                whole = np.maximum(np.ceil(most - WHOLE_SLACK), 1.0) * kept_unit[:count]
+                others = float(np.where(np.isinf(most), np.inf, whole).min())
+                if others <= unit[i]:
+                    replaced[i] = others
+                    continue
+            kept_load[count], kept_unit[count] = load[i], unit[i]
+            kept.append(i)
     return replaced, np.array(kept, dtype=np.int64)
 
 

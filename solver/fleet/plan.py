@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from solver.fleet.problem import FleetProblem
+from solver.outcome import Outcome, Status
 from solver.units import kg_per_hour
-
-Outcome = Literal["optimal", "feasible", "infeasible", "unknown"]
-"""``unknown``: the time limit passed with neither a plan nor a proof that none exists."""
 
 SolverName = Literal["highs", "cbc", "bound", "greedy"]
 """``bound``: answered by arithmetic alone. ``greedy``: the plan is the heuristic's, the bound is proven."""
@@ -108,14 +106,13 @@ class FleetResult:
     """A plan and what is known about it.
 
     objective: of the plan, recomputed from it (USD/h, W, kg CO2e/h, or θ). bound: no plan is better. gap_fraction:
-    |objective − bound| / |objective|, ours, not the solver's. status: proven_optimal, gap_reached, time_limit,
-    infeasible or no_plan_found. throughput_multiple: θ, the multiple of all demand the routed traffic serves.
+    |objective − bound| / |objective|, ours, not the solver's. throughput_multiple: θ, the multiple of all demand the routed traffic serves.
     candidates: (deployment, offer) pairs before reduction; solver_candidates: what reached the solver.
     solver_seconds: the solver's own clock.
     """
 
     outcome: Outcome
-    status: str
+    status: Status
     solver: SolverName
     plan: Plan | None
     objective: float | None

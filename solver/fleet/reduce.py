@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -227,50 +228,66 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
         group = group * (len(table.sites) + 1) + table.site[rows] - ANY_SITE
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
+    starts, sizes = edges[:-1], np.diff(edges)
+    workloads = table.workload[rows[order[starts]]]
     rates = demand_matrix(problem)
-    for start, end in itertools.pairwise(edges):
-        if end - start < 2:
-            continue
-        positions = order[start:end]
-        members = rows[positions]
-        wanted = rates[table.workload[members[0]]] > 0
-        capacity = table.capacity_requests_per_s[members][:, wanted]
-        keep[positions] = _undominated_in_group(
-            capacity,
-            table.devices_per_replica[members],
-            table.nodes_per_replica[members],
-            int(node_devices[table.node_type[members[0]]]),
-            table.power_w_per_replica[members] if power_matters else None,
-            None if table.split is None else (table.split[members], table.instances[members]),
-        )
+    # Thousands of groups of a few rows each: those of one workload and size are compared in one go.
+    for workload, size in sorted(set(zip(workloads.tolist(), sizes.tolist(), strict=True))):
+        alike = starts[(workloads == workload) & (sizes == size)]
+        at_once = max(1, MOST_COMPARED // (size * size))
+        for first in range(0, len(alike) if size > 1 else 0, at_once):
+            positions = order[alike[first : first + at_once, None] + np.arange(size)]
+            members = rows[positions]
+            keep[positions] = _undominated_in_groups(
+                table.capacity_requests_per_s[members][..., rates[workload] > 0],
+                table.devices_per_replica[members],
+                table.nodes_per_replica[members],
+                node_devices[table.node_type[members[:, 0]]],
+                table.power_w_per_replica[members] if power_matters else None,
+                None if table.split is None else (table.split[members], table.instances[members]),
+            )
     kept: BoolArray = keep[back]
     return kept
 
 
-def _undominated_in_group(
+MOST_COMPARED = 1 << 18
+"""Pairs of rows compared in one go: a few megabytes a traffic class."""
+
+
+def _undominated_in_groups(
     capacity: FloatArray,
     devices: IntArray,
     nodes: IntArray,
-    node_devices: int,
+    node_devices: IntArray,
     power_w: FloatArray | None,
     splits: tuple[IntArray, IntArray] | None,
 ) -> BoolArray:
-    mine, other = capacity[:, None, :], capacity[None, :, :]
+    """(groups, rows of each): see ``undominated``. capacity has classes on top, node_devices one value a group."""
+    mine, other = capacity[:, :, None, :], capacity[:, None, :, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(mine > 0, mine / other, 0.0)
-    needed = np.maximum(np.ceil(ratio - 1e-12).max(axis=2, initial=0.0), 1.0)
+    needed = np.maximum(np.ceil(ratio - 1e-12).max(axis=3, initial=0.0), 1.0)
+
+    def by_row(values: Any) -> Any:
+        return values[:, :, None]
+
+    def by_column(values: Any) -> Any:
+        return values[:, None, :]
+
     spans = nodes > 1
-    inside = np.where(spans[:, None], nodes[:, None] * (node_devices // devices)[None, :], devices[:, None] // devices)
-    room = np.where(spans[None, :], nodes[:, None] // nodes[None, :] * spans[:, None], inside)
+    in_node = by_column(node_devices[:, None] // devices)
+    inside = np.where(by_row(spans), by_row(nodes) * in_node, by_row(devices) // by_column(devices))
+    room = np.where(by_column(spans), by_row(nodes) // by_column(nodes) * by_row(spans), inside)
     if splits is not None:
         split, instances = splits
-        room = np.where(split[:, None] == WHOLE, room * instances[None, :], split[:, None] == split[None, :])
+        room = np.where(by_row(split) == WHOLE, room * by_column(instances), by_row(split) == by_column(split))
     replaces = needed <= room
     if power_w is not None:
-        replaces &= needed * power_w[None, :] <= power_w[:, None] * (1 + 1e-12)
-    np.fill_diagonal(replaces, False)
-    earlier = np.arange(len(devices))[None, :] < np.arange(len(devices))[:, None]
-    dominated: BoolArray = (replaces & (~replaces.T | earlier)).any(axis=1)
+        replaces &= needed * by_column(power_w) <= by_row(power_w) * (1 + 1e-12)
+    row = np.arange(devices.shape[1])
+    replaces[:, row, row] = False
+    earlier = row[None, :] < row[:, None]
+    dominated: BoolArray = (replaces & (~replaces.swapaxes(1, 2) | earlier)).any(axis=2)
     return ~dominated
 
 

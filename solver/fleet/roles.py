@@ -17,6 +17,7 @@ import pulp
 from solver.errors import InvalidInputError
 from solver.fleet.packing import chain_rows, is_chain
 from solver.fleet.problem import OfferSlot
+from solver.outcome import Outcome
 
 Role = Literal["aggregated", "prefill", "decode"]
 Terms = dict[pulp.LpVariable, float]
@@ -102,7 +103,7 @@ class RolesPlan:
 class RolesResult:
     """bound: no plan costs less. gap_fraction: ours, from the plan's own cost. status as of a fleet's result."""
 
-    outcome: Literal["optimal", "feasible", "infeasible", "unknown"]
+    outcome: Outcome
     plan: RolesPlan | None
     usd_per_hour: float | None
     bound: float | None

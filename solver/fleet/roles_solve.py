@@ -6,6 +6,7 @@ from solver.fleet.highs import solve_with_highs
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.roles import RolesProblem, RolesResult, build_roles, placements, read_plan
 from solver.fleet.roles_reduce import draft_usd, merge_places, prune, within_limits
+from solver.outcome import Outcome
 
 
 def solve_roles(
@@ -38,17 +39,21 @@ def _solve(
         ceiling = min(highest, draft_usd(problem, every))
         bound, kept = prune(problem, every, ceiling)
     if math.isinf(bound) or bound > highest * (1 + PROVEN_GAP_FRACTION):
-        return RolesResult("infeasible", None, None, None, None, len(every), 0.0)
+        return RolesResult(Outcome.INFEASIBLE, None, None, None, None, len(every), 0.0)
     model = build_roles(problem, kept, ceiling)
     solved = solve_with_highs(model.programme, None, time_limit_s, gap_fraction, 0)
     if solved.proof == "infeasible":
-        return RolesResult("infeasible", None, None, None, None, len(every), solved.seconds)
+        return RolesResult(Outcome.INFEASIBLE, None, None, None, None, len(every), solved.seconds)
     if solved.proof == "no_plan_found":
-        return RolesResult("unknown", None, None, max(bound, solved.bound or 0.0), None, len(every), solved.seconds)
+        return RolesResult(
+            Outcome.UNKNOWN, None, None, max(bound, solved.bound or 0.0), None, len(every), solved.seconds
+        )
     plan = read_plan(model)
     usd = plan.usd_per_hour(problem)
     lower = min(usd, max(bound, solved.bound if solved.bound is not None else 0.0))
     gap = gap_between(usd, lower)
     if gap <= PROVEN_GAP_FRACTION:
         gap, lower = 0.0, usd
-    return RolesResult("optimal" if gap == 0.0 else "feasible", plan, usd, lower, gap, len(every), solved.seconds)
+    return RolesResult(
+        Outcome.OPTIMAL if gap == 0.0 else Outcome.FEASIBLE, plan, usd, lower, gap, len(every), solved.seconds
+    )

@@ -18,6 +18,7 @@ from solver.fleet.own_cost import OwnCost, add_own_cost
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
+from solver.outcome import Outcome, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
     """
     reduced = reduce_problem(problem, options.exact_steps)
     if reduced.reasons:
-        return _without_plan(reduced, "infeasible", "bound", 0, 0.0, reduced.reasons)
+        return _without_plan(reduced, Outcome.INFEASIBLE, "bound", 0, 0.0, reduced.reasons)
     if not len(reduced.pairs):
         nothing = realised(reduced, Draft({}, {}, 0.0, 1.0), {}, "bound")
         if nothing is None:
-            return _without_plan(reduced, "infeasible", "bound", 0, 0.0, ("no candidate is within the limits",))
+            return _without_plan(reduced, Outcome.INFEASIBLE, "bound", 0, 0.0, ("no candidate is within the limits",))
         return _report(reduced, nothing, nothing.objective, False, 0, 0.0)
     draft = None if reduced.draft is None else realised(reduced, reduced.draft, {}, "greedy")
     if draft is not None and draft.multiple <= SERVES_NOTHING:
@@ -134,10 +135,10 @@ def _attempt(
         if draft is not None:
             raise SolverFailedError(f"{name} calls a problem infeasible that has a plan")
         reasons = ("no plan within all limits together",)
-        return _without_plan(reduced, "infeasible", name, candidates, seconds, reasons), candidates, seconds
+        return _without_plan(reduced, Outcome.INFEASIBLE, name, candidates, seconds, reasons), candidates, seconds
     if model.multiple is not None and solved.proof == "optimal" and (model.multiple.varValue or 0.0) <= SERVES_NOTHING:
         reasons = ("no multiple of the demand above zero can be served",)
-        return _without_plan(reduced, "infeasible", name, candidates, seconds, reasons), candidates, seconds
+        return _without_plan(reduced, Outcome.INFEASIBLE, name, candidates, seconds, reasons), candidates, seconds
     found = None
     if solved.proof != "no_plan_found":
         found = read_plan(model, name)
@@ -150,7 +151,7 @@ def _attempt(
         found = cheaper[0] or found
     best = better_of(reduced.problem, draft, found)
     if best is None or best.multiple <= SERVES_NOTHING:
-        return _without_plan(reduced, "unknown", name, candidates, seconds, ()), candidates, seconds
+        return _without_plan(reduced, Outcome.UNKNOWN, name, candidates, seconds, ()), candidates, seconds
     gap_asked = options.gap_fraction > 0 and solved.proof == "optimal"
     return _report(reduced, best, bound, gap_asked, candidates, seconds), candidates, seconds
 
@@ -211,8 +212,8 @@ def _report(
     gap = gap_between(found.objective, bound)
     proven = gap <= PROVEN_GAP_FRACTION
     return FleetResult(
-        outcome="optimal" if proven else "feasible",
-        status="proven_optimal" if proven else "gap_reached" if gap_asked else "time_limit",
+        outcome=Outcome.OPTIMAL if proven else Outcome.FEASIBLE,
+        status=Status.PROVEN_OPTIMAL if proven else Status.WITHIN_GAP if gap_asked else Status.TIME_LIMIT,
         solver=found.solver,
         plan=found.plan,
         objective=found.objective,
@@ -229,7 +230,7 @@ def _report(
 
 def _without_plan(
     reduced: ReducedProblem,
-    outcome: Literal["infeasible", "unknown"],
+    outcome: Outcome,
     solver: SolverName,
     candidates: int,
     seconds: float,
@@ -237,7 +238,7 @@ def _without_plan(
 ) -> FleetResult:
     return FleetResult(
         outcome=outcome,
-        status="infeasible" if outcome == "infeasible" else "no_plan_found",
+        status=Status.PROVEN_INFEASIBLE if outcome is Outcome.INFEASIBLE else Status.NO_PLAN_FOUND,
         solver=solver,
         plan=None,
         objective=None,

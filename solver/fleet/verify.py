@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
 from solver.fleet.problem import FleetProblem
+from solver.outcome import Outcome
 
 TOLERANCE = 2e-6
 """Relative; twice the tolerance at which plans are accepted, so that rounding in between is not an error."""
@@ -22,7 +23,7 @@ def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
     plan = result.plan
     if plan is None:
         claimed = (result.objective, result.usd_per_hour, result.power_w, result.throughput_multiple)
-        wrong = result.outcome in ("optimal", "feasible") or any(value is not None for value in claimed)
+        wrong = result.outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) or any(value is not None for value in claimed)
         return ["a result without a plan claims one"] if wrong else []
     if None in (result.objective, result.bound, result.gap_fraction, result.usd_per_hour, result.power_w):
         return ["a result with a plan leaves out its figures"]
@@ -51,7 +52,9 @@ def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
         errors.append("the bound is better for the plan than its own objective")
     if not math.isclose(result.gap_fraction, gap_between(result.objective, result.bound), abs_tol=1e-9):
         errors.append("the gap does not follow from objective and bound")
-    if result.outcome not in ("optimal", "feasible") or (result.outcome == "optimal" and result.gap_fraction > 0):
+    if result.outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE) or (
+        result.outcome is Outcome.OPTIMAL and result.gap_fraction > 0
+    ):
         errors.append(f"outcome {result.outcome} with a gap of {result.gap_fraction}")
     return errors
 
@@ -59,7 +62,9 @@ def verify(problem: FleetProblem, result: FleetResult) -> list[str]:
 def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]:
     """Everything wrong with a plan that should serve ``multiple`` of all demand."""
     offers = {offer.id: offer for offer in problem.offers}
-    row_of = {key: row for row, key in enumerate(problem.deployments.key.tolist())}
+    named = {key for group in plan.groups for key, _ in group.replicas} | {route.key for route in plan.routes}
+    keys = problem.deployments.key
+    row_of = {int(keys[row]): row for row in np.flatnonzero(np.isin(keys, list(named))).tolist()}
     unknown = {group.offer_id for group in plan.groups if group.offer_id not in offers}
     unknown |= {str(key) for group in plan.groups for key, _ in group.replicas if key not in row_of}
     unknown |= {f"{route.key}@{route.offer_id}" for route in plan.routes if route.key not in row_of}

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 
 from solver.fleet.roles import RolesPlan, RolesProblem, RolesResult
+from solver.outcome import Outcome
 
 TOLERANCE = 2e-6
 
@@ -12,7 +13,7 @@ def verify_roles(problem: RolesProblem, result: RolesResult) -> list[str]:
     """Everything wrong with a result; empty for a correct one."""
     plan = result.plan
     if plan is None:
-        wrong = result.outcome in ("optimal", "feasible") or result.usd_per_hour is not None
+        wrong = result.outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) or result.usd_per_hour is not None
         return ["a result without a plan claims one"] if wrong else []
     if result.usd_per_hour is None or result.bound is None or result.gap_fraction is None:
         return ["a result with a plan leaves out its figures"]
@@ -27,7 +28,7 @@ def verify_roles(problem: RolesProblem, result: RolesResult) -> list[str]:
     gap = abs(result.usd_per_hour - result.bound) / result.usd_per_hour if result.usd_per_hour else 0.0
     if not math.isclose(gap, result.gap_fraction, abs_tol=1e-9):
         errors.append("the gap does not follow from cost and bound")
-    if (result.outcome == "optimal") != (result.gap_fraction == 0.0):
+    if (result.outcome is Outcome.OPTIMAL) != (result.gap_fraction == 0.0):
         errors.append(f"outcome {result.outcome} with a gap of {result.gap_fraction}")
     return errors
 

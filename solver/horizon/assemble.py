@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from solver.confirm import Confirmations
+from solver.confirmation.sustained import Bracket
 from solver.horizon.demand import Profile, Series
 from solver.horizon.places import Standing, distance, may_stand, standing
 from solver.horizon.problem import (
@@ -30,7 +30,6 @@ from solver.horizon.reduce import (
 )
 from solver.planning import PlanningInput
 from solver.search import Screened
-from solver.traffic_classes import ALL_CLASSES
 
 PURCHASE = "purchase"
 """Kind of commitment."""
@@ -98,6 +97,10 @@ class FleetInput:
         }
 
 
+Known = Mapping[tuple[int, int], Bracket]
+"""What is known of the rates that candidates sustain, by (workload, row)."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Types:
     """Node types: machine and standing by name, and the name by source."""
@@ -129,27 +132,26 @@ def build_problem(
     asked: FleetInput,
     screened: Sequence[Screened],
     periods: tuple[Period, ...],
-    confirmations: Confirmations,
+    brackets: Known,
     *,
     limited: bool = False,
 ) -> HorizonProblem:
     """The problem of everything screened, with the capacities that simulation has left; see ``problem_of``."""
     machines = {offer.node.id for offer in asked.planning.offers} | {one.machine for one in asked.purchases}
-    return problem_of(asked, candidates(screened, confirmations, machines), periods, limited=limited)
+    return problem_of(asked, candidates(screened, brackets, machines), periods, limited=limited)
 
 
-def candidates(screened: Sequence[Screened], confirmations: Confirmations, machines: Set[str]) -> list[Candidate]:
+def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]) -> list[Candidate]:
     """What serves anything on machines that can be had: over several nodes only where a workload fits inside none."""
-    scales = confirmations.scales(screened)
     found: list[Candidate] = []
     for w, one in enumerate(screened):
         space = one.space
-        usable = one.requests_per_s * (scales[w][ALL_CLASSES][:, 0] if confirmations.capacity else 1.0)
         limit = one.workload.utilisation_limit_fraction
         per_copy = max(1, len(space.rows) // one.copies)
         mine: list[Candidate] = []
-        for row in np.flatnonzero(usable > 0.0).tolist():
-            rate = confirmations.capacity.get((w, row), float(usable[row])) * limit
+        for row in np.flatnonzero(one.most_requests_per_s > 0.0).tolist():
+            bracket = brackets.get((w, row))
+            rate = (float(one.most_requests_per_s[row]) if bracket is None else bracket.at_most) * limit
             if rate <= 0.0:
                 continue
             devices, nodes = int(space.devices_per_replica[row]), int(space.nodes_per_replica[row])

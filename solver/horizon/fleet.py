@@ -7,7 +7,7 @@ import numpy as np
 
 from solver.confidence import margins
 from solver.configuration import Configuration
-from solver.confirm import Confirmations, confirmed_capacity
+from solver.confirmation.sustained import Bracket, is_settled
 from solver.errors import SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.demand import DemandFit, Profile, periods_of
@@ -18,6 +18,7 @@ from solver.horizon.problem import HorizonProblem, SpotRule
 from solver.horizon.reasons import reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
+from solver.outcome import Outcome
 from solver.recommend import SpaceMemo, space_of
 from solver.search import Rejection, Screened, rejections, screen
 from solver.units import HOURS_PER_MONTH
@@ -81,17 +82,17 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
     started = clock()
     planning = asked.planning
     screened = [
-        screen(workload, space, margins(workload, space, planning.corrections))
+        screen(workload, space, margins(workload, space, planning.corrections), corrections=planning.corrections)
         for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     idle = Profile((0.0,) * 24, (0.0,) * 24)
     periods, fit = periods_of([idle if d is None else d for d in asked.demands], asked.months, asked.periods_per_month)
-    confirmations = Confirmations()
-    problem = build_problem(asked, screened, periods, confirmations)
+    brackets: dict[tuple[int, int], Bracket] = {}
+    problem = build_problem(asked, screened, periods, brackets)
     for _ in range(MOST_ROUNDS):
-        if not problem.deployments or not _correct(problem, _sampled(problem), screened, confirmations):
+        if not problem.deployments or not _correct(problem, _sampled(problem), screened, brackets):
             break
-        problem = build_problem(asked, screened, periods, confirmations)
+        problem = build_problem(asked, screened, periods, brackets)
 
     def solve(what: str, one: HorizonProblem, until: float, known: Sequence[PeriodChoice] = ()) -> HorizonResult:
         options = HorizonOptions(max(until - clock(), 0.05 * asked.time_limit_s), asked.gap_fraction)
@@ -113,12 +114,12 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
             known += _choices(hourly)
         result = solve("fleet", problem, end, known) if problem.commitments else hourly
         used = [choice for one in (result, hourly, on_demand) for choice in _choices(one)]
-        refused = _correct(problem, used, screened, confirmations)
+        refused = _correct(problem, used, screened, brackets)
         exceeded = not limited and _exceeds(problem, [result, hourly, on_demand], asked.default_max_nodes)
         if not (refused or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
             break
         limited = limited or exceeded
-        problem = build_problem(asked, screened, periods, confirmations, limited=limited)
+        problem = build_problem(asked, screened, periods, brackets, limited=limited)
     for one, solved in ((problem, result), (replace(problem, commitments=()), hourly), (bare, on_demand)):
         wrong = (
             verify(one, solved)
@@ -142,11 +143,11 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         },
         devices={node.id: node.device.id for node in planning.nodes},
         reasons=()
-        if result.outcome != "infeasible"
+        if result.outcome is not Outcome.INFEASIBLE
         else reasons(problem, planning.workloads, sorted(set(asked.places.values())), planning.withheld),
         rejected=tuple(reason for one in screened for reason in rejections(one)),
         sources=len(planning.offers),
-        simulated=confirmations.simulations,
+        simulated=len(brackets),
         unconfirmed=refused,
     )
 
@@ -195,22 +196,21 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
 
 
 def _correct(
-    problem: HorizonProblem, choices: Sequence[PeriodChoice], screened: Sequence[Screened], confirmations: Confirmations
+    problem: HorizonProblem,
+    choices: Sequence[PeriodChoice],
+    screened: Sequence[Screened],
+    brackets: dict[tuple[int, int], Bracket],
 ) -> int:
-    """Simulate every deployment in use at its whole capacity; how many do not hold theirs, which is then corrected."""
+    """Simulate every deployment in use until what it sustains is known; how many do not hold what was believed of them."""
     refused = 0
     used = {d for choice in choices for d, count in enumerate(choice.replicas) if count}
-    seen: set[tuple[int, int]] = set()
     for d in sorted(used):
         deployment = problem.deployments[d]
-        w, row = deployment.workload, row_of(deployment.key)
-        if (w, row) in seen:
+        key = (deployment.workload, row_of(deployment.key))
+        if key in brackets and brackets[key].is_settled:
             continue
-        seen.add((w, row))
-        one = screened[w]
+        one = screened[deployment.workload]
         rate = deployment.requests_per_s / one.workload.utilisation_limit_fraction
-        confirmed = confirmed_capacity(confirmations, w, one, row, rate, one.margin_of(row))
-        if confirmed < rate * (1.0 - 1e-9):
-            confirmations.capacity[w, row] = confirmed
-            refused += 1
+        brackets[key] = one.candidate(key[1]).bracket(is_settled)
+        refused += brackets[key].holds < rate * (1.0 - 1e-9)
     return refused

@@ -1,13 +1,11 @@
 """What the planner over time returns."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from solver.horizon.period import PeriodChoice
 from solver.horizon.problem import HorizonProblem
+from solver.outcome import Outcome
 from solver.units import SECONDS_PER_HOUR
-
-Outcome = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 PROVEN_GAP_FRACTION = 1e-6
 """As in ``solver.fleet``: below this a gap is floating point."""

@@ -16,10 +16,11 @@ from solver.errors import InvalidInputError
 from solver.horizon.incumbent import Incumbent
 from solver.horizon.master import Box, Columns, Group, Master, Prices, column_of, groups_of
 from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
-from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, Outcome, relative_gap
+from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, relative_gap
 from solver.horizon.pool import Pool
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
 from solver.horizon.together import solve_together
+from solver.outcome import Outcome
 from solver.units import HOURS_PER_MONTH
 
 Clock = Callable[[], float]
@@ -418,12 +419,12 @@ class _Search:
     def _infeasible(self) -> HorizonResult:
         reasons = ("the linear relaxation has no solution: some demand cannot be served within the limits",)
         return HorizonResult(
-            "infeasible", None, None, None, None, self.solved, self.branches, len(self.groups), reasons
+            Outcome.INFEASIBLE, None, None, None, None, self.solved, self.branches, len(self.groups), reasons
         )
 
     def _result(self, *, refuted: bool) -> HorizonResult:
         if self.incumbent.best is None:
-            none: Outcome = "infeasible" if refuted else "unknown"
+            none = Outcome.INFEASIBLE if refuted else Outcome.UNKNOWN
             reasons = ("no whole-number plan within the limits",) if refuted else ()
             return HorizonResult(none, None, None, None, None, self.solved, self.branches, len(self.groups), reasons)
         usd, _, plan = self.incumbent.best
@@ -431,7 +432,7 @@ class _Search:
         gap = relative_gap(usd, bound)
         proven = gap <= PROVEN_GAP_FRACTION
         return HorizonResult(
-            outcome="optimal" if proven else "feasible",
+            outcome=Outcome.OPTIMAL if proven else Outcome.FEASIBLE,
             plan=plan,
             usd=usd,
             bound_usd=usd if proven else bound,

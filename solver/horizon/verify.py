@@ -6,6 +6,7 @@ from collections import Counter
 from solver.horizon.period import PeriodChoice
 from solver.horizon.plan import HorizonPlan, HorizonResult
 from solver.horizon.problem import HorizonProblem, Period
+from solver.outcome import Outcome
 
 TOLERANCE = 2e-6
 """Relative; as in ``solver.fleet.verify``."""
@@ -15,7 +16,7 @@ def verify(problem: HorizonProblem, result: HorizonResult) -> list[str]:
     """Everything wrong with a result; empty for a correct one."""
     if result.plan is None:
         stated = (result.usd, result.bound_usd, result.gap_fraction)
-        wrong = result.outcome in ("optimal", "feasible") or any(one is not None for one in stated)
+        wrong = result.outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) or any(one is not None for one in stated)
         return ["a result without a plan claims one"] if wrong else []
     if result.usd is None or result.bound_usd is None or result.gap_fraction is None:
         return ["a result with a plan leaves out its figures"]
@@ -30,7 +31,7 @@ def verify(problem: HorizonProblem, result: HorizonResult) -> list[str]:
     gap = 0.0 if result.usd <= 0.0 else max(0.0, (result.usd - result.bound_usd) / result.usd)
     if not math.isclose(gap, result.gap_fraction, abs_tol=1e-9):
         errors.append("the gap does not follow from cost and bound")
-    if (result.outcome == "optimal") != (result.gap_fraction == 0.0):
+    if (result.outcome is Outcome.OPTIMAL) != (result.gap_fraction == 0.0):
         errors.append(f"outcome {result.outcome} with a gap of {result.gap_fraction}")
     return errors
 

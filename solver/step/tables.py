@@ -1,7 +1,7 @@
 """Step times of one deployment, tabulated over token counts, for the event simulation.
 
-Everything that depends on the number of tokens alone is computed once with numpy and read from plain lists
-afterwards; what depends on context is a slope. A simulated step then costs a few list reads.
+Everything that depends on the number of tokens alone is computed once with numpy; what depends on context is a slope.
+A simulated step then costs a few reads.
 """
 
 import math
@@ -41,7 +41,7 @@ class GraphSizes:
         return padded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StepTables:
     """Seconds, FLOPs and bytes (per rank) of one engine step; see ``seconds``.
 
@@ -50,23 +50,23 @@ class StepTables:
     lanes: batches in flight (pipeline stages); each lane serves its share of the sequences.
     """
 
-    decode_s: list[float]
-    mixed_s: list[float]
-    head_s: list[float]
+    decode_s: Vector
+    mixed_s: Vector
+    head_s: Vector
     sequence_s: float
     context: tuple[tuple[float, float, float], ...]
     pairs: tuple[tuple[float, float, float], ...]
-    decode_bytes: list[float]
-    mixed_bytes: list[float]
+    decode_bytes: Vector
+    mixed_bytes: Vector
     flops_per_token: float
     head_flops: float
-    head_bytes: list[float]
+    head_bytes: Vector
     lanes: int
     sustained_flop_per_s: float
     peak_flop_per_s: float
     peak_bytes_per_s: float
     devices_per_replica: int
-    draft_s: list[float] = field(default_factory=list)
+    draft_s: Vector = field(default_factory=lambda: np.zeros(0))
     """Seconds of drafting for n decoding sequences, already inside ``decode_s``; empty without speculative decoding."""
 
     @property
@@ -103,6 +103,11 @@ class StepTables:
             return 0.0
         mean = context_tokens / sequences
         return sum(size * sequences * min(mean, limit) for limit, _, size in self.context)
+
+
+def from_zero(values: Vector) -> Vector:
+    """Values for 1, 2, … tokens, with nothing for no tokens before them."""
+    return np.concatenate([[0.0], values])
 
 
 def step_tables(
@@ -149,17 +154,17 @@ def step_tables(
     sequence_s = float(np.asarray(terms.decode_sequence_s(shape, rates))) + float(rates.sequence_overhead_s)
     token_bytes = np.asarray(token.bytes) + 0.0 * tokens
     return StepTables(
-        decode_s=[0.0, *decode.tolist()],
-        mixed_s=[0.0, *mixed.tolist()],
-        head_s=head_s.tolist(),
+        decode_s=from_zero(decode),
+        mixed_s=from_zero(mixed),
+        head_s=head_s,
         sequence_s=sequence_s,
         context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates, queries)),
         pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prefill_pair_s(shape, rates)),
-        decode_bytes=[0.0, *token_bytes[index].tolist()],
-        mixed_bytes=[0.0, *token_bytes.tolist()],
+        decode_bytes=from_zero(token_bytes[index]),
+        mixed_bytes=from_zero(token_bytes),
         flops_per_token=float(np.asarray(token.flops)[0]) if np.ndim(token.flops) else float(token.flops),
         head_flops=float(np.asarray(head.flops)[1]) if len(rows) > 1 else 0.0,
-        head_bytes=(np.where(rows > 0, head.bytes, 0.0)).tolist(),
+        head_bytes=np.where(rows > 0, head.bytes, 0.0),
         lanes=stages,
         sustained_flop_per_s=float(rates.gemm_flop_per_s),
         peak_flop_per_s=float(rates.peak_flop_per_s),

@@ -59,7 +59,7 @@ def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
     found, space = screened.capacity, screened.space
     targets = target_seconds(screened.workload.targets)
     nearest: dict[str, tuple[float, Miss]] = {}
-    for row in np.flatnonzero(rows & (screened.requests_per_s <= 0.0)).tolist():
+    for row in np.flatnonzero(rows & (screened.most_requests_per_s <= 0.0)).tolist():
         index = int(found.limit[row])
         label = found.limits[index]
         layout, precision = space.rows[row].layout, space.rows[row].precision

@@ -12,7 +12,7 @@ from typing import Literal
 from solver.hardware import Offer
 from solver.planning import PlanEntry
 from solver.recommend import Standing
-from solver.why.resolve import Answer, Clock, assembled, known_of, resolve
+from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve
 
 Kind = Literal["device", "offer"]
 NearPlan = tuple[Answer, tuple[str, ...]]
@@ -78,7 +78,7 @@ def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> Ans
 
     planning = replace(standing.planning, offers=tuple(o for o in standing.planning.offers if admitted(o)))
     if not planning.offers:
-        return Answer("infeasible")
+        return Answer(Solved.INFEASIBLE)
     return resolve(standing, planning, assembled(planning, standing.assembly.screened), known_of(standing), clock)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.confirm import Confirmations
+from solver.explain.limits import TARGET_FIELDS, changed_target, target_limits
 from solver.planning import PlanningInput
-from solver.reasons import TARGET_FIELDS, changed_target, target_limits
 from solver.recommend import SpaceMemo, Standing, screened
 from solver.search import Screened, with_workload
 from solver.traffic_classes import (
@@ -20,7 +20,7 @@ from solver.traffic_classes import (
     with_targets_of,
 )
 from solver.why.misses import Miss, misses_of_rows
-from solver.why.resolve import Answer, Clock, assembled, known_of, resolve, unchanged
+from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
 from solver.workload import PERCENTILES, Targets, Workload
 
 MS_PER_S = 1e3
@@ -111,9 +111,9 @@ def price_curve(
         assembly = assembled(planning, every)
         answer = resolve(standing, planning, assembly, known, clock)
         misses: tuple[Miss, ...] = ()
-        if answer.outcome == "infeasible" and of.workload is not None:
+        if answer.outcome is Solved.INFEASIBLE and of.workload is not None:
             one = every[of.workload]
-            if not (one.requests_per_s > 0.0).any():
+            if not (one.most_requests_per_s > 0.0).any():
                 misses = tuple(misses_of_rows(one, np.ones(len(one.space.rows), dtype=np.bool_)))
         found.append(Point(value, answer, misses))
     return tuple(found)
@@ -136,7 +136,7 @@ def _at(
     if of.name == "requests_per_s":
         every[w] = with_workload(every[w], workload)
         return planning, every, known
-    known = known.renumbered(w, lambda _: None, tables=of.name != "context_tokens")
+    known = known.renumbered(w, lambda _: None)
     if of.name in ("context_tokens", "confidence_percent"):
         every[w] = screened(planning, workload, memo)
     else:

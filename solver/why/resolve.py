@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -18,18 +19,27 @@ from solver.assemble import (
     slot_of,
 )
 from solver.confirm import Confirmations
-from solver.confirmed_plans import solve_confirmed
+from solver.confirmation.loop import solve_confirmed
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.hardware import Offer
+from solver.outcome import Outcome
 from solver.planning import PlanEntry, PlanningInput
 from solver.recommend import Standing, check
 from solver.search import Screened
 
-Outcome = Literal["optimal", "feasible", "infeasible", "not_in_time"]
 Rows = NDArray[np.bool_]
 RELATIVE_NOISE = 1e-6
 """Of the objective: two proofs are each this good."""
+
+
+class Solved(StrEnum):
+    """What came of a question."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    NOT_IN_TIME = "not_in_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Answer:
     nodes: bought per offer, spares included. placements: replicas by row of the workloads' candidates.
     """
 
-    outcome: Outcome
+    outcome: Solved
     entries: tuple[PlanEntry, ...] = ()
     nodes: Mapping[str, int] | None = None
     usd_per_hour: float | None = None
@@ -77,17 +87,17 @@ def resolve(
     known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
     """
     if clock.left_s <= 0.0:
-        return Answer("not_in_time")
-    known.solver_seconds = 0.0
+        return Answer(Solved.NOT_IN_TIME)
+    known.spent_s = 0.0
     brief = replace(planning, time_limit_s=clock.left_s)
     try:
         changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
     except NoPlanInTimeError:
-        return Answer("not_in_time")
+        return Answer(Solved.NOT_IN_TIME)
     finally:
-        clock.spent(known.solver_seconds)
+        clock.spent(known.spent_s)
     if result.plan is None:
-        return Answer("infeasible")
+        return Answer(Solved.INFEASIBLE)
     check(changed, result)
     return answer_of(standing, changed, result, plan_entries(planning, changed, result.plan))
 
@@ -104,7 +114,7 @@ def answer_of(standing: Standing, assembly: Assembly, result: FleetResult, entri
     assert result.plan is not None
     extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
     return Answer(
-        outcome="optimal" if result.outcome == "optimal" else "feasible",
+        outcome=Solved.OPTIMAL if result.outcome is Outcome.OPTIMAL else Solved.FEASIBLE,
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour,
@@ -138,12 +148,12 @@ def known_of(standing: Standing) -> Confirmations:
     is then never cheaper than it.
     """
     found = standing.confirmations
-    return replace(found.copied(), solver_seconds=0.0)
+    return replace(found.copied(), spent_s=0.0)
 
 
 def without_rows(known: Confirmations, workload: int, kept: Rows) -> Confirmations:
     """What is known of all rows but those of a workload that are no longer candidates."""
-    return replace(known.renumbered(workload, lambda row: row if kept[row] else None), tables=known.tables)
+    return known.renumbered(workload, lambda row: row if kept[row] else None)
 
 
 def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screened) -> Confirmations:
@@ -163,7 +173,11 @@ def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screene
 
 def narrowed(screened: Screened, kept: Rows) -> Screened:
     """A workload that may run on some of its candidates only."""
-    return replace(screened, requests_per_s=np.where(kept, screened.requests_per_s, 0.0))
+    return replace(
+        screened,
+        requests_per_s=np.where(kept, screened.requests_per_s, 0.0),
+        most_requests_per_s=np.where(kept, screened.most_requests_per_s, 0.0),
+    )
 
 
 def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequence[Offer] = ()) -> Assembly:

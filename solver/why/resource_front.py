@@ -12,7 +12,7 @@ from solver.planning import PlanningInput
 from solver.recommend import SpaceMemo, Standing, screened
 from solver.search import Screened
 from solver.why.pareto import RELATIVE_NOISE, Front, Sample, front_of
-from solver.why.resolve import Answer, Clock, assembled, known_of, resolve, unchanged
+from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
 
 Metered = Literal["power", "carbon"]
 """Power at full use in W, and what the electricity for it emits in kg CO2e per hour."""
@@ -145,7 +145,7 @@ def priced(standing: Standing, least: Answer, cheapest: Answer) -> Answer:
     extra = least.usd_per_hour - base
     return replace(
         least,
-        outcome="feasible",
+        outcome=Solved.FEASIBLE,
         objective=least.usd_per_hour,
         gap_fraction=max(0.0, 1.0 - bound / least.usd_per_hour) if least.usd_per_hour > 0.0 else 0.0,
         extra=extra,

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.assemble import Placement
-from solver.confirm import Confirmations, ratio_at
+from solver.confirm import Confirmations
 from solver.confirm_mixes import mix_ratios
-from solver.confirmed_plans import rate_to_hold, rates_to_hold
+from solver.confirmation.loop import rate_to_hold, rates_to_hold
+from solver.explain.limits import TARGET_FIELDS, changed_target
 from solver.planning import PlanEntry
 from solver.predicted_lines import with_estimate
-from solver.reasons import TARGET_FIELDS, changed_target
 from solver.recommend import SpaceMemo, Standing
 from solver.search import Screened, with_targets
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve
-from solver.why.resolve import Answer, Clock
+from solver.why.resolve import Answer, Clock, Solved
 from solver.workload import PERCENTILES, Percentile, Targets
 
 AUTOMATIC_TARGETS = 6
@@ -70,7 +70,7 @@ def target_front(
     for _ in range(TIGHTENING_STEPS):
         if clock.left_s <= 0.0:
             break
-        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome == "infeasible")])
+        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is Solved.INFEASIBLE)])
         tightest = min(s.limit for s in samples if s.value is not None)
         between = math.sqrt(impossible * tightest)
         samples += samples_of(price_curve(standing, asked, (between,), memo, clock))
@@ -102,7 +102,7 @@ def _least_of(one: Screened, of: Target) -> float:
     able = with_targets(one, changed_target(one.workload.targets, of.field, of.percentile, NO_TARGET_MS / MS_PER_S))
     impossible = changed_target(one.workload.targets, of.field, of.percentile, IMPOSSIBLE_S)
     best = with_targets(one, impossible).capacity.best_s
-    return float(best[able.requests_per_s > 0.0].min())
+    return float(best[able.most_requests_per_s > 0.0].min())
 
 
 def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
@@ -117,15 +117,16 @@ def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
     def ratio(place: Placement) -> float:
         rate = rate_to_hold(losses, workload, place)
         if not screened.classes:
-            one = replace(screened, workload=replace(workload, targets=only))
-            return ratio_at(scratch, of.workload, one, place.row, rate, one.margin_of(place.row))
+            candidate = replace(screened, workload=replace(workload, targets=only)).candidate(place.row)
+            run = candidate.runs.long_run(rate)
+            return math.inf if run is None else candidate.goal.ratio_of(run)
         chosen = of.classes or range(len(screened.classes))
         classes = tuple(
             replace(one, workload=replace(one.workload, targets=only if k in chosen else Targets()))
             for k, one in enumerate(screened.classes)
         )
         every = replace(screened, classes=classes)
-        return max(mix_ratios(scratch, of.workload, every, place.row, rates_to_hold(place, rate)))
+        return max(mix_ratios(scratch, every, place.row, rates_to_hold(place, rate)))
 
     return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 

@@ -12,13 +12,14 @@ from typing import Literal
 import numpy as np
 
 from solver.assemble import Assembly, with_default_limits
-from solver.capacities import with_capacity
 from solver.confirm import Confirmations
+from solver.errors import NoPlanInTimeError
+from solver.explain.limits import wire_limit
+from solver.explain.resolver import Resolver
 from solver.fleet import FleetProblem, Requirement
 from solver.fleet import explain as fleet
 from solver.hardware import Offer
 from solver.planning import PlanningInput
-from solver.reasons import options_of, wire_limit
 from solver.recommend import SpaceMemo, Standing, screened
 from solver.search import Screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
@@ -26,6 +27,7 @@ from solver.why.resolve import (
     Answer,
     Clock,
     Rows,
+    Solved,
     assembled,
     known_of,
     narrowed,
@@ -93,11 +95,11 @@ def why_not(standing: Standing, thing: Thing, workload: int | None, memo: SpaceM
         return WhyNot(thing, True, unchanged(standing), only, _if_none(only, misses))
     requirement = _requirement(thing, changed, concerned)
     if _no_candidate(changed.assembly.problem, requirement):
-        return WhyNot(thing, False, Answer("infeasible"), only, misses)
+        return WhyNot(thing, False, Answer(Solved.INFEASIBLE), only, misses)
     known = changed.known_again()
     asked = replace(changed.assembly, problem=replace(changed.assembly.problem, required=(requirement,)))
     forced = resolve(standing, planning, asked, known, clock)
-    limits = _limits_to_blame(planning, asked, known) if forced.outcome == "infeasible" else ()
+    limits = _limits_to_blame(planning, asked, known) if forced.outcome is Solved.INFEASIBLE else ()
     return WhyNot(thing, False, forced, only, _if_none(forced, misses) or _if_none(only, misses), limits)
 
 
@@ -113,11 +115,11 @@ class _Changed:
 
     def known_again(self) -> Confirmations:
         """What is known, for one solve to add to."""
-        return replace(self.known.copied(), open_minded=dict(enumerate(self.rows)))
+        return self.known.copied()
 
 
 def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
-    return misses if answer is not None and answer.outcome == "infeasible" else ()
+    return misses if answer is not None and answer.outcome is Solved.INFEASIBLE else ()
 
 
 def _with_thing(
@@ -210,8 +212,8 @@ def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, cl
     rows = changed.rows[workload]
     chosen = list(changed.screened)
     chosen[workload] = narrowed(chosen[workload], rows)
-    if not (chosen[workload].requests_per_s > 0.0).any():
-        return Answer("infeasible")
+    if not (chosen[workload].most_requests_per_s > 0.0).any():
+        return Answer(Solved.INFEASIBLE)
     known = without_rows(changed.known_again(), workload, rows)
     return resolve(standing, changed.planning, assembled(changed.planning, chosen), known, clock)
 
@@ -242,8 +244,16 @@ def _uses(standing: Standing, thing: Thing, concerned: Sequence[int]) -> list[bo
 
 
 def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[str, ...]:
-    """The request's limits that together leave no plan with the thing; empty where they are not to blame."""
-    problem = with_capacity(with_default_limits(planning, asked), known).problem
-    names = fleet.limit_names(problem)
-    found = fleet.conflicts(names, lambda lifted: fleet.without_limits(problem, lifted), options_of(planning))
+    """The request's limits that together leave no plan with the thing; empty where they are not to blame, or that was not
+    settled in time."""
+    limited = with_default_limits(planning, asked)
+    resolver = Resolver(planning, replace(known, spent_s=0.0))
+
+    def has_plan(lifted: frozenset[str]) -> bool:
+        return resolver.has_plan(replace(limited, problem=fleet.without_limits(limited.problem, lifted)))
+
+    try:
+        found = fleet.conflicts(fleet.limit_names(limited.problem), has_plan)
+    except NoPlanInTimeError:
+        return ()
     return tuple(wire_limit(name) for name in found)

@@ -14,13 +14,14 @@ import catalog
 import migrations
 import service
 import solver
-from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, NodeRow
+from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, NodeRow, ProviderRow
 from service.main import create_app
 from service.settings import PREFIX, Settings
 from service.wire import quantities
 from service.wire.devices import DeviceOut
 from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut
 from service.wire.nodes import NodeOut
+from service.wire.providers import ProviderOut
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 from solver.workload import PERCENTILES
 from tests.architecture.openapi_outline import GOLDEN, outline
@@ -111,6 +112,7 @@ class TestWire:
         [
             (DeviceRow, DeviceOut),
             (NodeRow, NodeOut),
+            (ProviderRow, ProviderOut),
             (LlmRow, LlmOut),
             (LlmAttentionRow, AttentionOut),
             (LlmFeedForwardRow, FeedForwardOut),
@@ -154,3 +156,14 @@ class TestDocuments:
     def test_the_contract_changes_only_on_purpose(self) -> None:
         golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
         assert outline() == golden, "intended? python -m tests.architecture.openapi_outline"
+
+
+class TestRoutes:
+    def test_every_router_asks_who_it_is_before_it_reads_a_body(self) -> None:
+        unguarded = [
+            str(path.relative_to(ROOT))
+            for path in sorted((ROOT / "service").rglob("*.py"))
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if "APIRouter(" in line and "import" not in line and "route_class=GuardedRoute" not in line
+        ]
+        assert unguarded == []

@@ -99,8 +99,19 @@ class Storm:
         client.close()
 
 
-def storm(url: str, kills: int, clients: int = 8, seed: int = 1) -> StormReport:
-    """Kill the service ``kills`` times at random moments of the storm; then compare answers with the database."""
+def break_connections(url: str) -> None:
+    """End every other connection to this PostgreSQL database at once, in the middle of whatever it does."""
+    database = Database(url)
+    with database.writing() as session:
+        ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        session.connection().execute(text(f"{ending} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
+    database.close()
+
+
+def storm(url: str, kills: int, clients: int = 8, seed: int = 1, what: str = "service") -> StormReport:
+    """Kill the service, or break its connections, ``kills`` times at random moments of the storm; then compare answers
+    with the database.
+    """
     moments = random.Random(seed)
     name = f"storm-{moments.getrandbits(32):x}-{time.time_ns():x}"
     with tempfile.TemporaryDirectory() as folder:
@@ -111,6 +122,9 @@ def storm(url: str, kills: int, clients: int = 8, seed: int = 1) -> StormReport:
         try:
             for _ in range(kills):
                 time.sleep(moments.uniform(0.05, 1.0))
+                if what == "connections":
+                    break_connections(url)
+                    continue
                 server.kill()
                 server.start()
         finally:
@@ -154,10 +168,13 @@ def _notes(document: Any) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True, help="a migrated and seeded database")
+    parser.add_argument(
+        "--what", choices=("service", "connections"), default="service", help="connections: PostgreSQL's"
+    )
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--clients", type=int, default=8)
     arguments = parser.parse_args()
-    print(storm(arguments.url, arguments.kills, arguments.clients))
+    print(storm(arguments.url, arguments.kills, arguments.clients, what=arguments.what))
 
 
 if __name__ == "__main__":

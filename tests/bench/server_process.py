@@ -31,8 +31,8 @@ class ServerProcess:
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start and wait until it answers."""
+    def start(self, asked: str = "/readyz") -> None:
+        """Start and wait until it answers 200 at the address that is asked."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", START, "serve", "--port", str(self.port)],
@@ -43,10 +43,11 @@ class ServerProcess:
             if self._process.poll() is not None:
                 raise RuntimeError(f"the service stopped: {self._log.read_text()[-2000:]}")
             try:
-                if httpx.get(f"{self.address}/readyz", timeout=2).status_code == 200:
+                if httpx.get(f"{self.address}{asked}", timeout=2).status_code == 200:
                     return
             except httpx.HTTPError:
-                time.sleep(0.02)
+                pass
+            time.sleep(0.02)
         raise RuntimeError(f"the service did not become ready: {self._log.read_text()[-2000:]}")
 
     @property

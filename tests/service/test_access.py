@@ -1,20 +1,25 @@
 """Who may do what: anonymous, reader, agent, editor, over every route of the API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 
-from service.access import RateLimit
+from service.database import Database
 from service.main import create_app
 from service.problems import TooManyRequestsError
+from service.rate_limit import RateLimit
 from service.settings import Settings
+from service.tokens.create import create_token
+from tests.conftest import FixedClock
 from tests.service.bodies import ESTIMATE, RECOMMENDATION, TINY_CONFIG
 from tests.service.test_offers import PRICE
 
 Headers = Callable[[str], dict[str, str]]
+LOOPBACK = ("127.0.0.1", 1)
 READ = [
     ("GET", "/v1/devices", None),
     ("GET", "/v1/devices/h200-sxm", None),
@@ -22,7 +27,10 @@ READ = [
     ("GET", "/v1/nodes/aws-p5.48xlarge", None),
     ("GET", "/v1/llms", None),
     ("GET", "/v1/llms/llama-3.1-70b", None),
+    ("GET", "/v1/providers", None),
+    ("GET", "/v1/providers/aws", None),
     ("GET", "/v1/offers?limit=1", None),
+    ("GET", "/v1/offers/unpriced?limit=1", None),
     ("GET", "/v1/offers/aws:p5.48xlarge:us-east-1:on_demand", None),
     ("GET", "/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices", None),
     ("GET", "/v1/recommendations", None),
@@ -53,6 +61,7 @@ READ = [
     ("POST", "/v1/recommendations/rec_none/near-optimal", {"workloads": []}),
     ("POST", "/v1/recommendations/rec_none/pareto", {"workloads": []}),
     ("GET", "/v1/recommendations/rec_none/diff?against=rec_other", None),
+    ("GET", "/v1/recommendations/rec_none/deployments?target=vllm", None),
 ]
 UPLOAD = [
     ("POST", "/v1/benchmarks", {}),
@@ -80,6 +89,16 @@ ADMITTED = {200, 201, 404, 422}
 def status(client: TestClient, call: tuple[str, str, Any], headers: dict[str, str] | None = None) -> int:
     method, path, body = call
     return client.request(method, path, json=body, headers=headers).status_code
+
+
+@pytest.fixture(autouse=True)
+def _no_tokens_left(seeded_url: str) -> Iterator[None]:
+    """Tests of a module share a schema on PostgreSQL: a token left there would shut out the anonymous clients of later ones."""
+    yield
+    database = Database(seeded_url)
+    with database.writing() as session:
+        session.execute(text("UPDATE token SET revoked_at = created_at WHERE revoked_at IS NULL"))
+    database.close()
 
 
 class TestRoles:
@@ -167,6 +186,25 @@ class TestWithoutTokens:
         with TestClient(app, base_url="http://evil.example", client=("127.0.0.1", 1)) as rebound:
             assert rebound.get("/v1/devices").status_code == 403
 
+    @pytest.mark.parametrize(
+        "host",
+        ["localhost.evil.example", "localhost:80@evil.example", "evil.example:80:localhost", "evil_example", "[::1", "[::1]x",
+         "127.0.0.1.evil.example", "127.1", "2130706433", "evil.example#localhost", "localhost, evil.example", "", " ", "[::]",
+         "localhost:99999999", "evil example", "evil.example/localhost", "\u0131ocalhost".encode()],
+    )  # fmt: skip
+    @pytest.mark.parametrize("path", ["/v1/devices?limit=1", "/v1/devices/"])
+    def test_names_that_only_look_like_loopback_are_refused(self, app: FastAPI, path: str, host: str | bytes) -> None:
+        """Also those that cannot be parsed: the header is compared as it came."""
+        with TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False) as client:
+            answer = client.get(path, headers={"host": host}, follow_redirects=False)  # type: ignore[dict-item]
+            assert answer.status_code in ((400, 403) if "?" in path else (400, 403, 404)), (host, answer.status_code)
+            assert answer.headers["content-type"] == "application/problem+json"
+
+    @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"])
+    def test_its_own_names_are_answered(self, app: FastAPI, host: str) -> None:
+        with TestClient(app, base_url="http://localhost", client=LOOPBACK) as client:
+            assert client.get("/v1/devices?limit=1", headers={"host": host}).status_code == 200
+
 
 class TestRateLimit:
     def test_a_bucket_refills(self) -> None:
@@ -188,3 +226,107 @@ class TestRateLimit:
             limited = client.get("/v1/devices?limit=1")
         assert limited.status_code == 429
         assert int(limited.headers["retry-after"]) == 1000
+
+
+class TestWhoIsCounted:
+    """Tokens and peers, not what a caller writes into its headers."""
+
+    def client(self, url: str, burst: int, address: str = "203.0.113.7", **settings: object) -> TestClient:
+        limits = {"rate_limit_requests_per_s": 0.001, "rate_limit_burst": burst} | settings
+        app = create_app(Settings(database_url=url, **limits))  # type: ignore[arg-type]
+        return TestClient(app, base_url="http://localhost", client=(address, 1), raise_server_exceptions=False)
+
+    def token(self, client: TestClient) -> str:
+        with client.app.state.database.writing() as session:  # type: ignore[attr-defined]
+            return create_token(session, "counted", "reader", FixedClock())[1]
+
+    def test_a_token_has_one_bucket_however_it_is_written(self, seeded_url: str) -> None:
+        with self.client(seeded_url, burst=5) as client:
+            secret = self.token(client)
+            written = [
+                f"Bearer {secret}",
+                f"bearer {secret}",
+                f"BEARER  {secret}",
+                f"Bearer {secret} ",
+                f"bEaReR {secret}",
+            ] * 3
+            statuses = [
+                client.get("/v1/devices?limit=1", headers={"Authorization": header}).status_code for header in written
+            ]
+        assert statuses.count(200) <= 6
+        assert statuses[-1] == 429
+
+    def test_wrong_tokens_are_counted_by_peer(self, seeded_url: str) -> None:
+        with self.client(seeded_url, burst=1_000) as client:
+            secret = self.token(client)
+            client.app.state.doors.failures.per_s = 0.001  # type: ignore[attr-defined]  # however slow the machine
+            asked = {"Authorization": f"Bearer {secret}"}
+            assert client.get("/v1/devices?limit=1", headers=asked).status_code == 200
+            statuses = [
+                client.get("/v1/devices", headers={"Authorization": f"Bearer guess-{n}"}).status_code
+                for n in range(130)
+            ]
+            assert statuses[0] == 401
+            assert statuses[-1] == 429
+            assert client.get("/v1/devices?limit=1", headers=asked).status_code == 200, (
+                "a valid token behind the same address"
+            )
+
+    def test_an_invented_token_gives_no_fresh_bucket(self, seeded_url: str) -> None:
+        with self.client(seeded_url, burst=5) as client:
+            self.token(client)
+            statuses = [
+                client.get("/v1/devices", headers={"Authorization": f"Bearer {n}"}).status_code for n in range(20)
+            ]
+        assert statuses.count(401) == 5
+        assert statuses[-1] == 429
+
+    def test_two_tokens_in_one_request_are_none(self, client: TestClient, with_role: Headers) -> None:
+        header = with_role("editor")["Authorization"]
+        answer = client.get("/v1/devices", headers=[("Authorization", header), ("Authorization", header)])
+        assert answer.status_code == 401
+
+
+class TestBeforeTheBody:
+    """Who may not ask is told so without its body being read."""
+
+    @pytest.mark.parametrize(
+        "path", ["/v1/benchmarks", "/v1/benchmarks/import", "/v1/llms", "/v1/fleets", "/v1/estimates"]
+    )
+    @pytest.mark.parametrize("role", [None, "reader"])
+    def test_the_token_comes_first(self, client: TestClient, with_role: Headers, path: str, role: str | None) -> None:
+        headers = with_role("reader") if role else (with_role("editor"), {})[1]
+        read = 0
+
+        def body() -> Iterator[bytes]:
+            nonlocal read
+            for _ in range(100):
+                read += 10_000
+                yield b"[" * 10_000
+
+        answer = client.post(path, content=body(), headers={"content-type": "application/json", **headers})
+        if role == "reader" and path in ("/v1/fleets", "/v1/estimates"):
+            assert answer.status_code == 400
+        else:
+            assert answer.status_code == (403 if role else 401)
+
+    @pytest.mark.parametrize("headers", [
+        {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://localhost:9999"},
+        {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "http://localhost.evil.example"},
+    ], ids=str)  # fmt: skip
+    @pytest.mark.parametrize(
+        "path", ["/v1/jobs/job_none/cancel", "/v1/measurements/meas_none/cancel", "/v1/benchmarks"]
+    )
+    def test_a_page_of_another_origin_changes_nothing(
+        self, client: TestClient, path: str, headers: dict[str, str]
+    ) -> None:
+        assert client.post(path, headers=headers).status_code == 403
+        assert client.get("/v1/jobs", headers=headers).status_code == 200
+
+    def test_its_own_pages_may(self, client: TestClient) -> None:
+        headers = {"origin": "http://localhost", "sec-fetch-site": "same-origin"}
+        assert client.post("/v1/jobs/job_none/cancel", headers=headers).status_code == 404
+
+    def test_with_a_token_the_origin_does_not_matter(self, client: TestClient, with_role: Headers) -> None:
+        headers = with_role("editor") | {"origin": "https://planner.example"}
+        assert client.post("/v1/jobs/job_none/cancel", headers=headers).status_code == 404

@@ -17,14 +17,29 @@ def post(client: TestClient, path: str, text: str | bytes) -> Any:
 
 WRONG: list[tuple[str, Any, str, str]] = [
     ("workloads/0/llm", "llama-3.1-70", "/workloads/0/llm", "did you mean 'llama-3.1-70b'"),
-    ("workloads/0/targets/ttft_ms", {"p95": 0}, "/workloads/0/targets/ttft_ms/p95", "greater than 0"),
-    ("workloads/0/targets/ttft_ms", {"p95": -5}, "/workloads/0/targets/ttft_ms/p95", "greater than 0"),
+    (
+        "workloads/0/targets/ttft_ms",
+        {"p95": 0},
+        "/workloads/0/targets/ttft_ms/p95",
+        "greater than or equal to 0.000000001",
+    ),
+    (
+        "workloads/0/targets/ttft_ms",
+        {"p95": -5},
+        "/workloads/0/targets/ttft_ms/p95",
+        "greater than or equal to 0.000000001",
+    ),
     ("workloads/0/targets/ttft_ms", {"p95": float("nan")}, "/workloads/0/targets/ttft_ms/p95", "finite"),
     ("workloads/0/targets/ttft_ms", {"p95": float("inf")}, "/workloads/0/targets/ttft_ms/p95", "finite"),
     ("workloads/0/targets/ttft_ms", {"p95": 1e308}, "/workloads/0/targets/ttft_ms/p95", "1000000000"),
     ("workloads/0/targets/ttft_ms", {"p97": 5}, "/workloads/0/targets/ttft_ms/p97", "mean, p50, p90, p95, p99"),
     ("workloads/0/targets/latency", {"p95": 5}, "/workloads/0/targets/latency", "unknown field"),
-    ("workloads/0/traffic/requests_per_s", 0, "/workloads/0/traffic/requests_per_s", "greater than 0"),
+    (
+        "workloads/0/traffic/requests_per_s",
+        0,
+        "/workloads/0/traffic/requests_per_s",
+        "greater than or equal to 0.000000001",
+    ),
     ("workloads/0/traffic/requests_per_s", 1e308, "/workloads/0/traffic/requests_per_s", "1000000000"),
     ("workloads/0/context_tokens", 10_000_000, "/workloads/0/context_tokens", "131072"),
     ("workloads/0/precision", {"weights": ["fp9"]}, "/workloads/0/precision/weights/0", "did you mean 'fp8'"),
@@ -45,7 +60,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("limits", {"max_usd_per_hour": 12.5}, "/limits/max_usd_per_hour", "string"),
     ("objective", "speed", "/objective", "known: cost, throughput, power"),
     ("objective", "throughput", "", "max_usd_per_hour"),
-    ("time_limit_s", 0, "/time_limit_s", "greater than 0"),
+    ("time_limit_s", 0, "/time_limit_s", "greater than or equal to 0.000000001"),
     ("price_as_of", "yesterday", "/price_as_of", "datetime"),
     ("limit", {}, "/limit", "unknown field"),
 ]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
 from service.benchmarks.document import Document, ReadingError
 from service.benchmarks.importers import importers, read_payload
 from service.benchmarks.plausibility import mean_tokens
 from service.benchmarks.reading import Reading
+from service.reading_apart import ReadingApart
 from service.wire.benchmarks import MeasuredClosedLoad, MeasuredOpenLoad
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "benchmarks"
@@ -226,6 +228,14 @@ class TestFilesTheToolsWrote:
         (run,) = read(f"guidellm_v{version}.json")
         assert closed_load(run).concurrency == 4
         assert (run.results.completed, run.results.failed) == (40, 0)
+
+    @pytest.mark.parametrize("name", sorted(TOOL_OF_FILE))
+    def test_a_file_read_apart_is_the_same(self, name: str) -> None:
+        """In a process of its own, and back as JSON."""
+        payload = (FIXTURES / name).read_text()
+        apart = ReadingApart(time_limit_s=30.0, memory_limit_bytes=100_000_000)
+        answered = apart.read("service.benchmarks.apart:read", {"tool": "auto"}, payload)
+        assert TypeAdapter(list[Reading]).validate_python(answered) == read_payload(payload)
 
     def test_inference_perf_yaml_equals_json(self) -> None:
         assert read("inference_perf.yaml") == read("inference_perf.json")

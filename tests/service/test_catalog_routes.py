@@ -30,7 +30,14 @@ class TestGetDevices:
         row = catalog.devices["h200-sxm"].model_dump(mode="json")
         own = [p.model_dump(mode="json", exclude={"device"}) for p in catalog.partitions if p.device == "h200-sxm"]
         assert len(own) == 4
-        assert shown == row | {"partitions": own}
+        line = catalog.device_lines["h200-sxm"]
+        assert line.provenance.source in shown.pop("device_class_source")
+        assert shown == row | {"partitions": own, "device_class": "datacentre"}
+
+    @pytest.mark.parametrize("vendor", ["amd", "AMD"])
+    def test_filters_do_not_look_at_case(self, client: TestClient, vendor: str) -> None:
+        found = client.get("/v1/devices", params={"vendor": vendor, "device_class": "consumer"}).json()["items"]
+        assert [device["id"] for device in found] == ["rx-7900-xtx"]
 
     def test_filters(self, client: TestClient, catalog: Catalog) -> None:
         found = client.get("/v1/devices", params={"vendor": "AMD", "status": "shipping", "limit": 500}).json()["items"]
@@ -51,6 +58,23 @@ class TestGetDevices:
         answer = client.get("/v1/devices", params=parameters)
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["parameter"] == next(iter(parameters))
+
+
+class TestGetProviders:
+    def test_pages_hold_every_provider(self, client: TestClient, catalog: Catalog) -> None:
+        assert [p["id"] for p in walk(client, "/v1/providers", 7)] == sorted(catalog.providers)
+
+    def test_shows_the_row_with_its_source(self, client: TestClient, catalog: Catalog) -> None:
+        assert client.get("/v1/providers/runpod").json() == catalog.providers["runpod"].model_dump(mode="json")
+
+    def test_filters_by_class(self, client: TestClient) -> None:
+        found = client.get("/v1/providers", params={"provider_class": "hyperscaler"}).json()["items"]
+        assert [p["id"] for p in found] == ["aws", "azure", "gcp", "oci"]
+
+    def test_unknown_names_close_matches(self, client: TestClient) -> None:
+        answer = client.get("/v1/providers/azur")
+        assert answer.status_code == 404
+        assert answer.json()["close_matches"] == ["azure"]
 
 
 class TestGetNodes:

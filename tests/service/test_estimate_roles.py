@@ -62,10 +62,12 @@ class TestDrafting:
     def test_drafts_at_the_edge(self, client: TestClient) -> None:
         """One bad case does not spoil the rest."""
         short = changed(drafting(NGRAM), "traffic/output_tokens", {"distribution": "fixed", "tokens": 4})
+        large = drafting(MODEL | {"draft_llm": "llama-3.1-70b", "draft_weights": "bf16"})
         edges: list[tuple[Answer, str, str]] = [
             (drafting(NGRAM | {"draft_tokens": 60, "acceptance_fraction": 1}), "estimated", ""),
             (drafting(MODEL | {"draft_llm": "qwen3-8b"}), "unsupported", "vocabulary"),
-            (drafting(MODEL | {"draft_llm": "llama-3.1-70b", "draft_weights": "bf16"}), "does_not_fit", "bytes"),
+            (changed(large, "engine/max_context_tokens", 131_072), "does_not_fit", "bytes"),
+            (large, "estimated", ""),  # of requests as short as these there is room for many
             (drafting(MODEL | {"draft_llm": "llama-3.1-9b"}), "unsupported", "did you mean 'llama-3.1-8b'"),
             (short, "unsupported", "draft at most 3"),
         ]
@@ -126,7 +128,8 @@ class TestPools:
             ("disaggregated/prefill/layout", {"tensor_parallel": 1}, "does_not_fit", "bytes per device"),
             ("disaggregated/prefill/weights", "nvfp4", "estimated", ""),
         ]
-        bodies = [changed(POOLS, path, value) for path, value, _, _ in cases]
+        served_whole = POOLS | {"engine": {"max_context_tokens": 131_072}}
+        bodies = [changed(served_whole, path, value) for path, value, _, _ in cases]
         for found, (_, _, outcome, says) in zip(estimated(client, *bodies), cases, strict=True):
             assert found["outcome"] == outcome, found
             assert says in found.get("detail", "")

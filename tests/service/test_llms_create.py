@@ -57,7 +57,7 @@ class TestPostLlm:
         answer = client.post(
             "/v1/llms", content=f'{{"id": "deep", "config": {nested}}}', headers={"content-type": "application/json"}
         )
-        assert answer.status_code == 422
+        assert answer.status_code == 400
 
     def test_bad_id_is_refused(self, client: TestClient) -> None:
         answer = client.post("/v1/llms", json={"id": "Not A Slug", "config": TINY_CONFIG})

@@ -17,11 +17,19 @@ PRICE: dict[str, Any] = {"usd_per_hour": "12.480000", "valid_from": "2026-01-01T
 class TestGetOffers:
     def test_shows_price_source_and_age(self, client: TestClient) -> None:
         shown = client.get("/v1/offers/aws:p5.48xlarge:us-east-1:on_demand").json()
-        # karpenter-provider-aws price file of 2026-07-20: 55.04 USD an hour for 8 H100.
         assert shown["price"]["usd_per_hour"] == "55.040000"
         assert shown["usd_per_device_hour"] == "6.880000"
-        assert "karpenter" in shown["price"]["source"]
-        assert shown["price"]["age_days"] == 124  # 20 July to 21 November
+        assert "data-receipts" in shown["price"]["source"]
+        assert shown["price"]["age_days"] == 12  # 9 to 21 November, the last time it was seen
+        assert (shown["provider_class"], shown["device_class"], shown["named_place"]) == (
+            "hyperscaler", "datacentre", True,
+        )  # fmt: skip
+
+    def test_earlier_steps_stay(self, client: TestClient) -> None:
+        shown = client.get("/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices").json()["items"]
+        # karpenter-provider-aws price file of 2026-07-20: 55.04 USD an hour for 8 H100.
+        assert "karpenter" in shown[0]["source"]
+        assert [step["valid_from"][:10] for step in shown] == ["2026-07-20", "2026-11-09"]
 
     def test_before_the_first_step_there_is_no_price(self, client: TestClient) -> None:
         shown = client.get(
@@ -35,6 +43,38 @@ class TestGetOffers:
         assert items
         assert {(o["device"], o["provider"], o["commitment"]) for o in items} == {("h100-sxm", "aws", "on_demand")}
 
+    @pytest.mark.parametrize(
+        ("asked", "same"),
+        [
+            ({"provider": "AWS"}, {"provider": "aws"}),
+            ({"device": "H100"}, {"device": "h100-sxm"}),
+            ({"device": "NVIDIA H200 NVL"}, {"device": "h200-nvl"}),
+            ({"region": "US-EAST-1"}, {"region": "us-east-1"}),
+            ({"node": "AWS-P5.48xlarge"}, {"node": "aws-p5.48xlarge"}),
+        ],
+    )
+    def test_filters_take_names_as_people_write_them(
+        self, client: TestClient, asked: dict[str, str], same: dict[str, str]
+    ) -> None:
+        found = client.get("/v1/offers", params=asked).json()["items"]
+        assert found
+        assert found == client.get("/v1/offers", params=same).json()["items"]
+
+    def test_filters_by_class_and_place(self, client: TestClient) -> None:
+        parameters = {"device_class": "datacentre", "provider_class": "specialist", "named_place": True, "limit": 500}
+        items = client.get("/v1/offers", params=parameters).json()["items"]
+        assert {o["provider"] for o in items} == {"denvr", "hyperstack", "jarvislabs", "nebius", "verda"}
+        assert {(o["device_class"], o["provider_class"], o["named_place"]) for o in items} == {
+            ("datacentre", "specialist", True)
+        }
+        elsewhere = client.get("/v1/offers", params=parameters | {"named_place": False}).json()["items"]
+        assert {"us", "global", "all"} <= {o["region"] for o in elsewhere}
+
+    def test_a_class_that_is_none_is_refused_by_name(self, client: TestClient) -> None:
+        answer = client.get("/v1/offers", params={"provider_class": "hyperscalers"})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["parameter"] == "provider_class"
+
     def test_unknown_commitment_is_refused_by_name(self, client: TestClient) -> None:
         answer = client.get("/v1/offers", params={"commitment": "on-demand"})
         assert answer.status_code == 422
@@ -46,7 +86,69 @@ class TestGetOffers:
         assert "aws:p5.48xlarge:us-east-1:on_demand" in answer.json()["close_matches"]
 
 
+class TestGetUnpriced:
+    def entries(self, client: TestClient, **parameters: Any) -> dict[str, dict[str, Any]]:
+        page = client.get("/v1/offers/unpriced", params={"limit": 500} | parameters)
+        assert page.status_code == 200, page.text
+        assert page.json()["next"] is None
+        return {entry["id"]: entry for entry in page.json()["items"]}
+
+    def test_says_what_has_no_price(self, client: TestClient) -> None:
+        found = self.entries(client, provider="AWS", device="H100")
+        assert found["aws:p5.48xlarge:1y"]["detail"] == "aws p5.48xlarge: no 1-year price known"
+        assert found["aws:p5.48xlarge:3y"]["detail"] == "aws p5.48xlarge: no 3-year price known"
+        assert "us-east-1" in found["aws:p5.48xlarge:1y"]["regions_without"]
+        assert found["aws:p5.48xlarge:1y"]["regions_with"] == []
+
+    def test_what_has_a_price_everywhere_is_not_there(self, client: TestClient) -> None:
+        found = self.entries(client, provider="gcp", device="h100-sxm")
+        assert "gcp:a3-megagpu-8g:1y" not in found
+        assert "gcp:a3-megagpu-8g:3y" not in found
+
+    def test_a_price_takes_a_region_out(self, client: TestClient) -> None:
+        before = self.entries(client, provider="oci", device="h200-sxm")["oci:BM.GPU.H200.8:1y"]
+        assert before["regions_without"] == ["all"]
+        quotes = "offer,usd_per_hour\noci:BM.GPU.H200.8:all:reserved_1y,60.00\n"
+        body = {"provider": "oci", "payload": quotes, "valid_from": "2026-11-01T00:00:00Z", "source": "a quote of ours"}
+        assert client.post("/v1/offers/import", json=body).status_code == 200
+        after = self.entries(client, provider="oci", device="h200-sxm")
+        assert "oci:BM.GPU.H200.8:1y" not in after
+        assert "oci:BM.GPU.H200.8:3y" in after
+
+    def test_pages_hold_every_entry_once(self, client: TestClient) -> None:
+        ids: list[str] = []
+        parameters: dict[str, Any] = {"limit": 50, "provider_class": "hyperscaler"}
+        while True:
+            page = client.get("/v1/offers/unpriced", params=parameters).json()
+            ids.extend(entry["id"] for entry in page["items"])
+            if page["next"] is None:
+                break
+            parameters["next"] = page["next"]
+        assert len(ids) > 100
+        assert ids == sorted(set(ids))
+        assert {one.split(":")[0] for one in ids} == {"aws", "azure", "gcp", "oci"}
+
+
 class TestPostOffer:
+    @pytest.mark.parametrize(
+        ("provider", "region", "provider_class", "named_place"),
+        [
+            ("own", "dc2", None, True),
+            ("own", "Global", None, False),
+            ("aws", "eu-central-1", "hyperscaler", True),
+            ("runpod", "global", "marketplace", False),
+            ("runpod", "EU-RO-1", "specialist", True),
+        ],
+    )
+    def test_stands_as_its_provider_does(
+        self, client: TestClient, provider: str, region: str, provider_class: str | None, named_place: bool
+    ) -> None:
+        body = OFFER | {"provider": provider, "region": region, "instance": "stands"}
+        made = client.post("/v1/offers", json=body).json()
+        assert (made["provider_class"], made["named_place"], made["device_class"]) == (
+            provider_class, named_place, "datacentre",
+        )  # fmt: skip
+
     def test_with_a_price(self, client: TestClient) -> None:
         answer = client.post("/v1/offers", json=OFFER | {"price": PRICE})
         assert answer.status_code == 201

@@ -29,9 +29,9 @@ def database(empty_url: str) -> Iterator[Database]:
 
 
 def repriced(catalog: Catalog, amount: str) -> Catalog:
-    prices = tuple(
-        p.model_copy(update={"usd_per_hour": Decimal(amount)}) if p.offer == OFFER else p for p in catalog.prices
-    )
+    """The offer's newest step at another amount."""
+    newest = max((p for p in catalog.prices if p.offer == OFFER), key=lambda p: p.valid_from)
+    prices = tuple(p.model_copy(update={"usd_per_hour": Decimal(amount)}) if p is newest else p for p in catalog.prices)
     return dataclasses.replace(catalog, prices=prices, digest="another edition")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solver.assemble import assemble, mix_capacity
-from solver.capacities import with_capacity, with_class_sets
+from solver.capacities import with_class_sets, with_mix_capacity
 from solver.confirm import Confirmations
 from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
 from solver.engine.replay import replay
@@ -267,7 +267,7 @@ class TestReplays:
         assert found.streams[1].time_to_first_token_s["mean"] < 0.5 * without.streams[1].time_to_first_token_s["mean"]
 
     def test_predictions_have_an_interval_for_each_stream(self) -> None:
-        found = estimate_mixed(self.made, [Stream(SHORT, 4.0), Stream(LONG, 1.0)], requests=600)
+        found = estimate_mixed(self.made, [Stream(SHORT, 4.0), Stream(LONG, 1.0)])
         for one in (found.whole, *found.streams):
             for times in (one.time_to_first_token_s, one.time_per_output_token_s, one.end_to_end_s):
                 for value in times.values():
@@ -283,22 +283,29 @@ class TestConfirming:
         self.asked = mixed(kind("short", 30.0, SHORT, 0.2, 0.02), kind("long", 3.0, LONG, 3.0, 0.1))
         self.planning = planning(self.asked, offers=(offer(H100, 24.0), offer(L40S, 7.2)))
         self.one = screened(self.planning, self.asked, MEMO)
-        able = np.flatnonzero((self.one.classes[0].requests_per_s > 0) & (self.one.classes[1].requests_per_s > 0))
+        able = np.flatnonzero(
+            (self.one.classes[0].most_requests_per_s > 0) & (self.one.classes[1].most_requests_per_s > 0)
+        )
         self.row = int(able[0])
 
     def test_capacities_come_to_what_holds_of_the_mix(self) -> None:
         found = Confirmations()
-        rates = tuple(float(c.requests_per_s[self.row]) * p for c, p in zip(self.one.classes, (0.9, 0.1), strict=True))
-        work = sum(rate / float(c.requests_per_s[self.row]) for c, rate in zip(self.one.classes, rates, strict=True))
+        rates = tuple(
+            float(c.most_requests_per_s[self.row]) * p for c, p in zip(self.one.classes, (0.9, 0.1), strict=True)
+        )
+        work = sum(
+            rate / float(c.most_requests_per_s[self.row]) for c, rate in zip(self.one.classes, rates, strict=True)
+        )
         assert work == pytest.approx(1.0)
         assert not mix_holds(found, 0, self.one, self.row, (), rates)
         (factors,) = found.mix_factors.values()
         assert 0.0 < factors[1] < factors[0] < 1.0
         (held,) = found.held_mixes[0, self.row]
-        assert max(mix_ratios(Confirmations(), 0, self.one, self.row, held)) <= 1.0
+        assert max(mix_ratios(Confirmations(), self.one, self.row, held)) <= 1.0
         # At that mix the replica is full.
         full = math.fsum(
-            r / (f * float(c.requests_per_s[self.row])) for c, f, r in zip(self.one.classes, factors, held, strict=True)
+            r / (f * float(c.most_requests_per_s[self.row]))
+            for c, f, r in zip(self.one.classes, factors, held, strict=True)
         )
         assert full == pytest.approx(1.0)
         count = found.simulations
@@ -321,7 +328,7 @@ class TestConfirming:
     def test_classes_that_miss_may_part_from_those_that_do_not(self) -> None:
         found = Confirmations()
         rates = tuple(
-            float(c.requests_per_s[self.row]) * part for c, part in zip(self.one.classes, (0.3, 0.6), strict=True)
+            float(c.most_requests_per_s[self.row]) * part for c, part in zip(self.one.classes, (0.3, 0.6), strict=True)
         )
         assert not mix_holds(found, 0, self.one, self.row, (), rates)
         assert set(found.class_sets[0]) == {(0,), (1,)}
@@ -329,7 +336,7 @@ class TestConfirming:
     def test_a_class_alone_says_nothing_of_others_but_holds_in_every_company(self) -> None:
         found = Confirmations()
         assert not mix_holds(
-            found, 0, self.one, self.row, (), (float(self.one.classes[0].requests_per_s[self.row]) * 3, 0.0)
+            found, 0, self.one, self.row, (), (float(self.one.classes[0].most_requests_per_s[self.row]) * 3, 0.0)
         )
         ((_, _, classes),) = found.mix_factors
         assert classes == ALONE
@@ -343,7 +350,9 @@ class TestConfirming:
         one = screened(self.planning, asked, MEMO)
         found = Confirmations()
         found.mix_factors[0, self.row, ALONE] = (1.0, 1.0, 0.0)
-        rates = tuple(float(c.requests_per_s[self.row]) * p for c, p in zip(one.classes, (0.9, 0.1, 0.0), strict=True))
+        rates = tuple(
+            float(c.most_requests_per_s[self.row]) * p for c, p in zip(one.classes, (0.9, 0.1, 0.0), strict=True)
+        )
         assert not mix_holds(found, 0, one, self.row, (), rates)
         factors = found.mix_factors[0, self.row, ()]
         assert 0.0 < factors[1] < factors[0] < 1.0
@@ -354,7 +363,7 @@ class TestConfirming:
         for part in range(MOST_MIXES):
             share = 0.3 + 0.1 * part
             rates = tuple(
-                float(c.requests_per_s[self.row]) * f * 2
+                float(c.most_requests_per_s[self.row]) * f * 2
                 for c, f in zip(self.one.classes, (share, 1 - share), strict=True)
             )
             mix_holds(found, 0, self.one, self.row, (), rates)
@@ -376,10 +385,10 @@ class TestConfirming:
         found = Confirmations()
         found.mix_factors[0, self.row, ()] = (0.5, 0.5)
         found.class_sets[0] = ((1,),)
-        changed = with_capacity(assemble(self.planning, [self.one]), found)
+        changed = with_mix_capacity(assemble(self.planning, [self.one]), found)
         table = changed.problem.deployments
         mine = (changed.row_of == self.row) & (changed.classes_of == 0)
-        screened_rates = [float(c.requests_per_s[self.row]) for c in self.one.classes]
+        screened_rates = [float(c.most_requests_per_s[self.row]) for c in self.one.classes]
         assert table.capacity_requests_per_s[mine] == pytest.approx(np.array([screened_rates]) * 0.5)
         apart = changed.classes_of == 1
         assert (table.capacity_requests_per_s[apart, 0] == 0.0).all()
@@ -388,7 +397,7 @@ class TestConfirming:
         assert len(set(kinds)) == len(kinds)
         for on, rate in zip(kinds, table.capacity_requests_per_s[apart, 1].tolist(), strict=True):
             same = (changed.classes_of == 0) & (table.node_type == on[0]) & (table.devices_per_replica == on[1])
-            assert rate == max(float(self.one.classes[1].requests_per_s[row]) for row in changed.row_of[same])
+            assert rate == max(float(self.one.classes[1].most_requests_per_s[row]) for row in changed.row_of[same])
 
     def test_the_wary_plan_with_what_was_simulated_only(self) -> None:
         found = Confirmations()
@@ -398,11 +407,11 @@ class TestConfirming:
         assert scales[()][self.row].tolist() == [0.5, 0.5]
         assert not np.delete(scales[()], self.row, axis=0).any()
         assert (scales[(0,)] == 1.0).all()
-        changed = with_capacity(assemble(self.planning, [self.one]), found)
+        changed = with_mix_capacity(assemble(self.planning, [self.one]), found)
         assert solve_fleet(changed.problem).plan is not None
 
     def test_targets_of_one_class_are_moved_alone(self) -> None:
         looser = with_targets(self.one, Targets(), 0)
-        assert (looser.classes[0].requests_per_s >= self.one.classes[0].requests_per_s).all()
-        assert (looser.classes[1].requests_per_s == self.one.classes[1].requests_per_s).all()
+        assert (looser.classes[0].most_requests_per_s >= self.one.classes[0].most_requests_per_s).all()
+        assert (looser.classes[1].most_requests_per_s == self.one.classes[1].most_requests_per_s).all()
         assert {one.traffic_class for one in rejections(self.one)} <= {None, "short", "long"}

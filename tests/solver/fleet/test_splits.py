@@ -21,6 +21,7 @@ from solver.fleet import (
     verify,
 )
 from solver.fleet.verify import verify_plan
+from solver.outcome import Status
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import shared_split_problem, tiny_split_problem
 from tests.solver.fleet.test_brute_force import check
@@ -69,7 +70,7 @@ def test_bounds_are_plain_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.fleet.solve.FEW_PAIRS", 5)
     results = [solve_fleet(shared_split_problem(seed), SolveOptions(gap_fraction=0.2)) for seed in range(20)]
     found = [result for result in results if result.plan is not None]
-    assert {result.status for result in found} == {"proven_optimal", "gap_reached"}
+    assert {result.status for result in found} == {Status.PROVEN_OPTIMAL, Status.WITHIN_GAP}
     assert {type(number) for r in found for number in (r.bound, r.objective, r.gap_fraction)} == {float}
 
 

@@ -21,6 +21,7 @@ from solver.fleet.explain import (
     alternatives,
     binding,
     conflicts,
+    has_plan,
     limit_names,
     limit_steps,
     relaxations,
@@ -105,7 +106,7 @@ def test_throughput_without_any_limit_is_refused() -> None:
 def test_budget_conflict_and_its_price() -> None:
     case = problem(limits=Limits(budget_usd_per_hour=7.0, power_w=50_000.0))
     assert solve_fleet(case).outcome == "infeasible"
-    named = conflicts(limit_names(case), lambda lifted: without_limits(case, lifted))
+    named = conflicts(limit_names(case), lambda lifted: has_plan(without_limits(case, lifted)))
     assert named == ("limits.budget_usd_per_hour",)
     (cheapest,) = [r for r in relaxations(case) if r.change.limit == "limits.budget_usd_per_hour"]
     assert cheapest.change.relaxing_to == 8.0
@@ -114,7 +115,7 @@ def test_budget_conflict_and_its_price() -> None:
 def test_two_limits_conflict_only_together() -> None:
     # 8 USD/h serve within 2,800 W at least; one spare more costs 10 USD/h.
     case = problem(limits=Limits(budget_usd_per_hour=9.0, spare_nodes=1))
-    named = conflicts(limit_names(case), lambda lifted: without_limits(case, lifted))
+    named = conflicts(limit_names(case), lambda lifted: has_plan(without_limits(case, lifted)))
     assert named == ("limits.budget_usd_per_hour", "limits.spare_nodes")
     prices = {r.change.limit: r.result.usd_per_hour for r in relaxations(case)}
     assert prices == {"limits.budget_usd_per_hour": 10.0, "limits.spare_nodes": 8.0}

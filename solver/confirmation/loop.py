@@ -1,0 +1,254 @@
+"""Solve over what replicas can at most carry, simulate what was chosen, and solve again until the plan is true.
+
+Every candidate has a bracket: a rate that simulation has seen it hold, and one that it cannot exceed. The optimiser believes the
+upper ends, so what it finds is no dearer than the best true plan; where the replicas it chose hold what it asks of them,
+that plan is the best true one (docs/decisions/0006). Where they do not, simulation closes their brackets. Traffic classes
+are held to mixes instead (``solver.confirm_mixes``). When time is up, the best plan of what has been seen to hold is the
+answer, and the newest optimum is its bound.
+"""
+
+from dataclasses import replace
+
+from solver.assemble import Assembly, Placement, exceeds_default, placements, with_default_limits
+from solver.capacities import with_mix_capacity
+from solver.confirm import Confirmations
+from solver.confirm_mixes import be_wary, mix_holds
+from solver.confirmation.brackets import Brackets
+from solver.confirmation.rivals import simulate_rivals
+from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetResult, SolveOptions, solve_fleet
+from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
+from solver.outcome import Outcome, Status, status_of_plan
+from solver.planning import Observer, PlanningInput, SearchProgress, unobserved
+from solver.traffic_classes import streams_of
+from solver.workload import Workload
+
+PATIENT_ROUNDS = 12
+"""Rounds after which mixes of traffic classes that nobody has simulated are no longer planned with."""
+MOST_MIX_ROUNDS = 40
+"""Rounds after which a plan with mixes that still do not hold is given up for one of what does."""
+ENDING_FRACTION = 0.1
+"""Of the time limit: what a search may take beyond it to settle on what it has."""
+LEAST_SOLVE_FRACTION = 0.02
+"""Share of the time limit that the last solve gets where the others have used it up."""
+DRAFT_GAP_FRACTION = 0.03
+"""Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
+
+
+class Watch:
+    """How much of a request's time is left, whatever it is spent on."""
+
+    def __init__(self, planning: PlanningInput, confirmations: Confirmations) -> None:
+        self._limit_s, self._clock, self._confirmations = planning.time_limit_s, planning.clock, confirmations
+        self._began_s, self._before_s, self._solver_s = planning.clock(), confirmations.spent_s, 0.0
+
+    def solved(self, seconds: float) -> None:
+        """Count what a solver says it took: where the clock stands still, that is all the time there is."""
+        self._solver_s += seconds
+        self.in_time()
+
+    def left_s(self) -> float:
+        """Seconds left; never below zero."""
+        spent = max(self._clock() - self._began_s, self._solver_s)
+        self._confirmations.spent_s = self._before_s + spent
+        return max(0.0, self._limit_s - self._confirmations.spent_s)
+
+    def in_time(self) -> bool:
+        return self.left_s() > 0.0
+
+    def is_long_over(self) -> bool:
+        """Has even the time to end in passed?"""
+        return self.left_s() <= 0.0 and self._confirmations.spent_s > self._limit_s * (1.0 + ENDING_FRACTION)
+
+
+def solve_confirmed(
+    assembly: Assembly,
+    planning: PlanningInput,
+    confirmations: Confirmations,
+    observe: Observer = unobserved,
+    *,
+    draft_first: bool = True,
+) -> tuple[Assembly, FleetResult, int]:
+    """The best plan whose replicas all hold in simulation, with what is proven about it.
+
+    Offers without a limit get the default one as soon as a plan goes beyond it. draft_first: off where most is known already, so
+    that the first plan is likely to hold. Returns the problem with the capacities that the plan was made for.
+    Raises NoPlanInTimeError.
+    """
+    watch = Watch(planning, confirmations)
+    brackets = Brackets(assembly)
+    final, rounds, bound = not draft_first, 0, None
+    one_stream = sum(len(streams_of(w)) for w in planning.workloads) == 1
+    observe(SearchProgress("solving"))
+    while True:
+        rounds += 1
+        if rounds == PATIENT_ROUNDS:
+            be_wary(confirmations, assembly.screened)
+        current = brackets.believed(with_mix_capacity(assembly, confirmations))
+        brackets.assembly = current
+        proving = final or one_stream
+        result = solve_fleet(current.problem, _options(planning, watch, proving=proving))
+        watch.solved(result.solver_seconds)
+        if result.outcome is Outcome.INFEASIBLE:
+            confirmations.simulations += brackets.simulations
+            return with_default_limits(planning, current), result, rounds
+        if result.plan is not None and exceeds_default(result.plan, current, planning.default_max_nodes):
+            assembly = with_default_limits(planning, assembly)
+            continue
+        bound = _tighter(bound, result.bound, planning.objective == "throughput")
+        if rounds == 1:  # what no bound rules out is worth simulating
+            before = brackets.simulations
+            simulate_rivals(current, brackets, watch.in_time)
+            if brackets.simulations > before and watch.in_time():
+                continue
+        observe(progress("confirming", result))
+        unheld = result.plan is None or _simulate(current, result, confirmations, brackets, watch)
+        observe(progress("solving", result))
+        if not unheld and (proving or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
+            confirmations.simulations += brackets.simulations
+            return _settled(current, result, brackets, watch), result, rounds
+        if not unheld:
+            final = True
+        elif not watch.in_time() or (_has_classes(assembly) and rounds >= MOST_MIX_ROUNDS):
+            confirmations.simulations += brackets.simulations
+            return (*_best_confirmed(assembly, planning, confirmations, brackets, bound, watch), rounds)
+
+
+def _has_classes(assembly: Assembly) -> bool:
+    return any(one.classes for one in assembly.screened)
+
+
+def _tighter(one: float | None, other: float | None, larger_is_better: bool) -> float | None:
+    """The better of two bounds on the same optimum."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other) if larger_is_better else max(one, other)
+
+
+def _best_confirmed(
+    assembly: Assembly,
+    planning: PlanningInput,
+    confirmations: Confirmations,
+    brackets: Brackets,
+    bound: float | None,
+    watch: Watch,
+) -> tuple[Assembly, FleetResult]:
+    """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
+    be_wary(confirmations, assembly.screened)
+    current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
+    limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
+    for _ in range(MOST_MIX_ROUNDS):
+        if watch.is_long_over():
+            break
+        result = solve_fleet(current.problem, SolveOptions(limit_s, max(planning.gap_fraction, DRAFT_GAP_FRACTION)))
+        if result.plan is None:
+            raise NoPlanInTimeError(planning.time_limit_s)
+        if exceeds_default(result.plan, current, planning.default_max_nodes):
+            current = with_default_limits(planning, current)
+            continue
+        if not _has_classes(assembly) or not _mixes_fail(current, result, confirmations):
+            return current, with_bound(result, bound, planning.gap_fraction)
+        current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
+    raise NoPlanInTimeError(planning.time_limit_s)
+
+
+def with_bound(result: FleetResult, bound: float | None, gap_asked: float) -> FleetResult:
+    """A plan with a bound that was found on a wider problem; None is no bound."""
+    assert result.objective is not None
+    if bound is None:
+        return replace(result, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT, bound=None, gap_fraction=None)
+    gap = gap_between(result.objective, bound)
+    status = status_of_plan(gap, gap_asked, PROVEN_GAP_FRACTION)
+    if status is Status.PROVEN_OPTIMAL:
+        return replace(result, outcome=Outcome.OPTIMAL, status=status, bound=result.objective, gap_fraction=0.0)
+    return replace(result, outcome=Outcome.FEASIBLE, status=status, bound=bound, gap_fraction=gap)
+
+
+def progress(stage: str, result: FleetResult) -> SearchProgress:
+    """What the newest solve says about the plan that is searched."""
+    return SearchProgress(stage, result.usd_per_hour, result.bound, result.gap_fraction)
+
+
+def _options(planning: PlanningInput, watch: Watch, *, proving: bool) -> SolveOptions:
+    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment."""
+    left_s = watch.left_s()
+    gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
+    return SolveOptions(time_limit_s=max(left_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
+
+
+def _simulate(
+    assembly: Assembly, result: FleetResult, confirmations: Confirmations, brackets: Brackets, watch: Watch
+) -> bool:
+    """Simulate the chosen replicas at what is asked of them; does some not hold, or is there no time to know?"""
+    assert result.plan is not None
+    losses = bool(assembly.problem.limits.survive.losses)
+    unheld = False
+    for place in placements(assembly, result.plan):
+        one = assembly.screened[place.workload]
+        if place.requests_per_s <= 0.0 or one.classes:
+            continue
+        rate = rate_to_hold(losses, one.workload, place)
+        if brackets.holds(place.workload, place.row) >= rate * (1.0 - ROUNDING):
+            continue
+        if not watch.in_time():
+            return True
+        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING))
+        if bracket.holds >= rate * (1.0 - ROUNDING):
+            continue
+        unheld = True
+        # What a plan without it would try next is most likely the same in another precision.
+        for row in one.siblings(place.row):
+            brackets.look(place.workload, row, rate / place.capacity_requests_per_s)
+    return _mixes_fail(assembly, result, confirmations, watch) or unheld
+
+
+ROUNDING = 1e-9
+
+
+def _mixes_fail(
+    assembly: Assembly, result: FleetResult, confirmations: Confirmations, watch: Watch | None = None
+) -> bool:
+    """Simulate the mixes of traffic classes that chosen replicas get; does some not hold, or is there no time to know?"""
+    assert result.plan is not None
+    losses = bool(assembly.problem.limits.survive.losses)
+    failed = False
+    for place in placements(assembly, result.plan):
+        one = assembly.screened[place.workload]
+        if not one.classes or place.requests_per_s <= 0.0:
+            continue
+        if watch is not None and not watch.in_time():
+            return True
+        rates = rates_to_hold(place, rate_to_hold(losses, one.workload, place))
+        failed |= not mix_holds(confirmations, place.workload, one, place.row, place.classes, rates)
+    return failed
+
+
+def _settled(assembly: Assembly, result: FleetResult, brackets: Brackets, watch: Watch) -> Assembly:
+    """The problem with what the chosen replicas sustain, no more and no less, as far as there is time to find out."""
+    assert result.plan is not None
+    capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
+    for place in placements(assembly, result.plan):
+        if assembly.screened[place.workload].classes or place.requests_per_s <= 0.0:
+            continue
+        if watch.in_time():
+            brackets.settle(place.workload, place.row)
+        mine = (assembly.workload_of == place.workload) & (assembly.row_of == place.row)
+        capacity[mine, 0] = brackets.holds(place.workload, place.row)
+    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
+    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+
+
+def rates_to_hold(place: Placement, rate: float) -> tuple[float, ...]:
+    """A replica's rate by traffic class where that of all together is ``rate``."""
+    return tuple(one * (rate / place.requests_per_s) for one in place.class_requests_per_s)
+
+
+def rate_to_hold(losses: bool, workload: Workload, place: Placement) -> float:
+    """The rate at which a replica's targets are simulated.
+
+    Its planned rate over the utilisation limit, so that the headroom is real; where it has to take more after a loss,
+    all the capacity that the plan counts on.
+    """
+    if losses:
+        return place.capacity_requests_per_s
+    return place.rate_per_replica / workload.utilisation_limit_fraction

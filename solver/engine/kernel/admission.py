@@ -1,0 +1,201 @@
+"""Who is sent, queued, admitted, evicted and finished."""
+
+import math
+
+from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.completions import forget_evicted, pop, push
+from solver.engine.kernel.records import (
+    MOST_KERNEL_REQUESTS,
+    NOT_RUNNING,
+    REQUEST_BITS,
+    Queues,
+    Requests,
+    Rules,
+    State,
+    Tables,
+)
+from solver.engine.kernel.timing import add_pairs
+
+
+@inner
+def send(rules: Rules, u: State, requests: Requests, at: float) -> None:
+    """Send the next request at ``at``; the front end takes prompts in one after the other."""
+    request = u.sent
+    requests.sent[request] = at
+    taken_in = max(u.ingest, at + rules.half_overhead_s)
+    u.ingest = taken_in + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+    requests.ready[request] = u.ingest
+    u.sent = request + 1
+
+
+@inner
+def finish(rules: Rules, u: State, requests: Requests, request: int) -> None:
+    """The last token is out; in a closed loop its client sends the next request."""
+    at = u.front + rules.half_overhead_s
+    requests.last[request] = at
+    u.done += 1
+    u.promised -= requests.prompts[request] - requests.cached[request] + requests.outputs[request]
+    if rules.closed and u.sent < len(requests.prompts):
+        send(rules, u, requests, at)
+
+
+@inner
+def join(rules: Rules, u: State, requests: Requests, queues: Queues, request: int, need: int, have: int) -> None:
+    """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
+    if u.heaped == len(queues.heap):
+        forget_evicted(u, queues)
+    ends = u.step + max(1, math.ceil((requests.outputs[request] - have - 1) / rules.gain))
+    queues.ends[request] = ends
+    queues.base[request] = need + have + 1 - rules.gain * u.step
+    queues.stack[u.stacked] = request
+    u.stacked += 1
+    u.running += 1
+    push(queues.heap, u.heaped, (ends << REQUEST_BITS) + request)
+    u.heaped += 1
+    u.context += need + have + 1
+
+
+@inner
+def retire(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Complete every sequence that ends at this step."""
+    before = (u.step + 1) << REQUEST_BITS
+    while u.heaped and queues.heap[0] < before:
+        key = queues.heap[0]
+        pop(queues.heap, u.heaped)
+        u.heaped -= 1
+        request = key & (MOST_KERNEL_REQUESTS - 1)
+        if queues.ends[request] == key >> REQUEST_BITS:
+            queues.ends[request] = NOT_RUNNING
+            u.running -= 1
+            u.context -= queues.base[request] + rules.gain * u.step
+            u.blocked = 0
+            finish(rules, u, requests, request)
+    if not u.running:
+        u.context = 0.0
+        u.stacked = 0
+
+
+@inner
+def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Send the latest admitted back to the queue."""
+    if u.partial:
+        u.partial -= 1
+        victim = queues.partial_request[u.partial]
+        u.reserved -= queues.partial_need[u.partial]
+    else:
+        u.stacked -= 1
+        while queues.ends[queues.stack[u.stacked]] == NOT_RUNNING:
+            u.stacked -= 1
+        victim = queues.stack[u.stacked]
+        left = math.ceil((queues.ends[victim] - u.step) * rules.gain)
+        output = requests.outputs[victim]
+        queues.have[victim] = max(1, min(output - left, output - 1))
+        queues.ends[victim] = NOT_RUNNING
+        u.running -= 1
+        u.context -= queues.base[victim] + rules.gain * u.step
+    queues.evicted[u.evicted] = victim
+    u.evicted += 1
+    u.preemptions += 1
+    u.blocked = 1
+
+
+@inner
+def free_tokens(rules: Rules, u: State) -> float:
+    """Cache that nobody holds."""
+    slack = rules.block_slack_tokens * (u.running + u.partial)
+    return rules.kv_cache_tokens - u.context - u.reserved - slack
+
+
+@inner
+def cache_is_full(rules: Rules, u: State) -> bool:
+    """Whether the next step of those running has no room, and somebody else can make it."""
+    return u.running + u.partial > 1 and free_tokens(rules, u) < u.running * rules.gain
+
+
+@inner
+def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int, budget: int) -> int:
+    """Admit the next request. 0: there is none, or no room; 1: it is in prefill; 2: it decodes, prefilled elsewhere.
+
+    work, budget: prompt tokens already in this step, and those that may be added.
+    """
+    if not (u.evicted or u.queued > u.admitted) or u.blocked:
+        return 0
+    seated = u.running + u.partial
+    if seated >= rules.max_sequences:
+        u.blocked = 1
+        return 0
+    request = queues.evicted[u.evicted - 1] if u.evicted else u.admitted
+    have = queues.have[request]
+    need = requests.prompts[request] - requests.cached[request] + have
+    whole = need + requests.outputs[request] - have
+    held = u.context + u.reserved + need if rules.preempts else u.promised + whole
+    if held + rules.block_slack_tokens * (seated + 1) > rules.kv_cache_tokens and seated:
+        u.blocked = 1
+        return 0
+    if not rules.chunked_prefill and work and need > budget:
+        return 0
+    if u.evicted:
+        u.evicted -= 1
+    else:
+        u.admitted += 1
+    u.promised += whole
+    if rules.prefilled and have == 0:
+        requests.first[request] = requests.sent[request]
+        join(rules, u, requests, queues, request, need, 0)
+        return 2
+    u.reserved += need
+    queues.partial_request[u.partial] = request
+    queues.partial_done[u.partial] = 0
+    queues.partial_need[u.partial] = need
+    u.partial += 1
+    return 1
+
+
+@inner
+def take_prompts(rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables) -> tuple[int, int, float]:
+    """Fill the step's token budget with prompts, those begun first: (prompt tokens, prompts now whole, attention in s)."""
+    budget = rules.max_batched_tokens - (u.running * rules.query_tokens if rules.mixes else 0)
+    work = taken = whole = 0
+    pair_time = 0.0
+    while budget > 0:
+        if taken == u.partial:
+            admitted = admit(rules, u, requests, queues, work, budget)
+            if admitted == 0:
+                break
+            if admitted == 2:
+                continue
+        done, need = queues.partial_done[taken], queues.partial_need[taken]
+        chunk = min(need - done, budget) if rules.chunked_prefill else need - done
+        start = requests.cached[queues.partial_request[taken]] + done
+        pair_time = add_pairs(rules, u, tables, chunk, start, pair_time)
+        queues.partial_done[taken] = done + chunk
+        work += chunk
+        budget -= chunk
+        if done + chunk >= need:
+            whole += 1
+        taken += 1
+    return work, whole, pair_time
+
+
+@inner
+def sample_first_tokens(rules: Rules, u: State, requests: Requests, queues: Queues, whole: int) -> None:
+    """The oldest ``whole`` prompts in prefill have their first token: they decode from here, or are done."""
+    for place in range(whole):
+        request = queues.partial_request[place]
+        need = requests.prompts[request] - requests.cached[request]
+        have = queues.have[request]
+        queues.have[request] = 0
+        u.reserved -= need + have
+        if have == 0:
+            requests.first[request] = u.front + rules.half_overhead_s
+            u.prompt_tokens += requests.prompts[request]
+        if requests.outputs[request] - have - 1 <= 0:
+            u.blocked = 0
+            finish(rules, u, requests, request)
+        else:
+            join(rules, u, requests, queues, request, need, have)
+    u.partial -= whole
+    for place in range(u.partial):
+        queues.partial_request[place] = queues.partial_request[place + whole]
+        queues.partial_done[place] = queues.partial_done[place + whole]
+        queues.partial_need[place] = queues.partial_need[place + whole]

@@ -1,0 +1,140 @@
+"""What the kernel works on: constants of a run, its state, and columns. Symbols: see the package."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Column = Any
+"""An array in the compiled kernel, a list in Python's: what both have in common is reading and writing by index."""
+
+REQUEST_BITS = 21
+"""Of a key in the heap of completions; the bits above are the step at which the request ends."""
+MOST_KERNEL_REQUESTS = 1 << REQUEST_BITS
+NOT_RUNNING = -1
+
+
+@dataclass(slots=True)
+class Rules:
+    """Constants of a run: see ``Schedule`` and ``StepTables``. Times in seconds; whole numbers 0 and 1 for no and yes."""
+
+    max_batched_tokens: int
+    max_sequences: int
+    query_tokens: int
+    contending_lanes: int
+    mixes: int
+    chunked_prefill: int
+    static_batching: int
+    preempts: int
+    prefilled: int
+    windowed: int
+    closed: int
+    notes_gaps: int
+    kv_cache_tokens: float
+    block_slack_tokens: float
+    lag_fraction: float
+    half_overhead_s: float
+    request_ingest_s: float
+    prompt_token_s: float
+    token_front_end_s: float
+    clock_headroom_fraction: float
+    clock_sag_fraction: float
+    clock_settling_s: float
+    lane_step_s: float
+    gain: float
+    sequence_s: float
+    context_slope: float
+    context_size: float
+    pair_slope: float
+    pair_flops: float
+    flops_per_token: float
+    head_flops: float
+    sustained_flop_per_s: float
+
+
+@dataclass(slots=True)
+class State:
+    """Where a run is. The lower half counts entries of queues; see the symbols above."""
+
+    now: float = 0.0
+    front: float = 0.0
+    previous: float = 0.0
+    ingest: float = 0.0
+    context: float = 0.0
+    reserved: float = 0.0
+    promised: float = 0.0
+    heat: float = 0.0
+    prefilling: float = 0.0
+    moved: float = 0.0
+    flops: float = 0.0
+    busy: float = 0.0
+    step: int = 0
+    done: int = 0
+    blocked: int = 0
+    events: int = 0
+    steps: int = 0
+    preemptions: int = 0
+    prompt_tokens: int = 0
+    sent: int = 0
+    queued: int = 0
+    admitted: int = 0
+    running: int = 0
+    stacked: int = 0
+    heaped: int = 0
+    evicted: int = 0
+    partial: int = 0
+    gaps: int = 0
+
+
+class Tables(NamedTuple):
+    """Columns of ``StepTables``; context and pair laws one column a quantity."""
+
+    decode_s: Column
+    mixed_s: Column
+    head_s: Column
+    draft_s: Column
+    decode_bytes: Column
+    mixed_bytes: Column
+    head_bytes: Column
+    context_limit: Column
+    context_s: Column
+    context_bytes: Column
+    pair_limit: Column
+    pair_s: Column
+    pair_flops: Column
+
+
+class Requests(NamedTuple):
+    """One element a request: what is known of it beforehand, and when it was sent, had its first token and its last."""
+
+    prompts: Column
+    outputs: Column
+    cached: Column
+    sent: Column
+    ready: Column
+    first: Column
+    last: Column
+
+
+class Queues(NamedTuple):
+    """Working space. By request: ends (NOT_RUNNING, or the step at which it finishes), base and have. Else by place.
+
+    stack: admission order of those running, the latest on top; those that have finished stay until they are met.
+    heap: keys of completions; those of requests evicted since stay until they are met. evicted: the next one on top.
+    partial_*: prompts in prefill, oldest first.
+    """
+
+    ends: Column
+    base: Column
+    have: Column
+    stack: Column
+    heap: Column
+    evicted: Column
+    partial_request: Column
+    partial_done: Column
+    partial_need: Column
+
+
+class Gaps(NamedTuple):
+    """Seconds between tokens of one sequence, and how many tokens came so."""
+
+    seconds: Column
+    tokens: Column

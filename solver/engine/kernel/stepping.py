@@ -1,0 +1,159 @@
+"""One scheduling event after the other, and what Python calls."""
+
+import math
+
+from solver.engine.kernel.admission import (
+    cache_is_full,
+    evict,
+    free_tokens,
+    retire,
+    sample_first_tokens,
+    send,
+    take_prompts,
+)
+from solver.engine.kernel.compiled import entry, inner
+from solver.engine.kernel.completions import next_end
+from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
+from solver.engine.kernel.timing import context_moved, context_time, heat_target, mixed_duration, note_gap, steps_until
+
+
+@inner
+def mixed_step(
+    rules: Rules,
+    u: State,
+    requests: Requests,
+    queues: Queues,
+    tables: Tables,
+    gaps: Gaps,
+    work: int,
+    whole: int,
+    pair_time: float,
+) -> None:
+    """One step with ``work`` prompt tokens, and the decoding sequences where the engine mixes the two."""
+    decoding = u.running if rules.mixes else 0
+    tokens = work + decoding * rules.query_tokens
+    rows = decoding * rules.query_tokens + whole
+    duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time)
+    step_flops = rules.flops_per_token * tokens + rules.head_flops * rows
+    u.flops += step_flops
+    target = heat_target(rules, step_flops, duration)
+    cooling = math.exp(-duration / rules.clock_settling_s)
+    duration -= rules.clock_headroom_fraction * (1.0 - u.heat) * (1.0 - cooling) * rules.clock_settling_s
+    u.heat = target + (u.heat - target) * cooling
+    u.prefilling = 1.0 - (1.0 - u.prefilling) * cooling
+    u.now += duration
+    u.busy += duration
+    u.steps += 1
+    before = u.front
+    u.front = max(u.front, u.now) + rows * rules.token_front_end_s
+    u.previous = duration
+    if decoding:
+        u.step += 1
+        u.context += decoding * rules.gain
+        note_gap(rules, u, gaps, u.front - before, decoding * rules.gain)
+    sample_first_tokens(rules, u, requests, queues, whole)
+    if decoding:
+        retire(rules, u, requests, queues)
+    if whole and not u.running:
+        u.blocked = 0
+
+
+@inner
+def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps) -> None:
+    """Decode up to the next completion, the next arrival that could join, or a full cache (then one is evicted).
+
+    A stretch of K steps is one event, with a: first step, g: growth of a step, from one to the next:
+
+        K·a + g·K·(K−1)/2
+    """
+    sequences, gain, width = u.running, rules.gain, rules.query_tokens
+    start_s = tables.decode_s[sequences] + tables.head_s[sequences * width] + sequences * rules.sequence_s
+    attention_s, slope = context_time(rules, u, tables)
+    start_s = start_s + rules.lane_step_s + attention_s
+    growth = slope * sequences * gain
+    steps = next_end(u, queues) - u.step
+    slowed = 1.0 + rules.clock_sag_fraction * u.heat
+    if rules.preempts:
+        fit = free_tokens(rules, u) / (sequences * gain)
+        if fit < 1.0 and sequences > 1:
+            evict(rules, u, requests, queues)
+            return
+        if fit < steps:
+            steps = max(1, int(fit))
+    if u.sent > u.queued and not u.blocked and not rules.static_batching:
+        until = steps_until(requests.ready[u.queued] - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
+        if until <= steps - 1:
+            steps = max(1, math.ceil(until))
+    duration = steps * start_s + growth * steps * (steps - 1) / 2.0
+    produced = steps * sequences * gain
+    u.moved += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences * width])
+    u.moved += steps * context_moved(rules, u, tables, u.context + sequences * gain * (steps - 1) / 2.0)
+    work_flops = (rules.flops_per_token + rules.head_flops) * (steps * sequences * width)
+    u.flops += work_flops
+    target = heat_target(rules, work_flops, duration)
+    cooling = math.exp(-duration / rules.clock_settling_s)
+    # The heat of the stretch on average; it runs on unslowed time, so that a stretch cut in two takes as long.
+    warm = target + (u.heat - target) * (1.0 - cooling) * rules.clock_settling_s / duration
+    u.heat = target + (u.heat - target) * cooling
+    u.prefilling *= cooling
+    duration *= 1.0 + rules.clock_sag_fraction * warm
+    u.now += duration
+    u.busy += duration
+    u.steps += steps
+    before = u.front
+    u.front = max(u.front + produced * rules.token_front_end_s, u.now + sequences * gain * rules.token_front_end_s)
+    note_gap(rules, u, gaps, (u.front - before) / (steps * gain), produced)
+    u.previous = (start_s + growth * (steps - 1)) * (1.0 + rules.clock_sag_fraction * u.heat)
+    u.step += steps
+    u.context += produced
+    retire(rules, u, requests, queues)
+
+
+@inner
+def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps) -> None:
+    """One scheduling event: a step with prompts, a stretch of decoding, or an eviction."""
+    u.events += 1
+    if not (u.running or u.partial or u.evicted or u.queued > u.admitted):
+        u.now = max(u.now, requests.ready[u.queued])
+        u.previous = 0.0
+    cutoff = u.now - rules.lag_fraction * u.previous
+    while u.queued < u.sent and requests.ready[u.queued] <= cutoff:
+        u.queued += 1
+    waiting = u.evicted or u.queued > u.admitted
+    if u.partial or (waiting and not u.blocked and not (rules.static_batching and u.running)):
+        if rules.preempts and rules.mixes and u.running and cache_is_full(rules, u):
+            evict(rules, u, requests, queues)
+            return
+        work, whole, pair_time = take_prompts(rules, u, requests, queues, tables)
+        if work or u.partial:
+            mixed_step(rules, u, requests, queues, tables, gaps, work, whole, pair_time)
+            return
+    if u.running:
+        decode_stretch(rules, u, requests, queues, tables, gaps)
+    else:
+        u.blocked = 0
+
+
+@entry
+def run(one_rules: Column, one_state: Column, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps) -> None:
+    """Replay until all requests are done or ``gaps`` is full; called again with an empty one, it goes on where it was.
+
+    A new run has the requests of its start sent (``start``). one_rules, one_state: columns of one record.
+    """
+    rules, u = one_rules[0], one_state[0]
+    count, room = len(requests.prompts), len(gaps.seconds)
+    u.gaps = 0
+    while u.done < count and u.gaps < room:
+        advance(rules, u, requests, queues, tables, gaps)
+
+
+@entry
+def start(one_rules: Column, one_state: Column, requests: Requests, arrivals_s: Column, clients: int) -> None:
+    """Send what is sent before anything has run: all requests at their arrival times, or one for each client."""
+    rules, u = one_rules[0], one_state[0]
+    if rules.closed:
+        for _ in range(min(clients, len(requests.prompts))):
+            send(rules, u, requests, 0.0)
+    else:
+        for at in arrivals_s:
+            send(rules, u, requests, at)

@@ -1,0 +1,280 @@
+"""Why no plan: what conflicts, the smallest single changes that would admit one, and the most that can be served.
+
+Every statement is a request solved again to the rules of a plan: a relaxation is stated where a confirmed plan comes of it,
+with that plan's price; a conflict where lifting any one of its limits leaves a plan. What there was no time for is left out.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from solver.assemble import Assembly, assemble
+from solver.errors import NoPlanInTimeError
+from solver.explain.limits import (
+    conflict_names,
+    looser_targets,
+    named_change,
+    new_value,
+    rate_limit_of,
+    replaced,
+    retargeted,
+    stated_targets,
+    wire_value,
+    with_all_targets,
+)
+from solver.explain.resolver import Resolver
+from solver.fleet import FleetProblem
+from solver.fleet import explain as fleet
+from solver.planning import Conflict, PlanningInput, Relaxation
+from solver.workload import Percentile, Targets
+
+MOST_OFFER_STEPS = 3
+GROWTH = 1.5
+"""Factor between the values of a target that are tried, until one admits a plan."""
+MOST_GROWTHS = 12
+HALVINGS = 5
+"""How often the distance between what does not and what does is halved: to two per cent of the value."""
+PRICE_GAP_FRACTION = 0.01
+"""What would make a request feasible is priced to one per cent: the question is which limit to move."""
+SHARE_GAP_FRACTION = 1e-3
+SERVED_AGAIN = 1.0 - 1e-6
+"""A share that can be served, rounded down: asked for again, it must not fail on its last digit."""
+MOST_NODES = 20_000
+"""Of an offer in a request without a default limit."""
+MOST_NODES_MULTIPLIED = 1_000
+"""Placed one by one to find the largest share of a vast demand."""
+
+
+Changed = Callable[[float | None], Assembly]
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """largest_servable_fraction: of all demand together; None where less traffic would not help, or it is not known."""
+
+    conflicts: tuple[Conflict, ...]
+    relaxations: tuple[Relaxation, ...]
+    largest_servable_fraction: float | None
+
+
+def explain_infeasible(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> NoPlan:
+    """What rules every plan out, the cheapest single changes that would not, and the most that can be served."""
+    targets_matter = False
+    with suppress(NoPlanInTimeError):
+        targets_matter = _has_plan_without_targets(planning, assembly, resolver)
+    conflicts: tuple[Conflict, ...] = ()
+    fraction: float | None = None
+    with suppress(NoPlanInTimeError):
+        fraction = _largest_fraction(assembly, resolver)
+    with suppress(NoPlanInTimeError):
+        conflicts = _conflicts(planning, assembly, resolver, fraction, targets_matter)
+    relaxations: list[Relaxation] = []
+    if targets_matter:
+        relaxations += _target_relaxations(planning, assembly, resolver)
+    relaxations += _fleet_relaxations(planning, assembly, resolver)
+    if fraction is not None and 0.0 < fraction < 1.0:
+        relaxations += [
+            Relaxation(
+                rate_limit_of(one.workload),
+                one.workload.name,
+                one.workload.requests_per_s,
+                one.workload.requests_per_s * fraction,
+                None,
+            )
+            for one in assembly.screened
+        ]
+    if not relaxations and targets_matter:
+        with suppress(NoPlanInTimeError):
+            joint = _joint_relaxation(planning, assembly, resolver)
+            relaxations += [joint] if joint else []
+    ordered = sorted(relaxations, key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, r.limit))
+    return NoPlan(conflicts, tuple(ordered), fraction)
+
+
+def _has_plan_without_targets(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> bool:
+    """Where no plan exists even without any target, no target is to blame and none needs to be tried."""
+    free = [with_all_targets(one, lambda _: Targets()) for one in assembly.screened]
+    return resolver.has_plan(assemble(planning, free, assembly.problem.offers), other_targets=True)
+
+
+def _fleet_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Iterator[Relaxation]:
+    """Limits of the fleet, each alone, at the smallest value that admits a plan."""
+    solve = resolver.fleet(assembly, PRICE_GAP_FRACTION)
+    with suppress(NoPlanInTimeError):
+        for one in fleet.relaxations(assembly.problem, solve, limited_offers(planning, assembly.problem)):
+            was = one.change.relaxing_from
+            yield Relaxation(
+                *named_change(assembly, one.change),
+                None if was is None else wire_value(one.change.limit, was),
+                new_value(one.change),
+                one.result.usd_per_hour,
+            )
+
+
+def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:
+    """Offers whose own limit may be what is missing: cheapest per device first, few, each costs some solves."""
+    default = planning.default_max_nodes or MOST_NODES
+    limited = [offer for offer in problem.offers if offer.max_nodes is not None and offer.max_nodes < default]
+    limited.sort(key=lambda offer: (offer.usd_per_hour / offer.devices, offer.id))
+    return [offer.id for offer in limited[:MOST_OFFER_STEPS]]
+
+
+def _largest_fraction(assembly: Assembly, resolver: Resolver) -> float | None:
+    """Share of all demand together that the limits admit a confirmed plan for."""
+    problem = assembly.problem
+    if not len(problem.deployments) or not problem.offers:
+        return 0.0
+    vast = replace(shrunk(bounded(problem)), objective="throughput")
+    found = resolver.best(replace(assembly, problem=vast), gap_fraction=SHARE_GAP_FRACTION)
+    if found.throughput_multiple is None:
+        return 0.0
+    return None if found.throughput_multiple >= 1.0 else found.throughput_multiple * SERVED_AGAIN
+
+
+def shrunk(problem: FleetProblem) -> FleetProblem:
+    """A vast fleet and its demand, both divided by one whole number: as many times the demand can be served.
+
+    The number divides all limits of nodes, so that the small fleet is exactly its part of the large one. A million nodes placed
+    one by one would take a minute to say that ten million requests a second are too many.
+    """
+    nodes = sum(offer.max_nodes or 0 for offer in problem.offers)
+    least = nodes // MOST_NODES_MULTIPLIED
+    common = math.gcd(*(offer.max_nodes or 0 for offer in problem.offers))
+    exact = [f for f in range(1, min(common, 10_000) + 1) if common % f == 0 and f >= least]
+    factor = exact[0] if exact else max(common, 1)
+    rate = sum(sum(demand.requests_per_s) for demand in problem.demands)
+    limits = problem.limits
+    of_the_whole = limits.budget_usd_per_hour is not None or limits.power_w is not None or bool(limits.quotas)
+    if factor <= 1 or rate <= 0.0 or of_the_whole:
+        return problem
+    return replace(
+        problem,
+        offers=tuple(
+            replace(o, max_nodes=None if o.max_nodes is None else o.max_nodes // factor) for o in problem.offers
+        ),
+        demands=tuple(replace(d, requests_per_s=tuple(r / factor for r in d.requests_per_s)) for d in problem.demands),
+    )
+
+
+def bounded(problem: FleetProblem) -> FleetProblem:
+    """Throughput must be bounded by something: a budget, a power cap or limits on all offers."""
+    limits = problem.limits
+    if limits.budget_usd_per_hour is not None or limits.power_w is not None:
+        return problem
+    return replace(
+        problem, offers=tuple(o if o.max_nodes is not None else replace(o, max_nodes=100_000) for o in problem.offers)
+    )
+
+
+def _target_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Iterator[Relaxation]:
+    """For every target: the smallest value at which a plan exists with all else unchanged, and what that plan costs."""
+    with suppress(NoPlanInTimeError):
+        for w, one in enumerate(assembly.screened):
+            for limit, number, name, percentile, seconds in stated_targets(one):
+
+                def changed(
+                    value: float | None, w: int = w, number: int = number, name: str = name, p: Percentile = percentile
+                ) -> Assembly:
+                    return replaced(planning, assembly, w, retargeted(assembly.screened[w], number, name, p, value))
+
+                def admits(value: float | None, at: Changed = changed) -> bool:
+                    try:
+                        return resolver.has_plan(at(value), other_targets=True)
+                    except NoPlanInTimeError:  # not settled is not admitted, while there is time to try a looser one
+                        if resolver.in_time:
+                            return False
+                        raise
+
+                if not admits(None):
+                    continue
+                least = _least(admits, seconds)
+                if least is None:
+                    continue
+                price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
+                yield Relaxation(limit, one.workload.name, seconds * 1e3, least * 1e3, price)
+
+
+def _least(admits: Callable[[float], bool], value: float) -> float | None:
+    """The smallest value above ``value`` that admits a plan, to HALVINGS; None where none does within MOST_GROWTHS."""
+    low = high = value
+    for _ in range(MOST_GROWTHS):
+        high *= GROWTH
+        if admits(high):
+            break
+        low = high
+    else:
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        if admits(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _joint_relaxation(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Relaxation | None:
+    """The smallest common factor on all targets that admits a plan, where no single target's relaxation does."""
+
+    def changed(factor: float) -> Assembly:
+        looser = [with_all_targets(one, lambda targets: looser_targets(targets, factor)) for one in assembly.screened]
+        return assemble(planning, looser, assembly.problem.offers)
+
+    least = _least(lambda factor: resolver.has_plan(changed(factor), other_targets=True), 1.0)
+    if least is None:
+        return None
+    price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
+    return Relaxation("targets (all, times a factor)", None, 1.0, least, price)
+
+
+def _conflicts(
+    planning: PlanningInput, assembly: Assembly, resolver: Resolver, fraction: float | None, targets_matter: bool
+) -> tuple[Conflict, ...]:
+    """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
+    labels: dict[str, tuple[int, int, str, Percentile]] = {
+        f"workloads.{one.workload.name}.{limit}": (w, number, name, percentile)
+        for w, one in enumerate(assembly.screened)
+        for limit, number, name, percentile, _ in stated_targets(one)
+        if targets_matter
+    }
+    choices = sorted({name for _, chosen in planning.withheld for name in chosen})
+    names = [*labels, *fleet.limit_names(assembly.problem), *choices]
+
+    def has_plan(lifted: frozenset[str]) -> bool:
+        changed = _lifted(planning, assembly, labels, lifted)
+        return resolver.has_plan(changed, other_targets=bool(lifted & labels.keys()))
+
+    found = fleet.conflicts(names, has_plan)
+    if found:
+        return (
+            Conflict(
+                tuple(name for n in found for name in conflict_names(assembly, n)),
+                "these limits together leave no plan; any one lifted leaves one"
+                if all(has_plan(frozenset({name})) for name in found)
+                else "these limits together leave no plan, whatever the others are",
+            ),
+        )
+    if fraction == 0.0 or not len(assembly.problem.deployments):
+        return (Conflict(("limits", "workloads"), "no device among the allowed offers can run the model at all"),)
+    rates = tuple(dict.fromkeys(rate_limit_of(one.workload) for one in assembly.screened))
+    return (Conflict(rates, "the demand is above what all allowed offers together can serve"),)
+
+
+def _lifted(
+    planning: PlanningInput,
+    assembly: Assembly,
+    labels: Mapping[str, tuple[int, int, str, Percentile]],
+    lifted: frozenset[str],
+) -> Assembly:
+    screened = list(assembly.screened)
+    for label in lifted & labels.keys():
+        w, number, name, percentile = labels[label]
+        screened[w] = retargeted(screened[w], number, name, percentile, None)
+    admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= lifted)
+    changed = assembly
+    if admitted:
+        changed = assemble(replace(planning, offers=(*planning.offers, *admitted)), screened)
+    elif lifted & labels.keys():
+        changed = assemble(planning, screened, assembly.problem.offers)
+    return replace(changed, problem=fleet.without_limits(changed.problem, lifted - labels.keys()))

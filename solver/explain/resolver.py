@@ -1,0 +1,89 @@
+"""Changed requests, solved to the same rules as the plan they are compared with: screened, simulated, confirmed."""
+
+from dataclasses import replace
+
+from solver.assemble import Assembly
+from solver.confirm import Confirmations
+from solver.confirmation.loop import solve_confirmed
+from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetProblem, FleetResult
+from solver.fleet.explain import is_unlimited
+from solver.planning import PlanningInput
+
+ONE_QUESTION_FRACTION = 0.5
+"""Share of the time limit that one question may take."""
+ANY_PLAN_GAP_FRACTION = 0.99
+"""Gap at which a question of feasibility is answered: any plan will do."""
+
+
+class Resolver:
+    """Answers questions about one request, all of them together within what is left of its time.
+
+    What simulation finds is kept with the candidates, so questions that resemble each other cost little more than one.
+    """
+
+    def __init__(self, planning: PlanningInput, confirmations: Confirmations, *, learns: bool = False) -> None:
+        """learns: what questions find of mixes of traffic classes is kept in ``confirmations``."""
+        self._planning, self._known, self._learns = planning, confirmations, learns
+        self._left_s = max(0.0, planning.time_limit_s - confirmations.spent_s)
+
+    @property
+    def in_time(self) -> bool:
+        return self._left_s > 0.0
+
+    @property
+    def spent_s(self) -> float:
+        """Of the request's time limit."""
+        return self._planning.time_limit_s - self._left_s
+
+    def best(
+        self, assembly: Assembly, *, other_targets: bool = False, gap_fraction: float | None = None
+    ) -> FleetResult:
+        """The best confirmed plan of a changed problem.
+
+        other_targets: what is known of mixes of traffic classes then holds no longer. Raises NoPlanInTimeError.
+        """
+        return self.confirmed(assembly, other_targets=other_targets, gap_fraction=gap_fraction)[1]
+
+    def confirmed(
+        self, assembly: Assembly, *, other_targets: bool = False, gap_fraction: float | None = None
+    ) -> tuple[Assembly, FleetResult]:
+        """The same with the problem whose capacities the plan was made for."""
+        if not self.in_time:
+            raise NoPlanInTimeError(self._planning.time_limit_s)
+        known = Confirmations() if other_targets else self._known if self._learns else self._known.copied()
+        known.spent_s = 0.0
+        limit_s = min(self._left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
+        gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
+        brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
+        try:
+            changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
+        finally:
+            self._left_s -= known.spent_s
+        return changed, result
+
+    def has_plan(self, assembly: Assembly, *, other_targets: bool = False) -> bool:
+        """Is there any plan? Raises NoPlanInTimeError where that could not be settled."""
+        problem = replace(assembly.problem, objective="cost")
+        if is_unlimited(problem):
+            # What serves one request a second serves any number, as often over: millions of nodes need no placing.
+            demands = tuple(
+                replace(d, requests_per_s=tuple(min(rate, 1.0) for rate in d.requests_per_s)) for d in problem.demands
+            )
+            problem = replace(problem, demands=demands)
+        cost = replace(assembly, problem=problem)
+        return self.best(cost, other_targets=other_targets, gap_fraction=ANY_PLAN_GAP_FRACTION).plan is not None
+
+    def fleet(self, assembly: Assembly, gap_fraction: float | None = None) -> "FleetResolver":
+        """The same for problems that differ from an assembly's in limits, offers and demands only."""
+        return FleetResolver(self, assembly, gap_fraction)
+
+
+class FleetResolver:
+    """Solves fleet problems over an assembly's candidates."""
+
+    def __init__(self, resolver: Resolver, assembly: Assembly, gap_fraction: float | None) -> None:
+        self._resolver, self._assembly, self._gap_fraction = resolver, assembly, gap_fraction
+
+    def __call__(self, problem: FleetProblem) -> FleetResult:
+        return self._resolver.best(replace(self._assembly, problem=problem), gap_fraction=self._gap_fraction)

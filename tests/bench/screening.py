@@ -1,0 +1,87 @@
+"""Is screening a bound? ``python -m tests.bench.screening``.
+
+Random candidates of random requests, half of them mixtures of experts: what simulation finds a replica to sustain, told nothing
+of screening, over what screening says it cannot exceed. A proof rests on no ratio above 1 (docs/decisions/0006).
+"""
+
+import argparse
+import random
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from service.recommendations.spaces import SpaceCache
+from solver.confirmation.sustained import is_settled
+from solver.recommend import screened
+from tests.bench.planner import planning_of, seeded_database
+from tests.bench.random_requests import random_request
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One candidate. sustained: by simulation; expected, most: of it by the closed form. requests/s."""
+
+    kind: str
+    what: str
+    sustained: float
+    expected: float
+    most: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.screening", description=__doc__)
+    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--candidates", type=int, default=4, help="of each request (default 4)")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    rng, spaces, found = random.Random(arguments.seed), SpaceCache(), []
+    with tempfile.TemporaryDirectory() as folder:
+        url = seeded_database(Path(folder) / "bench.sqlite")
+        for number in range(arguments.requests):
+            body = random_request(rng, mixture=number % 2 == 0)
+            planning = planning_of(url, body, spaces)
+            one = screened(planning, planning.workloads[0], spaces)
+            rows = [row for row in range(len(one.space.rows)) if one.allowed[row]]
+            for row in rng.sample(rows, min(arguments.candidates, len(rows))):
+                candidate = one.candidate(row)
+                free = replace(candidate, most=candidate.anchor)
+                layout, precision = one.space.rows[row].layout, one.space.rows[row].precision
+                device = one.space.platforms[one.space.rows[row].platform].device.id
+                kind = ("mixture" if number % 2 == 0 else "dense") + (
+                    ", pipeline" if layout.pipeline_parallel > 1 else ""
+                )
+                found.append(
+                    Compared(
+                        kind,
+                        f"{body['workloads'][0]['llm']} on {device} TP{layout.tensor_parallel} PP{layout.pipeline_parallel}"
+                        f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache}",
+                        free.bracket(is_settled).holds,
+                        float(one.requests_per_s[row]),
+                        candidate.most,
+                    )
+                )
+    console = Console(width=120)
+    table = Table("candidates", "number", "sustained / at most: median", "90 %", "largest", "above 1")
+    for kind in sorted({one.kind for one in found}):
+        ratios = sorted(one.sustained / one.most for one in found if one.kind == kind and one.most > 0.0)
+        ratios = ratios or [0.0]
+        table.add_row(
+            kind, str(len(ratios)), f"{ratios[len(ratios) // 2]:.2f}", f"{ratios[len(ratios) * 9 // 10]:.2f}",
+            f"{ratios[-1]:.2f}", str(sum(ratio > 1.0 for ratio in ratios)),
+        )  # fmt: skip
+    console.print(table)
+    ruled_out = [one for one in found if one.most <= 0.0]
+    wrong = [one for one in found if one.sustained > one.most]
+    console.print(
+        f"{len(ruled_out)} ruled out by screening, of which {sum(o.sustained > 0 for o in ruled_out)} sustain something"
+    )
+    for one in sorted(found, key=lambda o: -(o.sustained / o.most if o.most else 9.0 * (o.sustained > 0)))[:8]:
+        console.print(f"{one.what}: sustains {one.sustained:.3g}, at most {one.most:.3g}, expected {one.expected:.3g}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

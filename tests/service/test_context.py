@@ -1,0 +1,72 @@
+"""Requests longer than the context over HTTP: ended there and counted, or refused where that was asked for."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import ESTIMATE, RECOMMENDATION, changed
+
+SMALL = changed(RECOMMENDATION, "workloads/0/llm", "llama-3.1-8b") | {"limits": {"devices": ["h100-sxm", "l40s"]}}
+"""Prompts and replies of up to some 13,000 tokens."""
+SHORT = {
+    "prompt_tokens": {"distribution": "fixed", "tokens": 900},
+    "output_tokens": {"distribution": "histogram", "histogram": [
+        {"tokens": 50, "share": 0.75}, {"tokens": 200, "share": 0.25},
+    ]},
+}  # fmt: skip
+STEADY: dict[str, Any] = ESTIMATE | {
+    "llm": "llama-3.1-8b", "traffic": SHORT, "load": {"kind": "open", "requests_per_s": 4.0},
+}  # fmt: skip
+
+
+def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    response = client.post("/v1/estimates", json={"estimates": [body]})
+    assert response.status_code == 200, response.text
+    (found,) = response.json()["estimates"]
+    assert found["outcome"] == "estimated", found
+    return dict(found)
+
+
+class TestPlans:
+    def test_state_the_context_and_what_is_cut(self, client: TestClient) -> None:
+        body = changed(SMALL, "workloads/0/context_tokens", 4096)
+        answer = client.post("/v1/recommendations", json=body).json()
+        (context,) = answer["contexts"]
+        assert (context["workload"], context["traffic_class"], context["context_tokens"]) == ("chat", None, 4096)
+        assert 0.02 < context["clipped_fraction"] < 0.2
+        assert {line["engine_settings"]["max_context_tokens"] for line in answer["plan"]} == {4096}
+
+    def test_unstated_the_context_is_that_of_the_longest_request(self, client: TestClient) -> None:
+        traffic = SMALL["workloads"][0]["traffic"] | SHORT
+        answer = client.post("/v1/recommendations", json=changed(SMALL, "workloads/0/traffic", traffic)).json()
+        (context,) = answer["contexts"]
+        assert (context["context_tokens"], context["clipped_fraction"]) == (1100, 0.0)
+        assert {line["engine_settings"]["max_context_tokens"] for line in answer["plan"]} == {1100}
+
+    def test_longer_ones_are_refused_where_that_is_asked_for(self, client: TestClient) -> None:
+        body = changed(changed(SMALL, "workloads/0/context_tokens", 4096), "workloads/0/over_context", "refuse")
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 422
+        (error,) = response.json()["errors"]
+        assert error["pointer"] == "/workloads/0/context_tokens"
+        assert "over_context" in error["detail"]
+
+
+class TestEstimates:
+    def test_unstated_the_context_is_that_of_the_longest_request(self, client: TestClient) -> None:
+        found = estimated(client, STEADY)
+        stated = estimated(client, changed(STEADY, "engine", {"max_context_tokens": 1100}))
+        assert found["clipped_fraction"] == 0.0
+        assert found == stated
+
+    @pytest.mark.parametrize(("context", "clipped"), [(1100, 0.0), (1099, 0.25), (949, 1.0)])
+    def test_say_what_is_cut(self, client: TestClient, context: int, clipped: float) -> None:
+        found = estimated(client, changed(STEADY, "engine", {"max_context_tokens": context}))
+        assert found["clipped_fraction"] == pytest.approx(clipped)
+
+    def test_requests_that_are_cut_are_sooner_done(self, client: TestClient) -> None:
+        whole = estimated(client, STEADY)
+        cut = estimated(client, changed(STEADY, "engine", {"max_context_tokens": 1000}))
+        assert cut["e2e_ms"]["p95"]["expected"] < 0.6 * whole["e2e_ms"]["p95"]["expected"]
+        assert cut["output_tokens_per_s"]["expected"] < whole["output_tokens_per_s"]["expected"]

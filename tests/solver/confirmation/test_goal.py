@@ -1,0 +1,88 @@
+"""The largest value over its target: which values, corrected by what, and what draws that differ add."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from solver.confirmation.goal import Goal, factor_of
+from solver.engine.latencies import Latencies, SteadyLane
+from solver.engine.long_run import DRAW_SEEDS, LongRun, draw_requests, long_run
+from solver.workload import PERCENTILES, Targets
+from tests.llm_shapes import shape
+from tests.solver.planning_cases import CHAT
+from tests.solver.samples import configuration
+
+METRICS = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+
+
+def latencies(*draws: float) -> Latencies:
+    """First token after d seconds in every percentile, a token every d/10, the end after 5 d; one d a draw."""
+    each = np.array(draws)[:, None] * np.ones(len(PERCENTILES))
+    return Latencies(each, each / 10.0, each * 5.0)
+
+
+class TestRatio:
+    def test_nothing_asked_is_kept(self) -> None:
+        assert Goal(Targets()).ratio_of(latencies(1e9)) == 0.0
+
+    def test_the_worst_target_counts(self) -> None:
+        goal = Goal(Targets({"p95": 2.0, "p99": 4.0}, {"mean": 0.125}, {"p50": 50.0}))
+        assert goal.ratio_of(latencies(1.0)) == pytest.approx(0.8)
+        assert Goal(Targets({"p95": 2.0}, {}, {"p50": 4.0})).ratio_of(latencies(1.0)) == pytest.approx(1.25)
+
+    def test_distance_is_waited_for_the_first_and_the_last_token_only(self) -> None:
+        far = {"network_s": 0.5}
+        assert Goal(Targets({"p95": 2.0}), **far).ratio_of(latencies(1.0)) == pytest.approx(0.75)
+        assert Goal(Targets({}, {"p95": 0.2}), **far).ratio_of(latencies(1.0)) == pytest.approx(0.5)
+        assert Goal(Targets({}, {}, {"p95": 10.0}), **far).ratio_of(latencies(1.0)) == pytest.approx(0.55)
+
+    def test_measurements_and_confidence_move_the_replica_not_the_distance(self) -> None:
+        goal = Goal(Targets({"p95": 2.0}), {"time_to_first_token": 1.2}, margin=1.1, network_s=0.5)
+        assert goal.ratio_of(latencies(1.0)) == pytest.approx((1.2 * 1.1 + 0.5) / 2.0)
+
+    def test_a_percentiles_own_factor_goes_before_that_of_its_metric(self) -> None:
+        factors = {"end_to_end": 2.0, "end_to_end.p99": 3.0}
+        assert [factor_of(factors, "end_to_end", p) for p in ("p95", "p99")] == [2.0, 3.0]
+        assert factor_of(factors, "time_to_first_token", "p99") == 1.0
+        assert Goal(Targets({}, {}, {"p95": 5.0, "p99": 5.0}), factors).ratio_of(latencies(1.0)) == pytest.approx(3.0)
+
+    def test_a_target_of_nothing_cannot_be_met(self) -> None:
+        assert Goal(Targets({"mean": 0.0})).ratio_of(latencies(1e-9)) == math.inf
+
+    def test_draws_that_differ_are_counted(self) -> None:
+        goal = Goal(Targets({"p95": 2.0}))
+        assert goal.ratio_of(latencies(1.0, 1.0, 1.0, 1.0)) == pytest.approx(0.5)
+        near, far = goal.ratio_of(latencies(0.9, 1.1, 0.9, 1.1)), goal.ratio_of(latencies(0.7, 1.3, 0.7, 1.3))
+        assert 0.5 < near < far < 1.3 / 2.0
+        assert far - 0.5 == pytest.approx(3.0 * (near - 0.5))
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_is_the_largest_of_its_parts_and_never_grows_as_one_is_loosened(self, seed: int) -> None:
+        rng = random.Random(seed)
+        run = Latencies(*(np.array([[rng.uniform(0.1, 3.0) for _ in PERCENTILES] for _ in range(4)]) for _ in METRICS))
+        parts = [(metric, p, rng.uniform(0.1, 3.0)) for metric in METRICS for p in PERCENTILES if rng.random() < 0.5]
+
+        def goal(of: list[tuple[str, str, float]]) -> Goal:
+            return Goal(Targets(*({p: s for m, p, s in of if m == metric} for metric in METRICS)))  # type: ignore[arg-type]
+
+        whole = goal(parts).ratio_of(run)
+        assert whole == max((goal([part]).ratio_of(run) for part in parts), default=0.0)
+        for i, (metric, p, limit) in enumerate(parts):
+            assert goal([*parts[:i], (metric, p, limit * 1.5), *parts[i + 1 :]]).ratio_of(run) <= whole
+
+
+def test_a_plan_is_held_to_what_its_line_states() -> None:
+    """The quick replay that decides about a rate and the full one that is reported are of the same draws."""
+    on = configuration(shape("llama-3.1-8b"))
+    tables, rate = on.tables(), 8.0
+    goal = Goal(Targets({"p95": 0.1}, {"p99": 0.01}, {"mean": 2.0}))
+    quick = SteadyLane(on, tables, CHAT).latencies(rate, DRAW_SEEDS, draw_requests(on))
+    full = long_run(on, tables, CHAT, rate)
+    assert len(full.draws) == 4
+    assert goal.ratio_of(quick) == pytest.approx(goal.ratio_of(full), rel=1e-9)
+    for metric in METRICS:
+        for percentile in PERCENTILES:
+            assert quick.value_s(metric, percentile) == pytest.approx(full.value_s(metric, percentile), rel=1e-9)  # type: ignore[arg-type]
+    assert goal.ratio_of(LongRun(full.draws[:1])) != goal.ratio_of(full)

@@ -1,0 +1,174 @@
+"""What a replica sustains: monotone in every target and bounded, whatever simulation says; and found where it is plain."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from solver.confirmation.goal import QUICK_EXCESS, Goal
+from solver.confirmation.runs import rung, rung_at_least
+from solver.confirmation.sustained import CLOSE_RUNGS, RUNGS, Candidate, carries, is_settled, sustained
+from solver.workload import PERCENTILES, Targets
+from tests.solver.confirmation.noise import growing, noisy
+
+NEXT_RUNG = rung(1)
+
+
+def random_goal(rng: random.Random) -> Goal:
+    def limits() -> dict[str, float]:
+        return {name: math.exp(rng.gauss(0.5, 0.8)) for name in PERCENTILES if rng.random() < 0.4}
+
+    targets = Targets(limits(), limits(), limits())  # type: ignore[arg-type]
+    factors = {"time_to_first_token": rng.uniform(0.7, 1.4), "end_to_end.p95": rng.uniform(0.7, 1.4)}
+    return Goal(targets, factors, rng.uniform(1.0, 1.2), rng.choice((0.0, 0.1)))
+
+
+def loosened(goal: Goal, rng: random.Random) -> Goal:
+    """Every target kept, moved up or dropped."""
+
+    def looser(limits: dict[str, float]) -> dict[str, float]:
+        kept = {name: limit for name, limit in limits.items() if rng.random() > 0.1}
+        return {name: limit * rng.choice((1.0, 1.0 + 1e-9, rng.uniform(1.0, 1.1), 3.0)) for name, limit in kept.items()}
+
+    of = goal.targets
+    return replace(
+        goal,
+        targets=Targets(
+            looser(of.time_to_first_token_s), looser(of.time_per_output_token_s), looser(of.end_to_end_s)  # type: ignore[arg-type]
+        ),
+    )  # fmt: skip
+
+
+class TestNoise:
+    """Verdicts that jump from rate to rate as they please."""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_never_falls_as_a_target_is_loosened(self, seed: int) -> None:
+        rng = random.Random(seed)
+        runs, anchor = noisy(seed, rng.choice((0.0, 0.1, 0.5))), math.exp(rng.uniform(-3.0, 6.0))
+        most = anchor * rng.choice((1.0, rng.uniform(0.01, 1.0)))
+        goal = random_goal(rng)
+        before = 0.0
+        for _ in range(12):
+            found = sustained(runs, goal, most, anchor, is_settled)
+            assert found.holds == found.at_most
+            assert before <= found.holds <= most
+            before, goal = found.holds, loosened(goal, rng)
+            most = min(anchor, most * rng.choice((1.0, 1.0, 1.2)))
+
+    def test_the_cases_above_are_neither_all_nothing_nor_all_the_bound(self) -> None:
+        found = [sustained(noisy(s), random_goal(random.Random(s)), 5.0, 9.0, is_settled).holds for s in range(40)]
+        assert sum(0.0 < value < 4.9 for value in found) > 15
+        assert 0.0 in found
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_every_bracket_on_the_way_holds_what_is_found_in_the_end(self, seed: int) -> None:
+        rng = random.Random(seed)
+        runs, goal, anchor, most = noisy(seed), random_goal(rng), 20.0, rng.uniform(0.5, 20.0)
+        steps = [sustained(runs, goal, most, anchor)]
+        for _ in range(4):
+            steps.append(sustained(runs, goal, most, anchor, carries(rng.uniform(0.0, 1.1) * most)))
+            steps.append(sustained(runs, goal, most, anchor))
+        end = sustained(runs, goal, most, anchor, is_settled).holds
+        assert steps[0].at_most == most
+        for bracket in steps:
+            assert bracket.holds <= end <= bracket.at_most <= most
+        assert sustained(noisy(seed), goal, most, anchor, is_settled).holds == end, "whatever was asked before"
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_simulates_no_more_than_the_question_takes(self, seed: int) -> None:
+        runs, goal = noisy(seed, 0.0), random_goal(random.Random(seed))
+        sustained(runs, goal, 10.0, 10.0)
+        assert runs.simulations == 0
+        bracket = sustained(runs, goal, 10.0, 10.0, carries(12.0))
+        assert bracket.at_most <= 10.0, "more than the bound is known without simulating near it"
+        assert len(runs.by_rate) <= 1
+        sustained(runs, goal, 10.0, 10.0, is_settled)
+        settled = runs.simulations
+        assert len(runs.by_rate) <= 1 + math.ceil(math.log2(RUNGS))
+        sustained(runs, goal, 10.0, 10.0, is_settled)
+        assert runs.simulations == settled
+
+    def test_a_candidate_that_screening_rules_out_is_not_simulated(self) -> None:
+        runs = noisy(1)
+        for most, anchor in ((0.0, 5.0), (5.0, 0.0)):
+            bracket = sustained(runs, Goal(Targets()), most, anchor, is_settled)
+            assert (bracket.holds, bracket.at_most) == (0.0, 0.0)
+        assert runs.simulations == 0
+
+
+class TestPlainCases:
+    """Values that grow with the rate: the rate at which they meet the target is found to a rung."""
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_the_crossing_is_found(self, seed: int) -> None:
+        rng = random.Random(seed)
+        knee, exponent = math.exp(rng.uniform(-2.0, 5.0)), rng.uniform(0.5, 6.0)
+        goal = Goal(Targets({"p95": rng.uniform(0.5, 2.0)}))
+        true = knee * goal.targets.time_to_first_token_s["p95"] ** (1.0 / exponent)
+        anchor = true * rng.uniform(1.5, 5.0)
+        found = sustained(growing(knee, exponent), goal, anchor, anchor, is_settled).holds
+        assert true / NEXT_RUNG * (1.0 - 1e-9) <= found <= true
+
+    def test_without_targets_the_bound_is_found(self) -> None:
+        found = sustained(growing(1.0, 1.0), Goal(Targets()), 7.0, 30.0, is_settled).holds
+        assert 7.0 / NEXT_RUNG <= found <= 7.0
+
+
+class TestTooMuch:
+    @pytest.mark.parametrize("seed", range(60))
+    def test_what_holds_is_never_too_much(self, seed: int) -> None:
+        rng = random.Random(seed)
+        exponent = rng.uniform(0.3, 6.0)
+        runs, goal = growing(math.exp(rng.uniform(-3.0, 4.0)), exponent), Goal(Targets({"p95": 1.0}))
+        asked = math.exp(rng.uniform(-4.0, 7.0))
+        one = Candidate(runs, goal, asked, asked)
+        found = one.too_much(asked)
+        assert found != 0.0
+        if math.isinf(found):
+            assert runs.is_not_too_much(rung(rung_at_least(asked)), goal)
+            return
+        assert runs.holds(found, goal) is False
+        assert found <= rung(rung_at_least(asked))
+        for _ in range(20):
+            above = math.exp(rng.uniform(math.log(found), math.log(asked) + 1.0))
+            assert runs.holds(above, goal) is False
+        # Not far above what a short look would let pass.
+        passes = runs.replayed.__closure__[1].cell_contents * QUICK_EXCESS ** (1.0 / exponent)  # type: ignore[union-attr,index]
+        assert found <= passes * rung(CLOSE_RUNGS + 1)
+
+    def test_where_every_rate_is_too_much_it_says_so_and_ends(self) -> None:
+        runs = growing(1e-300, 1.0)
+        one = Candidate(runs, Goal(Targets({"mean": 1.0})), 5.0, 5.0)
+        assert one.too_much(5.0) == 0.0
+        assert len(runs.by_rate) < 20
+
+    def test_above_capacity_is_too_much(self) -> None:
+        runs = noisy(3, saturated_fraction=1.0)
+        assert Candidate(runs, Goal(Targets()), 5.0, 5.0).too_much(5.0) == 0.0
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("seed", range(30))
+    def test_never_turn_from_yes_to_no_as_a_target_is_loosened(self, seed: int) -> None:
+        rng = random.Random(seed)
+        runs = noisy(seed, 0.05)
+        for _ in range(20):
+            rate, goal = math.exp(rng.uniform(-2.0, 4.0)), random_goal(rng)
+            verdicts = []
+            for _ in range(8):
+                verdicts.append(bool(runs.holds(rate, goal)))
+                clear = runs.clearly_holds(rate, goal)
+                assert clear is None or clear is verdicts[-1]
+                goal = loosened(goal, rng)
+            assert verdicts == sorted(verdicts)
+
+    def test_what_was_not_simulated_is_not_known(self) -> None:
+        runs, goal = growing(10.0, 1.0), Goal(Targets({"mean": 1.0}))
+        assert runs.holds(9.0, goal, simulate=False) is None
+        assert runs.holds_idle(9.0, goal, simulate=False) is None
+        assert runs.simulations == 0
+        assert runs.holds(9.0, goal) is True
+        assert runs.holds(9.0, goal, simulate=False) is True
+        assert runs.holds(11.0, goal) is False
