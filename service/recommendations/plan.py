@@ -54,6 +54,9 @@ from solver.workload import (
 if TYPE_CHECKING:
     from solver.recommend import Standing
 
+elapsed_s = time.monotonic
+"""The clock of time limits: who asked waits by the wall."""
+
 
 @dataclass(frozen=True)
 class PlanningInputs:
@@ -166,7 +169,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         alternatives=asked.alternatives,
         on_shortage=asked.on_shortage,
         corrections=inputs.snapshot.corrections,
-        clock=time.monotonic,
+        clock=elapsed_s,
     )
 
 
