@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.confirmation.facts import FactsMemo
 from solver.search import Screened
 from solver.traffic_classes import ALL_CLASSES, ALONE, ClassSet
 
@@ -52,6 +53,8 @@ class Confirmations:
     """By workload: classes that replicas may be kept for, beside replicas that take all."""
     wary: bool = False
     """Are mixes that nobody has simulated no longer believed?"""
+    facts: FactsMemo = field(default_factory=FactsMemo)
+    """What single replicas sustain of workloads without traffic classes; copies share it, since it is true of all."""
     simulations: int = 0
     spent_s: float = 0.0
     """Seconds spent so far, on plans and alternatives: the time limit holds for their sum."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
@@ -101,6 +101,23 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Sale:
+    """Who sells, where from and how sure the price is: what a buyer's policy asks.
+
+    provider_class, device_class: None where nobody has classed them. named_place: does the region say where the machine stands?
+    confidence: in the price, ``high``, ``medium`` or ``low``. priced_day: the day its source states it for, days since
+    0001-01-01. own: the user's.
+    """
+
+    provider_class: str | None = None
+    device_class: str | None = None
+    named_place: bool = True
+    confidence: str = "high"
+    priced_day: int | None = None
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """Somebody's price for hours of one node type."""
 
@@ -113,3 +130,4 @@ class Offer:
     max_nodes: int | None = None
     kg_co2e_per_kwh: float = math.nan
     """Of what the node draws, cooling included; NaN where nobody says which grid feeds it."""
+    sale: Sale = field(default_factory=Sale)

@@ -7,6 +7,7 @@ from typing import Literal
 from solver.configuration import Configuration
 from solver.corrections.sets import CorrectionSet
 from solver.estimate import Correction, Estimate
+from solver.fleet.problem import PlaceKind
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
@@ -54,6 +55,8 @@ class PlanLimits:
     quotas: tuple[DeviceQuota, ...] = ()
     partitions: frozenset[str] = frozenset()
     """Profiles into which devices may be split."""
+    most_places: tuple[tuple[PlaceKind, int], ...] = ()
+    """Of how many providers, regions and kinds of devices each workload's replicas may be."""
 
 
 def no_clock() -> float:
@@ -82,6 +85,8 @@ class PlanningInput:
     engine: EngineSettings = field(default_factory=EngineSettings)
     time_limit_s: float = 10.0
     gap_fraction: float = 0.0
+    lower_formats: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    """By workload: formats of weights and cache that it did not ask for, and that the answer says the savings of."""
     alternatives: int = 3
     explain: bool = True
     corrections: CorrectionSet | None = None
@@ -214,6 +219,26 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Freed:
+    """The request solved with something allowed that it does not allow: what that gains.
+
+    gains: in the objective's own unit, 0 where nothing better comes of it. entries: that plan, without predictions; empty then.
+    """
+
+    gains: float
+    usd_per_hour: float | None
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcingChange:
+    """The request without one rule of the buying policy, or without all of it (``rule`` None)."""
+
+    rule: str | None
+    freed: Freed
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """A limit that costs money: what one step of relaxation saves, by re-solving."""
 
@@ -277,6 +302,10 @@ class Recommendation:
     pools: PoolsReport | None = None
     """None unless a workload admits pools of their own."""
     splits: tuple[SplitDevices, ...] = ()
+    sourcing: tuple[SourcingChange, ...] = ()
+    """What the buying policy costs: all of it first; empty where there is none, or there was no time to find out."""
+    lower_precision: Freed | None = None
+    """What the ``lower_formats`` would gain; None where there are none, or there was no time to find out."""
 
 
 __all__ = [
@@ -286,6 +315,7 @@ __all__ = [
     "Conflict",
     "Correction",
     "DeviceQuota",
+    "Freed",
     "Loss",
     "Losses",
     "Objective",
@@ -298,6 +328,7 @@ __all__ = [
     "Relaxation",
     "SearchProgress",
     "SolveReport",
+    "SourcingChange",
     "SplitDevices",
     "unobserved",
 ]

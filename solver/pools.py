@@ -179,6 +179,7 @@ def _problem(search: PoolSearch, *, without_both: bool) -> RolesProblem:
         planning.limits.max_usd_per_hour,
         None,
         tuple(_admitted(one.workload, search.slots) for one in assembly.screened),
+        planning.limits.most_places,
     )
 
 
@@ -257,6 +258,8 @@ def _chosen(search: PoolSearch, result: RolesResult, plan: RolesPlan, found: Rec
         conflicts=(),
         relaxations=(),
         largest_servable_multiple=None,
+        sourcing=(),
+        lower_precision=None,
         pools=PoolsReport(chosen=True, saves_usd_per_hour=extra),
     )
 

@@ -19,8 +19,10 @@ from solver.confirm_mixes import groups_of, learn
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.errors import NoPlanInTimeError, VerificationError
 from solver.explain.binding import binding_limits
+from solver.explain.freed import lower_precision, with_lower_formats
 from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
+from solver.explain.sourcing import sourcing_changes
 from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.explain import devices_used, without_device
 from solver.fleet.plan import gap_between
@@ -186,6 +188,11 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
     if others is None:
         others = alternatives(planning, result, without_each_device(planning, assembly, result, resolver))
     binding = binding_limits(planning, assembly, result, resolver) if planning.explain else ()
+    sourcing = sourcing_changes(planning, assembly, result, resolver) if planning.explain else ()
+    lower = None
+    if planning.explain and planning.lower_formats:
+        wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
+        lower = lower_precision(planning, wider, result, resolver)
     found = Recommendation(
         confidence_premium_usd_per_hour=confidence_premium(planning, result, memo, resolver),
         solve=report(result, confirmations, rounds),
@@ -199,6 +206,8 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         rejected=tuple(rejected),
         worst_losses=worst_losses(assembly, result.plan),
         splits=split_devices(assembly, result.plan),
+        sourcing=sourcing,
+        lower_precision=lower,
     )
     return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
 

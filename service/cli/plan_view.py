@@ -33,9 +33,11 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
         _show_prices(answer, console, fetch_offer)
         _show_served(answer, console)
         _show_losses(answer, console)
+    _show_cautions(answer, console)
     _show_proof(answer, console)
     _show_ways_out(answer, console)
     _show_alternatives(answer, console)
+    _show_choices(answer, console)
     _show_rejected(answer, console)
     console.print(f"stored as [bold]{answer['id']}[/bold]; GET /v1/recommendations/{answer['id']} has it in full")
     if answer["plan"]:
@@ -270,6 +272,35 @@ def _show_alternatives(answer: Answer, console: Console) -> None:
             continue
         what = ", ".join(rented_text(line) for line in other["plan"])
         console.print(f"{escape(other['why'])}: {_extra(other)} ({escape(what)})")
+
+
+def _show_cautions(answer: Answer, console: Console) -> None:
+    for caution in answer.get("cautions", []):
+        of = f" of {caution['workload']}" if len({line["workload"] for line in answer["plan"]}) > 1 else ""
+        said = f"[yellow]before you sign[/yellow]{escape(of)}: {escape(caution['detail'])}"
+        console.print(said, soft_wrap=True)
+
+
+def _show_choices(answer: Answer, console: Console) -> None:
+    """What the buying policy and the checkpoint's own precision cost."""
+    for change in answer.get("sourcing", []):
+        if not change["plan"]:
+            continue
+        what = ", ".join(rented_text(line) for line in change["plan"])
+        rule = "the buying policy" if change["rule"] is None else change["rule"]
+        console.print(f"without {escape(rule)}: {_saved(change)} ({escape(what)})")
+    lower = answer.get("lower_precision")
+    if lower and lower["plan"]:
+        what = ", ".join(rented_text(line) for line in lower["plan"])
+        console.print(f"with 8-bit weights and cache allowed: {_saved(lower)} ({escape(what)})")
+
+
+def _saved(change: Answer) -> str:
+    if change.get("serves_more_requests_per_s") is not None:
+        return f"{change['serves_more_requests_per_s']:.3g} requests a second more"
+    if change.get("saves_power_kw") is not None:
+        return f"{change['saves_power_kw']:.3g} kW less"
+    return f"{_usd(change['saves_usd_per_hour'])} an hour less"
 
 
 def _gain(binding: Answer) -> str:

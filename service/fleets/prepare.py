@@ -127,6 +127,7 @@ def _as_recommendation(asked: FleetIn) -> RecommendationIn:
             commitments=commitments,
             offers=limits.offers,
             max_nodes_per_offer=limits.max_nodes_per_offer,
+            sourcing=limits.sourcing,
         ),
         price_as_of=asked.price_as_of,
         alternatives=0,

@@ -112,10 +112,11 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
     nodes = {
         row.id: node_from_row(row.row, devices[row.device_id]) for row in all_nodes(session) if row.device_id in devices
     }
+    classes = {row.id: row.device_class for row in device_rows}
     prices = prices_at(session, price_as_of)
     offer_rows = all_offers(session)
     offers = tuple(
-        offer_from_rows(row, prices[row.id], nodes[row.node_id])
+        offer_from_rows(row, prices[row.id], nodes[row.node_id], classes[nodes[row.node_id].device.id])
         for row in offer_rows
         if row.node_id in nodes and row.id in prices and prices[row.id].usd_per_hour is not None
     )

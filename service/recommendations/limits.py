@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
 from solver.hardware import Offer
@@ -24,6 +25,7 @@ def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
             for quota in limits.quotas
         ),
         partitions=_profiles(limits, offers),
+        most_places=most_places(limits),
     )
 
 
@@ -61,24 +63,30 @@ def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, 
 
 
 def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple[tuple[Offer, frozenset[str]], ...]:
-    """Offers that only choices of regions and providers leave out, with the names of those choices.
+    """Offers that only the buying policy and choices of regions and providers leave out, with the names of those rules.
 
-    Of interest where a workload's own places or a loss to be survived can contradict them.
+    Choices of places are of interest where a workload's own places or a loss to be survived can contradict them.
     """
     survive = asked.limits.survive
-    if not (survive.regions or survive.providers or any(places(w) != ANYWHERE for w in asked.workloads)):
-        return ()
-    return tuple((offer, chosen) for offer, chosen in _with_choices(offers, asked.limits) if chosen)
+    chosen_places = survive.regions or survive.providers or any(places(w) != ANYWHERE for w in asked.workloads)
+    return tuple(
+        (offer, chosen)
+        for offer, chosen in _with_choices(offers, asked.limits)
+        if chosen and (chosen_places or not chosen & CHOICES_OF_PLACES)
+    )
+
+
+CHOICES_OF_PLACES = frozenset({"limits.providers", "limits.regions"})
 
 
 def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple[Offer, frozenset[str]]]:
-    """Offers that other choices admit, each with the names of the choices of places that leave it out."""
+    """Offers that other choices admit, each with the names of the rules and choices of places that leave it out."""
     for offer in offers:
         if limits.devices is not None and offer.node.device.id not in limits.devices:
             continue
         if limits.commitments is not None and offer.commitment not in limits.commitments:
             continue
-        chosen: frozenset[str] = frozenset()
+        chosen = rules_against(offer, limits)
         if limits.providers is not None and offer.provider not in limits.providers:
             chosen |= {"limits.providers"}
         if limits.regions is not None and offer.region not in limits.regions:

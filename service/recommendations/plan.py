@@ -4,17 +4,20 @@ import datetime as dt
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.cautions import cautions
 from service.recommendations.current import RunningNodes, current_fleet
 from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_splits
-from service.recommendations.present_line import present_line
+from service.recommendations.present_line import Ask, present_line
 from service.recommendations.replanned import present_replanned
+from service.recommendations.sourcing import line_source
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
 from service.recommendations.statuses import plan_outcome, solve_status
@@ -24,12 +27,14 @@ from service.wire.recommendations import (
     ConflictOut,
     ContextOut,
     FleetNodesOut,
+    LowerPrecisionOut,
     PoolsOut,
     RecommendationIn,
     RejectedOut,
     RelaxationOut,
     ResultOut,
     SolveOut,
+    SourcingChangeOut,
     TotalsOut,
     WorkloadIn,
 )
@@ -38,7 +43,7 @@ from service.wire.resilience import LossOut, ServedOut
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
-from solver.planning import Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
+from solver.planning import Freed, Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
 from solver.traffic_classes import streams_of, with_classes
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from solver.workload import (
@@ -99,13 +104,13 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
         found = explained(standing, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-    result = present_result(standing.planning, found, time.perf_counter() - began)
+    result = present_result(standing.planning, found, time.perf_counter() - began, _source_of(inputs))
     if result.totals is not None and any(
         w.traffic and w.traffic.requests_per_s is None for w in inputs.request.workloads
     ):
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
-    return result.model_copy(update=_known_of(inputs))
+    return result.model_copy(update={**_known_of(inputs), "cautions": cautions(inputs.request, result.plan)})
 
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
@@ -121,11 +126,12 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
     offers = {o.id: o for o in (*planning.offers, *(one.offer for one in inputs.running))}
     planning = replace(planning, offers=tuple(offers.values()))
-    result = present_result(planning, made.found, time.perf_counter() - began)
+    result = present_result(planning, made.found, time.perf_counter() - began, _source_of(inputs))
     total = made.found.solve.objective
     return result.model_copy(
         update={
             **_known_of(inputs),
+            "cautions": cautions(inputs.request, result.plan),
             "replanning": present_replanned(made, inputs.running, planning.offers),
             "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
         }
@@ -161,6 +167,9 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         priors=inputs.snapshot.priors,
         catalog_key=inputs.snapshot.key,
         limits=plan_limits(asked.limits, offers),
+        lower_formats={
+            w.name: lower_formats(inputs.shapes[w.llm]) for w in asked.workloads if w.precision.weights is None
+        },
         withheld=withheld_offers(inputs.snapshot.offers, asked),
         default_max_nodes=asked.limits.max_nodes_per_offer,
         objective=asked.objective,
@@ -216,7 +225,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         requests_per_s=asked.streams[0].requests_per_s,
         traffic=traffic[0],
         targets=_targets(asked.targets),
-        weight_formats=tuple(dict.fromkeys(asked.precision.weights)),
+        weight_formats=tuple(dict.fromkeys(asked.precision.weights or (shape.native_weights,))),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
@@ -238,6 +247,15 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
     )
 
 
+EIGHT_BITS = "fp8"
+"""What engines make of 16-bit checkpoints as they load them, and of the cache."""
+
+
+def lower_formats(shape: LlmShape) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Formats of weights and cache with fewer bits than a 16-bit checkpoint's own."""
+    return ((EIGHT_BITS,) if shape.native_weights in ("bf16", "fp16", "fp32") else ()), (EIGHT_BITS,)
+
+
 def _targets(asked: TargetsIn) -> Targets:
     return Targets(
         time_to_first_token_s=_seconds(asked.ttft_ms),
@@ -252,8 +270,12 @@ def _seconds(limits: dict[str, float]) -> dict[Percentile, float]:
     return {name: limits[name] / 1e3 for name in PERCENTILES if name in limits}
 
 
-def present_result(planning: PlanningInput, found: Recommendation, seconds: float) -> ResultOut:
-    """The solver's answer as it is stored and sent."""
+def _source_of(inputs: PlanningInputs) -> Ask:
+    return partial(line_source, limits=inputs.request.limits, price_as_of=inputs.price_as_of)
+
+
+def present_result(planning: PlanningInput, found: Recommendation, seconds: float, source: Ask) -> ResultOut:
+    """The solver's answer as it is stored and sent. source: what the buying policy asks of an offer."""
     solve = found.solve
     costs = planning.objective == "cost"
     asked = math.fsum(w.requests_per_s for w in planning.workloads)
@@ -271,7 +293,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             simulations=solve.simulated,
             proof_over="simulated_mixes" if any(w.classes for w in planning.workloads) else "every_candidate",
         ),
-        plan=[present_line(entry) for entry in found.entries],
+        plan=[present_line(entry, source) for entry in found.entries],
         fleet=_fleet(planning, found),
         totals=_totals(planning, found) if found.entries else None,
         alternatives=[
@@ -284,7 +306,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 extra_power_kw=None
                 if other.worse_by is None or planning.objective != "power"
                 else other.worse_by / 1e3,
-                plan=[present_line(entry) for entry in other.entries],
+                plan=[present_line(entry, source) for entry in other.entries],
             )
             for other in found.alternatives
         ],
@@ -293,12 +315,19 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 limit=_limit_as_asked(planning, b.limit),
                 workload=b.workload,
                 relaxing_to=b.relaxing_to,
-                saves_usd_per_hour=usd(b.gains) if planning.objective == "cost" else None,
-                serves_more_requests_per_s=b.gains * asked if planning.objective == "throughput" else None,
-                saves_power_kw=b.gains / 1e3 if planning.objective == "power" else None,
+                **_gained(planning, b.gains),
             )
             for b in found.binding
         ],
+        sourcing=[
+            SourcingChangeOut(rule=change.rule, **_gained(planning, change.freed.gains), **_freed(change.freed, source))
+            for change in found.sourcing
+        ],
+        lower_precision=None
+        if found.lower_precision is None
+        else LowerPrecisionOut(
+            **_gained(planning, found.lower_precision.gains), **_freed(found.lower_precision, source)
+        ),
         rejected=[
             RejectedOut(
                 workload=r.workload,
@@ -341,6 +370,24 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
         if found.confidence_premium_usd_per_hour is None
         else usd(found.confidence_premium_usd_per_hour),
     )
+
+
+def _gained(planning: PlanningInput, gains: float) -> dict[str, Any]:
+    """A gain in the objective's own unit, under the name that says which."""
+    match planning.objective:
+        case "throughput":
+            return {"serves_more_requests_per_s": gains * math.fsum(w.requests_per_s for w in planning.workloads)}
+        case "power":
+            return {"saves_power_kw": gains / 1e3}
+        case _:
+            return {"saves_usd_per_hour": usd(gains)}
+
+
+def _freed(freed: Freed, source: Ask) -> dict[str, Any]:
+    return {
+        "usd_per_hour": None if freed.usd_per_hour is None else usd(freed.usd_per_hour),
+        "plan": [present_line(entry, source) for entry in freed.entries],
+    }
 
 
 def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:

@@ -1,16 +1,22 @@
 """A line of a plan as it is sent."""
 
+from collections.abc import Callable
+
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_partition
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
-from service.wire.recommendations import PlanLineOut, PredictedOut
+from service.wire.recommendations import LineSourceOut, PlanLineOut, PredictedOut
 from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.estimate import Estimate
+from solver.hardware import Offer
 from solver.planning import ClassLoad, PlanEntry
 
+Ask = Callable[[Offer], LineSourceOut]
+"""What the buying policy asks of an offer."""
 
-def present_line(entry: PlanEntry) -> PlanLineOut:
+
+def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
     """One line of a plan; without a prediction where none was made."""
     layout, precision = entry.configuration.layout, entry.configuration.precision
     settings = entry.configuration.engine
@@ -50,6 +56,7 @@ def present_line(entry: PlanEntry) -> PlanLineOut:
         basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
         usd_per_hour=usd(entry.usd_per_hour),
         classes=[_class_line(entry, one) for one in entry.classes],
+        source=None if source is None else source(entry.offer),
     )
 
 

@@ -21,7 +21,7 @@ from service.wire.traffic import (
     UniformLength,
 )
 from solver.errors import FigureMissingError
-from solver.hardware import Device, Node, Offer, Partition
+from solver.hardware import Device, Node, Offer, Partition, Sale
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
@@ -123,7 +123,7 @@ def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
     )
 
 
-def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node) -> Offer:
+def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_class: str | None) -> Offer:
     """Raises FigureMissingError for a withdrawn offer."""
     if price.usd_per_hour is None:
         raise FigureMissingError(row.id, "usd_per_hour")
@@ -135,6 +135,14 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node) -> Offer
         commitment=row.commitment,
         usd_per_hour=float(price.usd_per_hour),
         max_nodes=row.max_nodes,
+        sale=Sale(
+            provider_class=row.provider_class,
+            device_class=device_class,
+            named_place=row.named_place,
+            confidence=price.confidence,
+            priced_day=price.valid_from.toordinal(),
+            own=row.origin != "edition",
+        ),
     )
 
 

@@ -134,7 +134,9 @@ def fleet_planning(
                 max_nodes=part.count,
             )
         )
-    request = RecommendationIn(workloads=tuple(workloads), limits=LimitsIn(commitments=None), alternatives=0)
+    request = RecommendationIn(
+        workloads=tuple(workloads), limits=LimitsIn(commitments=None, sourcing="any"), alternatives=0
+    )
     own = replace(
         snapshot,
         offers=tuple(offers),

@@ -103,7 +103,9 @@ def _fleet_checks(
     fleets = [position for position, a in enumerate(asked.alternatives) if a.fleet is not None]
     if not fleets:
         return []
-    question = RecommendationIn(workloads=tuple(workloads), limits=LimitsIn(commitments=None), alternatives=0)
+    question = RecommendationIn(
+        workloads=tuple(workloads), limits=LimitsIn(commitments=None, sourcing="any"), alternatives=0
+    )
     inputs = read_inputs(session, question, price_as_of, workshop)
     return [(p, fleet_planning(asked.alternatives[p], workloads, inputs, p)) for p in fleets]
 

@@ -4,14 +4,14 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers
 from service.why.replay import Replay
-from service.wire.recommendations import LimitsIn
+from service.wire.recommendations import LimitsIn, WorkloadIn
 from service.wire.why import LayoutFilterIn, MissOut, PrecisionFilterIn, WhyNotIn
 from solver.hardware import Offer
 from solver.why.why_not import Kind, Thing
 
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
-OPEN = LimitsIn(commitments=None)
-FILTERS = ("devices", "providers", "regions", "commitments", "offers")
+OPEN = LimitsIn(commitments=None, sourcing="any")
+FILTERS = ("devices", "providers", "regions", "commitments", "offers", "sourcing")
 
 
 def check_named(asked: WhyNotIn, replay: Replay) -> None:
@@ -92,11 +92,17 @@ def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]
         return [
             f"precision.{field}"
             for field, wanted in (("weights", thing.weights), ("kv_cache", thing.kv_cache))
-            if wanted is not None and all(wanted not in getattr(w.precision, field) for w in chosen)
+            if wanted is not None and all(wanted not in _formats(w, field, replay) for w in chosen)
         ]
     if not thing.offers or allowed_offers(thing.offers, asked.limits):
         return []
     return [f"limits.{name}" for name in limits_to_blame(thing.offers, asked.limits)] or ["limits"]
+
+
+def _formats(workload: WorkloadIn, field: str, replay: Replay) -> tuple[str, ...]:
+    """Formats that a workload admits: the checkpoint's own where it names none."""
+    asked: tuple[str, ...] | None = getattr(workload.precision, field)
+    return asked if asked is not None else (replay.inputs.shapes[workload.llm].native_weights,)
 
 
 def nobody_offers(thing: Thing, snapshot: CatalogSnapshot) -> list[MissOut]:

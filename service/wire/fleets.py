@@ -24,6 +24,7 @@ from service.wire.recommendations import (
     PrecisionChoiceIn,
 )
 from service.wire.resilience import PlacesIn
+from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import TrafficShape
 from service.wire.traffic_classes import TargetsIn, without_classes
 
@@ -187,6 +188,9 @@ class HorizonIn(Request):
     periods_per_month: Annotated[int, Field(ge=1, le=200)] = 48
 
 
+PLACE_FIELDS = ("max_providers", "max_regions", "max_device_types")
+
+
 class FleetLimitsIn(Request):
     """What the fleet must stay within; null leaves a choice open."""
 
@@ -196,7 +200,22 @@ class FleetLimitsIn(Request):
     commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = None
     """Null: every kind whose term fits; spot only with ``spot``, ``purchase`` only with ``own``."""
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
+    sourcing: Sourcing = SourcingIn(max_providers=None, max_regions=None)
+    """The buying policy: its rules about offers. How many places a workload is in is not bounded over time."""
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+
+    @field_validator("sourcing", mode="before")
+    @classmethod
+    def _places_are_open(cls, value: Any) -> Any:
+        """Refused where it bounds places; what it leaves out stays open."""
+        if not isinstance(value, dict):
+            return value
+        bounded = sorted(name for name in PLACE_FIELDS if value.get(name) is not None)
+        if bounded:
+            raise ValueError(
+                f"{' and '.join(bounded)}: how many places a workload is in is not planned over time; leave null"
+            )
+        return {**value, **dict.fromkeys(PLACE_FIELDS)}
 
 
 class SpotIn(Request):

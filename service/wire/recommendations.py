@@ -7,6 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
+from service.wire.devices import DeviceClass
+from service.wire.offers import Confidence
+from service.wire.providers import ProviderClass
 from service.wire.quantities import (
     Answer,
     Basis,
@@ -27,6 +30,7 @@ from service.wire.quantities import (
 )
 from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
+from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import OverContext, Traffic
 from service.wire.traffic_classes import ClassLineOut, Stream, TargetsIn, TrafficClasses
 
@@ -51,10 +55,12 @@ UNSTATED_RATE = 1.0
 
 
 class PrecisionChoiceIn(Request):
-    """Formats the plan may choose from."""
+    """Formats the plan may choose from. Fewer bits are a choice of quality, so they are not taken unasked."""
 
-    weights: Annotated[tuple[WeightFormat, ...], Field(min_length=1)] = ("bf16", "fp8")
-    kv_cache: Annotated[tuple[KvCacheFormat, ...], Field(min_length=1)] = ("bf16", "fp8")
+    weights: Annotated[tuple[WeightFormat, ...], Field(min_length=1)] | None = None
+    """Null: the format of the published checkpoint. What 8-bit weights and an 8-bit cache would save is then in the answer
+    (``lower_precision``)."""
+    kv_cache: Annotated[tuple[KvCacheFormat, ...], Field(min_length=1)] = ("bf16",)
 
 
 class WorkloadIn(Request):
@@ -135,6 +141,8 @@ class LimitsIn(Request):
     max_spot_fraction: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """Share of all devices that the provider may take back."""
     quotas: Annotated[tuple[QuotaIn, ...], Field(max_length=MOST_QUOTAS)] = ()
+    sourcing: Sourcing = SourcingIn()
+    """The buying policy: from whom, where, on what and at which prices. ``any`` lifts it."""
     partitions: bool | Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] = False
     """May devices be split into instances that serve small models side by side (MIG), and into which profiles?"""
 
@@ -206,6 +214,20 @@ class SplitDevicesOut(Answer):
     nodes: int
 
 
+class LineSourceOut(Answer):
+    """What the buying policy asks of a line's offer."""
+
+    provider_class: ProviderClass | None
+    """Null for a provider that nobody has classed, and for one's own machines."""
+    device_class: DeviceClass | None
+    named_place: bool
+    price_confidence: Confidence
+    price_age_days: int | None
+    """How long before ``price_as_of`` its source stated the price; null for one's own."""
+    ask_for_quote: bool
+    """Older than ``limits.sourcing.max_price_age_days``."""
+
+
 class PlanLineOut(Answer):
     """Replicas of one workload on nodes of one offer."""
 
@@ -239,6 +261,8 @@ class PlanLineOut(Answer):
     usd_per_hour: Usd
     classes: list[ClassLineOut] = Field(default_factory=list)
     """What is routed here of each traffic class; empty where the workload has none."""
+    source: LineSourceOut | None = None
+    """Null in plans stored before it was stated."""
 
 
 class FleetNodesOut(Answer):
@@ -334,6 +358,50 @@ class BindingOut(Answer):
     saves_power_kw: float | None = None
 
 
+class SourcingChangeOut(Answer):
+    """What one rule of the buying policy costs: the request solved again without it.
+
+    ``rule``: null for the whole policy. What is saved is 0 where nothing better comes of it; then ``plan`` is empty. One of three
+    is stated, by the objective.
+    """
+
+    rule: str | None
+    saves_usd_per_hour: Usd | None = None
+    serves_more_requests_per_s: float | None = None
+    saves_power_kw: float | None = None
+    usd_per_hour: Usd | None
+    """Of the whole plan without the rule."""
+    plan: list[PlanLineOut]
+
+
+class CautionOut(Answer):
+    """What to know before signing.
+
+    ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing was asked to survive it.
+    ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
+    """
+
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price"]
+    workload: str
+    offer: str
+    detail: str
+
+
+class LowerPrecisionOut(Answer):
+    """The same request where 8-bit weights and an 8-bit cache are allowed beside the checkpoint's own formats, solved.
+
+    Whether answers stay good enough is for an evaluation of the model to say. What is saved is 0 where nothing better comes of it;
+    then ``plan`` is empty. One of three is stated, by the objective.
+    """
+
+    saves_usd_per_hour: Usd | None = None
+    serves_more_requests_per_s: float | None = None
+    saves_power_kw: float | None = None
+    usd_per_hour: Usd | None
+    """Of the whole plan that way."""
+    plan: list[PlanLineOut]
+
+
 class RejectedOut(Answer):
     workload: str
     traffic_class: str | None = None
@@ -418,6 +486,13 @@ class ResultOut(Answer):
     """For every kind of loss that the plan survives: the worst one for each workload."""
     confidence_premium_usd_per_hour: Usd | None
     """What confidence above 50 % adds to the price; null where it was not asked for."""
+    sourcing: list[SourcingChangeOut] = Field(default_factory=list)
+    """What the buying policy costs: the whole of it first, then each rule alone where that gains anything. Empty where no rule
+    leaves anything out, where time was up, and in answers stored before it was stated."""
+    cautions: list[CautionOut] = Field(default_factory=list)
+    """What to know before signing; empty in answers stored before it was stated."""
+    lower_precision: LowerPrecisionOut | None = None
+    """Null where every workload names its formats, where time was up, and in answers stored before it was stated."""
     left_out: list[LeftOutOut] = Field(default_factory=list)
     """What the catalog does not know of the request's choices; empty in answers stored before it was stated."""
     contexts: list[ContextOut] = Field(default_factory=list)

@@ -31,7 +31,7 @@ class TargetsIn(Request):
     ttft_ms: TargetsByPercentile = Field(default_factory=dict)
     tpot_ms: TargetsByPercentile = Field(default_factory=dict)
     e2e_ms: TargetsByPercentile = Field(default_factory=dict)
-    confidence_percent: Annotated[float, Field(ge=50, le=99, allow_inf_nan=False)] = 50.0
+    confidence_percent: Annotated[float, Field(ge=50, le=99, allow_inf_nan=False)] = 80.0
     """How sure the targets are to be met: at 50 the prediction itself decides, above it an upper quantile does."""
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.assemble import Assembly
+from solver.confirmation.facts import Facts, FactsMemo
 from solver.confirmation.sustained import Bracket, Candidate, is_settled
 from solver.search import Screened
 
@@ -17,27 +18,27 @@ JUST_BELOW = 1.0 - 1e-6
 
 @dataclass(slots=True)
 class Brackets:
-    """Of one assembly's candidates, by (workload, first row of its like). Traffic classes have none: what they sustain depends on company.
+    """Of one assembly's candidates. Traffic classes have none: what they sustain depends on company.
 
-    simulations: made on its behalf.
+    memo: what was found before, which learns. simulations: made on its behalf.
     """
 
     assembly: Assembly
-    known: dict[tuple[int, int], Bracket] = field(default_factory=dict)
-    candidates: dict[tuple[int, int], Candidate] = field(default_factory=dict)
-    looked: set[tuple[int, int]] = field(default_factory=set)
-    """Candidates whose upper ends are as low as short looks can make them."""
+    memo: FactsMemo = field(default_factory=FactsMemo)
     simulations: int = 0
+
+    def _facts(self, workload: int) -> Facts:
+        return self.memo.of(self.assembly.screened[workload])
 
     def at_most(self, workload: int, row: int) -> float:
         """No replica of the candidate sustains more."""
         one = self.assembly.screened[workload]
-        bracket = self.known.get((workload, one.alike(row)))
+        bracket = self._facts(workload).known.get(one.alike(row))
         return float(one.most_requests_per_s[row]) if bracket is None else bracket.at_most
 
     def all_at_most(self, workload: int, rows: NDArray[np.int64], alike: NDArray[np.int64]) -> Floats:
         """``at_most`` of many rows; alike: the first row of each one's like."""
-        known = {row: bracket.at_most for (w, row), bracket in self.known.items() if w == workload}
+        known = {row: bracket.at_most for row, bracket in self._facts(workload).known.items()}
         most = self.assembly.screened[workload].most_requests_per_s[rows].astype(np.float64)
         for i in np.flatnonzero(np.isin(alike, list(known))).tolist():
             most[i] = known[int(alike[i])]
@@ -45,7 +46,7 @@ class Brackets:
 
     def holds(self, workload: int, row: int) -> float:
         """A rate that simulation has seen hold; 0 where none has."""
-        bracket = self.known.get((workload, self.assembly.screened[workload].alike(row)))
+        bracket = self._facts(workload).known.get(self.assembly.screened[workload].alike(row))
         return 0.0 if bracket is None else bracket.holds
 
     def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
@@ -54,48 +55,48 @@ class Brackets:
         What a short look makes clear is believed at once, and short looks then say about how much is too much; what is near
         its limits is decided where capacities are.
         """
-        key, candidate, bracket = self._of(workload, row)
+        facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
             clear = candidate.runs.clearly_holds(requests_per_s, candidate.goal)
             if clear:
                 bracket = Bracket(requests_per_s, bracket.at_most)
-            elif clear is False and key not in self.looked:
+            elif clear is False and key not in facts.looked:
                 bracket = Bracket(bracket.holds, min(requests_per_s * JUST_BELOW, candidate.too_much(requests_per_s)))
-                self.looked.add(key)
+                facts.looked.add(key)
             else:
                 bracket = candidate.bracket(is_settled)
             self.simulations += candidate.runs.simulations - before
-            self.known[key] = bracket
+            facts.known[key] = bracket
         return bracket
 
     def look(self, workload: int, row: int, share: float) -> None:
         """Find out by short looks whether a candidate sustains this share of what is believed of it, and if not, about
         how much is too much."""
-        key, candidate, bracket = self._of(workload, row)
-        if key in self.looked or bracket.at_most <= 0.0:
+        facts, key, candidate, bracket = self._of(workload, row)
+        if key in facts.looked or bracket.at_most <= 0.0:
             return
-        self.looked.add(key)
+        facts.looked.add(key)
         before = candidate.runs.simulations
         most = candidate.too_much(bracket.at_most * share)
         self.simulations += candidate.runs.simulations - before
-        self.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
+        facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
 
     def settle(self, workload: int, row: int) -> Bracket:
         """The bracket of a candidate once it is closed."""
-        key, candidate, _ = self._of(workload, row)
+        facts, key, candidate, _ = self._of(workload, row)
         before = candidate.runs.simulations
-        found = self.known[key] = candidate.bracket(is_settled)
+        found = facts.known[key] = candidate.bracket(is_settled)
         self.simulations += candidate.runs.simulations - before
         return found
 
-    def _of(self, workload: int, row: int) -> tuple[tuple[int, int], Candidate, Bracket]:
-        one = self.assembly.screened[workload]
-        key = (workload, one.alike(row))
-        candidate = self.candidates.get(key)
+    def _of(self, workload: int, row: int) -> tuple[Facts, int, Candidate, Bracket]:
+        one, facts = self.assembly.screened[workload], self._facts(workload)
+        key = one.alike(row)
+        candidate = facts.candidates.get(key)
         if candidate is None:
-            candidate = self.candidates[key] = one.candidate(key[1])
-        return key, candidate, self.known.get(key) or Bracket(0.0, candidate.most)
+            candidate = facts.candidates[key] = one.candidate(key)
+        return facts, key, candidate, facts.known.get(key) or Bracket(0.0, candidate.most)
 
     def believed(self, assembly: Assembly) -> Assembly:
         """The problem in which every replica sustains as much as is not ruled out: its optimum bounds the true one."""
@@ -116,7 +117,7 @@ class Brackets:
                 continue
             rates = unknown(one).copy()
             base = len(one.space.rows) // one.copies
-            known = {row: end(bracket) for (w, row), bracket in self.known.items() if w == workload}
+            known = {row: end(bracket) for row, bracket in self.memo.of(one).known.items()}
             alike = np.arange(len(rates)) // base * base + one.space.twin
             for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
                 if one.most_requests_per_s[row] > 0.0:

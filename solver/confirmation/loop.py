@@ -76,7 +76,7 @@ def solve_confirmed(
     Raises NoPlanInTimeError.
     """
     watch = Watch(planning, confirmations)
-    brackets = Brackets(assembly)
+    brackets = Brackets(assembly, confirmations.facts)
     final, rounds, bound = not draft_first, 0, None
     one_stream = sum(len(streams_of(w)) for w in planning.workloads) == 1
     observe(SearchProgress("solving"))

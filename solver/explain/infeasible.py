@@ -24,6 +24,7 @@ from solver.explain.limits import (
     with_all_targets,
 )
 from solver.explain.resolver import Resolver
+from solver.explain.sourcing import PLACE_RULES, PREFIX, rules_in_force, without_rules
 from solver.fleet import FleetProblem
 from solver.fleet import explain as fleet
 from solver.planning import Conflict, PlanningInput, Relaxation
@@ -73,6 +74,7 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, resolver: Re
     if targets_matter:
         relaxations += _target_relaxations(planning, assembly, resolver)
     relaxations += _fleet_relaxations(planning, assembly, resolver)
+    relaxations += _sourcing_relaxations(planning, assembly, resolver)
     if fraction is not None and 0.0 < fraction < 1.0:
         relaxations += [
             Relaxation(
@@ -110,6 +112,23 @@ def _fleet_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Re
                 new_value(one.change),
                 one.result.usd_per_hour,
             )
+
+
+def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Iterator[Relaxation]:
+    """Each rule of the buying policy that alone stands in the way; all of it together where none does."""
+    rules = rules_in_force(planning)
+    some = False
+    with suppress(NoPlanInTimeError):
+        for name, lifted in (*((rule, frozenset({rule})) for rule in rules), (PREFIX[:-1], frozenset(rules))):
+            if name == PREFIX[:-1] and (some or len(rules) < 2):
+                continue
+            changed = assemble(without_rules(planning, lifted), assembly.screened)
+            price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
+            if price is not None:
+                some = True
+                kind = PLACE_RULES.get(name)
+                was = dict(planning.limits.most_places).get(kind) if kind else None
+                yield Relaxation(name, None, was, "any", price)
 
 
 def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:

@@ -51,7 +51,9 @@ class Resolver:
         """The same with the problem whose capacities the plan was made for."""
         if not self.in_time:
             raise NoPlanInTimeError(self._planning.time_limit_s)
-        known = Confirmations() if other_targets else self._known if self._learns else self._known.copied()
+        known = self._known if self._learns else self._known.copied()
+        if other_targets:
+            known = Confirmations(facts=self._known.facts)
         known.spent_s = 0.0
         limit_s = min(self._left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction

@@ -13,6 +13,7 @@ from solver.fleet.found import placement_keys
 from solver.fleet.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.own_cost import OwnCost
+from solver.fleet.places_rows import places_of
 from solver.fleet.problem import BoolArray, FleetProblem, IntArray
 from solver.fleet.reduce import ReducedProblem, drop_unused_pools, most_nodes
 from solver.fleet.taken import PlacementKey
@@ -108,6 +109,7 @@ def improved(
     first = all(any(counts[is_free & (reduced.pairs.workload == w)]) for w in free)
     start.update({variable: float(placed.nodes.get(offer, 0)) for offer, variable in model.nodes.items()})
     start.update(split_devices_of(model, start))
+    start.update(places_of(model, start))
     try:
         solved = solve_with_highs(model.programme, start if first else None, time_limit_s, gap_fraction, seed)
     except SolverFailedError:

@@ -8,11 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
-from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot
+from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot, PlaceKind
 from solver.fleet.solve import solve_fleet
 
 Solve = Callable[[FleetProblem], FleetResult]
 """How a changed problem is solved: to the rules of the plan it is compared with."""
+
+
+PLACE_LIMITS: dict[PlaceKind, str] = {
+    "provider": "limits.sourcing.max_providers",
+    "region": "limits.sourcing.max_regions",
+    "device": "limits.sourcing.max_device_types",
+}
+"""What bounds the places that each workload may be in, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +165,10 @@ def limit_names(problem: FleetProblem) -> tuple[str, ...]:
         **{f"limits.survive.{kind}s": True for kind, _ in limits.survive.losses},
         **{f"workloads.{w}.min_replicas": demand.min_replicas > 1 for w, demand in enumerate(problem.demands)},
         **{f"workloads.{w}.places": d.allowed_offer_ids is not None for w, d in enumerate(problem.demands)},
+        **{
+            PLACE_LIMITS[kind]: True
+            for kind in sorted({kind for demand in problem.demands for kind, _ in demand.most_places})
+        },
         "limits.offers.max_nodes": any(offer.max_nodes is not None for offer in problem.offers),
     }
     return tuple(name for name, is_set in present.items() if is_set)
@@ -193,7 +205,8 @@ def _without_own_limits(demand: Demand, prefix: str, lifted: frozenset[str]) -> 
         demand = replace(demand, min_replicas=min(1, demand.min_replicas))
     if f"{prefix}places" in lifted:
         demand = replace(demand, allowed_offer_ids=None)
-    return demand
+    few = tuple(one for one in demand.most_places if PLACE_LIMITS[one[0]] not in lifted)
+    return replace(demand, most_places=few)
 
 
 def has_plan(problem: FleetProblem, solve: Solve = solve_fleet) -> bool:

@@ -5,7 +5,8 @@ commitments would add a subscript to the variables and a term to a row; no funct
 Losses to be survived add a set f of lost pools: what a pair serves after a loss is its y_ik^f, its replicas stay x_i.
 Variables: x_i replicas and n_o nodes (integer), y_ik share of class k (of θ) that pair i serves (continuous),
 u_p pool in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other),
-d_ps devices of pool p split into instances of profile s (integer, only where replicas run on such instances).
+d_ps devices of pool p split into instances of profile s (integer, only where replicas run on such instances), v_ws place s
+used by workload w (binary, only where it may use few).
 """
 
 import math
@@ -16,6 +17,7 @@ import pulp
 
 from solver.fleet.model import Model, Terms
 from solver.fleet.packing import arcs, chain_rows, is_chain
+from solver.fleet.places_rows import add_places
 from solver.fleet.problem import WHOLE
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 from solver.fleet.required import meeting
@@ -39,6 +41,7 @@ def build_model(reduced: ReducedProblem) -> Model:
     add_pool_availability(model)
     add_spare_nodes(model)
     add_survival(model)
+    add_places(model)
     add_quotas(model)
     add_spot_share(model)
     add_budget(model)

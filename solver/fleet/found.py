@@ -9,6 +9,7 @@ from solver.fleet.formulation import split_devices_of
 from solver.fleet.greedy import Draft
 from solver.fleet.model import Model
 from solver.fleet.packing import paths
+from solver.fleet.places_rows import places_of
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan, SolverName
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
@@ -34,6 +35,7 @@ def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] 
     values = {model.replicas[i]: float(draft.replicas.get(key, 0)) for i, key in enumerate(keys)}
     values.update({variable: float(draft.nodes.get(offer, 0)) for offer, variable in model.nodes.items()})
     values.update(split_devices_of(model, values))
+    values.update(places_of(model, values))
     for (p, offer), variable in model.in_use.items():
         rows = [i for i in model.pool_rows[p] if offer < 0 or model.reduced.pairs.offer[i] == offer]
         values[variable] = float(any(values[model.replicas[i]] for i in rows))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.fleet.places import in_few_places, too_many_places
 from solver.fleet.pools import Pairs, Pool, lost_together
 from solver.fleet.problem import FleetProblem, FloatArray, Resource
 from solver.fleet.required import lacking, left_by
@@ -89,6 +90,23 @@ def draft_plan(
         ways.append((first_of, list(reversed(workloads))))
     others: tuple[Resource, ...] = ("power", "carbon", "cost")
     ways += [(other, list(workloads)) for other in others if other != first_of and problem.limit_of(other) is not None]
+    best: Draft | None = None
+    for kept in in_few_places(problem, pools, pairs):
+        found = _draft(problem, pools, kept, thorough, multiple, ways)
+        if found is not None and (best is None or found.objective < best.objective):
+            best = found
+    return best
+
+
+def _draft(
+    problem: FleetProblem,
+    pools: list[Pool],
+    pairs: Pairs,
+    thorough: bool,
+    multiple: float,
+    ways: list[tuple[Resource, list[int]]],
+) -> Draft | None:
+    """The best of plans drafted in several ways: a resource to save, and an order of workloads."""
     best: Draft | None = None
     losses = max((count for _, count in problem.limits.survive.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
@@ -187,6 +205,9 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
         limit = problem.limit_of(resource)
         if limit is not None and amount > limit * (1 + ROUNDING):
             return None
+    # The anchor stands for its pool here too: all its offers are of one place.
+    if too_many_places(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
+        return None
     return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
 
 

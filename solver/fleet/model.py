@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pulp
 
 from solver.fleet.packing import Arc
+from solver.fleet.problem import PlaceKind
 from solver.fleet.reduce import ReducedProblem
 
 Terms = dict[pulp.LpVariable, float]
@@ -22,6 +23,7 @@ class Model:
     in_use: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     arc_flow: dict[int, dict[Arc, pulp.LpVariable]] = field(default_factory=dict)
     split_devices: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
+    own_places: dict[tuple[int, PlaceKind, str], pulp.LpVariable] = field(default_factory=dict)
     multiple: pulp.LpVariable | None = None
     pool_rows: list[list[int]] = field(default_factory=list)
     replicas_bound: list[int] = field(default_factory=list)

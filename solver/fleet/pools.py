@@ -1,9 +1,10 @@
 """Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
 
 Offers of one node type, equally interruptible, open to the same workloads and deployments, under the same quotas, named
-by the same requirements and, where a loss of providers or regions is to be survived, lost together, and where carbon
-matters, on equally clean electricity, differ in price and number only: capacity is decided for the pool and split back,
-cheapest first. Replicas over several nodes must stay inside one offer, so their pairs name the offer too.
+by the same requirements and, where a loss of providers or regions is to be survived, lost together, where workloads may
+use few places of a kind, of the same place, and where carbon matters, on equally clean electricity, differ in price and
+number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay inside
+one offer, so their pairs name the offer too.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, PlaceKind, Resource
 from solver.units import kg_per_hour
 
 ANY_OFFER = -1
@@ -24,6 +25,7 @@ class Pool:
 
     domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
     sites: those of ``DeploymentTable.sites`` that it belongs to. kg_co2e_per_kwh: where carbon matters, else 0.
+    places: of the kinds in ``kinds_of_places``, in that order.
     """
 
     node_type_id: str
@@ -38,6 +40,7 @@ class Pool:
     domains: tuple[str, ...] = ()
     sites: frozenset[int] = frozenset()
     kg_co2e_per_kwh: float = 0.0
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +93,7 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
     members: dict[tuple[Any, ...], list[int]] = {}
     table = problem.deployments
     nowhere: frozenset[int] = frozenset()
-    losses = problem.limits.survive.losses
+    losses, kinds = problem.limits.survive.losses, kinds_of_places(problem)
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
     for position, offer in enumerate(problem.offers):
@@ -104,10 +107,11 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
         named = frozenset(r for r, required in enumerate(problem.required) if offer.id in (required.offer_ids or ()))
         sites = table.sites_of(offer.region) if table.sites else nowhere
         kg = offer.kg_co2e_per_kwh if problem.matters("carbon") else 0.0
-        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg)
+        places = tuple(offer.place(kind) for kind in kinds)
+        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg, places)
         members.setdefault(key, []).append(position)
     pools = []
-    for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg), positions in members.items():
+    for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg, places), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
@@ -133,6 +137,7 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
                 domains,
                 sites,
                 kg,
+                places,
             )
         )
     pools.sort(
@@ -144,10 +149,16 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
             p.domains,
             sorted(p.sites),
             p.kg_co2e_per_kwh,
+            p.places,
             p.offers,
         )
     )
     return pools
+
+
+def kinds_of_places(problem: FleetProblem) -> tuple[PlaceKind, ...]:
+    """Kinds of places of which some workload may use few only."""
+    return tuple(sorted({kind for demand in problem.demands for kind, _ in demand.most_places}))
 
 
 def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:

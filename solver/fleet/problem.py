@@ -18,6 +18,8 @@ Objective = Literal["cost", "throughput", "power", "carbon"]
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 DomainKind = Literal["provider", "region"]
+PlaceKind = Literal["provider", "region", "device"]
+"""By what the offers that one workload uses may be kept few. A region is one provider's."""
 ANY_SITE = -1
 WHOLE = -1
 """``DeploymentTable.split`` of a replica on whole devices."""
@@ -62,6 +64,16 @@ class OfferSlot:
     def domain(self, kind: DomainKind) -> str:
         """What this offer fails together with."""
         return self.provider if kind == "provider" else self.region
+
+    def place(self, kind: PlaceKind) -> str:
+        """What this offer counts as where a workload may use few of a kind."""
+        match kind:
+            case "provider":
+                return self.provider
+            case "region":
+                return f"{self.provider} {self.region}"
+            case "device":
+                return self.device_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +237,7 @@ class Demand:
 
     utilisation_limit_fraction: share of a replica's capacity that may be used. allowed_offer_ids: None is all.
     is_fixed: served once, whatever multiple of the other workloads the objective throughput finds.
+    most_places: of how many different places of a kind its replicas may be, at most.
     """
 
     requests_per_s: tuple[float, ...]
@@ -232,8 +245,11 @@ class Demand:
     min_replicas: int = 1
     allowed_offer_ids: frozenset[str] | None = None
     is_fixed: bool = False
+    most_places: tuple[tuple[PlaceKind, int], ...] = ()
 
     def __post_init__(self) -> None:
+        if any(most < 1 for _, most in self.most_places) or len(dict(self.most_places)) < len(self.most_places):
+            raise InvalidInputError("a workload needs at least one place of every kind, and one number for each kind")
         for rate in self.requests_per_s:
             _require_not_negative(rate, "requests_per_s")
         if not self.requests_per_s:

@@ -16,7 +16,7 @@ import pulp
 
 from solver.errors import InvalidInputError
 from solver.fleet.packing import chain_rows, is_chain
-from solver.fleet.problem import OfferSlot
+from solver.fleet.problem import OfferSlot, PlaceKind
 from solver.outcome import Outcome
 
 Role = Literal["aggregated", "prefill", "decode"]
@@ -49,7 +49,8 @@ class RoleDeployment:
 class RolesProblem:
     """rates: requests per second by workload. utilisation: share of a replica's capacity that may be used, by workload.
     Limits on nodes are the offers' own; budget and power are of the whole fleet, None is no limit. allowed_offer_ids: by
-    workload, empty where every workload may use every offer."""
+    workload, empty where every workload may use every offer. most_places: of how many places of a kind each workload may be.
+    """
 
     offers: tuple[OfferSlot, ...]
     deployments: tuple[RoleDeployment, ...]
@@ -58,6 +59,7 @@ class RolesProblem:
     budget_usd_per_hour: float | None = None
     power_w: float | None = None
     allowed_offer_ids: tuple[frozenset[str], ...] = ()
+    most_places: tuple[tuple[PlaceKind, int], ...] = ()
 
     def allows(self, workload: int, offer_id: str) -> bool:
         return not self.allowed_offer_ids or offer_id in self.allowed_offer_ids[workload]
@@ -180,6 +182,7 @@ def build_roles(
     add_pools(model)
     add_packing(model)
     add_limits(model)
+    add_places(model)
     return model
 
 
@@ -250,6 +253,22 @@ def add_limits(model: Model) -> None:
         terms = {variable: offers[o].host_power_w for o, variable in model.nodes.items()}
         terms.update({x: d.power_w_per_replica for x, (d, _) in zip(model.replicas, model.placed, strict=True)})
         model.state(terms, pulp.LpConstraintLE, model.problem.power_w, "power")
+
+
+def add_places(model: Model) -> None:
+    """A workload's replicas are in few places of a kind:  x_i ≤ X_i v_ws for i in s,  Σ_s v_ws ≤ K."""
+    for kind, most in model.problem.most_places:
+        chosen: dict[tuple[int, str], pulp.LpVariable] = {}
+        for i, (d, offer) in enumerate(model.placed):
+            place = (d.workload, offer.place(kind))
+            if place not in chosen:
+                chosen[place] = model.programme.add_variable(f"v_{kind}_{len(chosen)}", 0, 1, cat="Integer")
+            bound = float(model.replicas[i].upBound or 0)
+            model.state({model.replicas[i]: 1.0, chosen[place]: -bound}, pulp.LpConstraintLE, 0.0, f"place_{kind}_{i}")
+        for w in range(len(model.problem.rates)):
+            terms: Terms = {variable: 1.0 for (v, _), variable in chosen.items() if v == w}
+            if len(terms) > most:
+                model.state(terms, pulp.LpConstraintLE, float(most), f"places_{kind}_{w}")
 
 
 def read_plan(model: Model) -> RolesPlan:

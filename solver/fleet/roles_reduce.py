@@ -75,6 +75,8 @@ def draft_usd(problem: RolesProblem, placed: Placements) -> float:
         return math.inf
     total = 0.0
     taken: dict[str, int] = defaultdict(int)
+    device = {offer.id: offer.device_id for offer in problem.offers}
+    one_device = ("device", 1) in problem.most_places
     for w, rate in enumerate(problem.rates):
         if rate <= 0:
             continue
@@ -90,6 +92,8 @@ def draft_usd(problem: RolesProblem, placed: Placements) -> float:
             best[place] = min(best.get(place, (math.inf, "", 0)), (nodes * offer.usd_per_hour, offer.id, nodes))
         options = [[best[p]] for p in best if p[0] == "aggregated"]
         options += [[best[p], best["decode", p[1]]] for p in best if p[0] == "prefill" and ("decode", p[1]) in best]
+        if one_device:
+            options = [parts for parts in options if len({device[offer] for _, offer, _ in parts}) == 1]
         if not options:
             return math.inf
         chosen = min(options, key=lambda parts: sum(cost for cost, _, _ in parts))

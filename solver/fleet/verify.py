@@ -80,6 +80,7 @@ def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]
     errors += _check_limits(problem, plan)
     errors += _check_losses(problem, plan, row_of, multiple)
     errors += _check_required(problem, plan)
+    errors += _check_places(problem, plan, row_of)
     return errors
 
 
@@ -307,4 +308,20 @@ def _check_required(problem: FleetProblem, plan: Plan) -> list[str]:
         )
         if running < 1:
             errors.append(f"no replica of {required.name}")
+    return errors
+
+
+def _check_places(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> list[str]:
+    """Each workload is in no more providers, regions and kinds of devices than it may be."""
+    offers = {offer.id: offer for offer in problem.offers}
+    used: dict[int, set[str]] = defaultdict(set)
+    for group in plan.groups:
+        for key, _ in group.replicas:
+            used[int(problem.deployments.workload[row_of[key]])].add(group.offer_id)
+    errors = []
+    for w, demand in enumerate(problem.demands):
+        for kind, most in demand.most_places:
+            places = {offers[offer_id].place(kind) for offer_id in used[w]}
+            if len(places) > most:
+                errors.append(f"workload {w} is in {len(places)} places of kind {kind}, at most {most} are allowed")
     return errors

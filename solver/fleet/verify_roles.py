@@ -49,6 +49,11 @@ def verify_roles_plan(problem: RolesProblem, plan: RolesPlan) -> list[str]:
     allowed = problem.allowed_offer_ids
     errors += [f"{p}: may not run there" for p in plan.replicas if allowed and p[1] not in allowed[rows[p[0]].workload]]
     errors += _check_bins(problem, plan)
+    for kind, most in problem.most_places:
+        for w in range(len(problem.rates)):
+            places = {offers[o].place(kind) for key, o in plan.replicas if rows[key].workload == w}
+            if len(places) > most:
+                errors.append(f"workload {w} is in {len(places)} places of kind {kind}, at most {most} are allowed")
     errors += _check_traffic(problem, plan)
     usd = math.fsum(offers[o].usd_per_hour * n for o, n in plan.nodes.items())
     if problem.budget_usd_per_hour is not None and usd > problem.budget_usd_per_hour * (1 + TOLERANCE):

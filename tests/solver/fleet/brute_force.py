@@ -30,8 +30,9 @@ class _Enumeration:
         self.busiest = lru_cache(maxsize=None)(self._busiest)
         self.losses = self._losses()
         self.carbon_matters = problem.objective == "carbon" or problem.limits.carbon_kg_per_hour is not None
-        # Which offer a replica is in matters only where offers are lost apart or differ in how clean they are.
-        self.apart = bool(self.losses) or self.carbon_matters
+        self.kinds = sorted({kind for demand in problem.demands for kind, _ in demand.most_places})
+        # Which offer a replica is in matters only where offers are lost apart, counted, or differ in how clean they are.
+        self.apart = bool(self.losses) or self.carbon_matters or bool(self.kinds)
         self.placed_at = [(row, o) for o in range(len(problem.offers) if self.apart else 1) for row in self.rows]
 
     def _losses(self) -> list[frozenset[int]]:
@@ -90,6 +91,7 @@ class _Enumeration:
         usd = sum(n * offer.usd_per_hour for n, offer in zip(nodes, problem.offers, strict=True))
         host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
         fewer_matter = problem.objective == "power" or limits.power_w is not None or self.carbon_matters
+        fewer_matter = fewer_matter or bool(self.kinds)
         choices = itertools.product(*(range(count + 1) for count in replicas)) if fewer_matter else [replicas]
         best: float | None = None
         for chosen in choices:
@@ -105,6 +107,8 @@ class _Enumeration:
                 < demand.min_replicas
                 for w, demand in enumerate(problem.demands)
             ):
+                continue
+            if self._too_many_places(chosen):
                 continue
             after = limits.survive.utilisation_limit_fraction
             busiest, busiest_fixed = (
@@ -126,6 +130,25 @@ class _Enumeration:
                 value = {"cost": usd, "power": power_w, "carbon": carbon}[problem.objective]
                 best = value if best is None else min(best, value)
         return best
+
+    def _place(self, o: int, kind: str) -> tuple[str, ...]:
+        offer = self.problem.offers[o]
+        return {
+            "provider": (offer.provider,),
+            "region": (offer.provider, offer.region),
+            "device": (offer.device_id,),
+        }[kind]
+
+    def _too_many_places(self, placed: tuple[int, ...]) -> bool:
+        """Is a workload in more places of a kind than it may be?"""
+        for w, demand in enumerate(self.problem.demands):
+            used = {
+                o for (row, o), number in zip(self.placed_at, placed, strict=True) if number and self.workload[row] == w
+            }
+            for kind, most in demand.most_places:
+                if len({self._place(o, kind) for o in used}) > most:
+                    return True
+        return False
 
     def _carbon(self, placed: tuple[int, ...], nodes: tuple[int, ...]) -> float:
         """kg CO2e an hour: kilowatts of hosts and replicas, each at its offer's kg per kWh."""
@@ -191,6 +214,7 @@ class _Enumeration:
             offer.region if self.problem.limits.survive.regions else None,
             tuple(offer.region in regions for regions in self.problem.deployments.sites),
             offer.kg_co2e_per_kwh if self.carbon_matters else None,
+            tuple(self._place(o, kind) for kind in self.kinds),
         )
 
     def _allowed(self, w: int, o: int) -> bool:

@@ -11,6 +11,7 @@ from solver.fleet import (
     Limits,
     Objective,
     OfferSlot,
+    PlaceKind,
     Quota,
     Split,
     Survive,
@@ -176,6 +177,42 @@ def tiny_resilient_problem(seed: int) -> FleetProblem:
     if not any(sum(demand.requests_per_s) for demand in demands):
         objective = "cost"
     return replace(problem, offers=tuple(offers), demands=demands, limits=limits, objective=objective)
+
+
+def tiny_placed_problem(seed: int) -> FleetProblem:
+    """A tiny problem whose workloads may be in few places: providers, regions or kinds of devices."""
+    rng = random.Random(50_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    offers = tuple(
+        replace(
+            offer,
+            provider=rng.choice(("p0", "p1")),
+            region=rng.choice(("r0", "r1")),
+            device_id=rng.choice((offer.device_id, "d")),
+            max_nodes=rng.randint(1, 2),
+        )
+        for offer in problem.offers
+    )
+    offers += (replace(offers[0], id="o9", region="r2", usd_per_hour=float(rng.randint(1, 9))),)
+    kinds: list[tuple[PlaceKind, int]] = [("provider", 1), ("region", rng.choice((1, 1, 2))), ("device", 1)]
+
+    def few() -> tuple[tuple[PlaceKind, int], ...]:
+        return tuple(sorted(rng.sample(kinds, rng.choice((0, 1, 1, 2, 3)))))
+
+    demands = [
+        replace(demand, requests_per_s=tuple(rate / 2 for rate in demand.requests_per_s), most_places=few())
+        for demand in problem.demands
+    ]
+    if not any(demand.most_places for demand in demands):
+        demands[0] = replace(demands[0], most_places=(("region", 1),))
+    limits = replace(
+        problem.limits,
+        power_w=None,
+        budget_usd_per_hour=rng.choice((None, None, 20.0)),
+        survive=Survive(regions=1) if rng.random() < 0.1 else Survive(),
+    )
+    objective = "cost" if problem.objective == "power" else problem.objective
+    return replace(problem, offers=offers, demands=tuple(demands), limits=limits, objective=objective)
 
 
 def tiny_distant_problem(seed: int) -> FleetProblem:

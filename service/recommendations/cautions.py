@@ -1,0 +1,77 @@
+"""What a buyer should know before signing a plan, and might not read out of its figures."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from service.wire.recommendations import CautionOut, PlanLineOut, RecommendationIn, WorkloadIn
+
+METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
+
+
+def cautions(asked: RecommendationIn, plan: Sequence[PlanLineOut]) -> list[CautionOut]:
+    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for."""
+    found = []
+    for workload in asked.workloads:
+        lines = [line for line in plan if line.workload == workload.name]
+        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_old_prices(workload, lines)]
+    return found
+
+
+def _losses(asked: RecommendationIn, workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """What is left after the worst node is lost; nothing where spares or losses were asked for."""
+    survive = asked.limits.survive
+    if asked.limits.spare_nodes or survive.nodes or survive.providers or survive.regions:
+        return
+    serving = [line for line in lines if line.replicas and line.serves_requests_per_s and line.utilisation_fraction]
+    for role in sorted({line.role for line in serving}):
+        of_role = [line for line in serving if line.role == role]
+        kind = "replica" if role == "aggregated" else f"{role} replica"
+        replicas = sum(line.replicas for line in of_role)
+        if replicas == 1:
+            detail = f"one {kind}: a node lost is an outage. limits.spare_nodes 1 keeps a node to restart on"
+            yield CautionOut(about="one_replica", workload=workload.name, offer=of_role[0].offer, detail=detail)
+            continue
+        demand = math.fsum(line.serves_requests_per_s for line in of_role)
+        sustained = {n: line.serves_requests_per_s / line.utilisation_fraction for n, line in enumerate(of_role)}
+        lost = {
+            n: math.ceil(line.replicas / max(1, line.nodes)) / line.replicas * sustained[n]
+            for n, line in enumerate(of_role)
+        }
+        worst = max(lost, key=lambda n: lost[n])
+        left = math.fsum(sustained.values()) - lost[worst]
+        if left <= 0.0:
+            detail = f"all {replicas} {kind}s are on one node: a node lost is an outage"
+            yield CautionOut(about="one_node", workload=workload.name, offer=of_role[worst].offer, detail=detail)
+        elif demand > left:
+            detail = (
+                f"after the loss of one node the {kind}s that are left are asked for {100 * demand / left:.0f} % of what they "
+                "sustain. limits.spare_nodes 1 keeps a node to restart on"
+            )
+            yield CautionOut(about="no_spare", workload=workload.name, offer=of_role[worst].offer, detail=detail)
+
+
+def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Predictions whose interval crosses a target: they are expected to keep it, and may not."""
+    for line in lines:
+        if line.predicted is None or workload.traffic is None:
+            continue
+        for metric in METRICS:
+            for percentile, limit in getattr(workload.targets, metric).items():
+                high = getattr(getattr(line.predicted, metric), percentile).high + (line.network_ms or 0.0) * (
+                    metric != "tpot_ms"
+                )
+                if high > limit:
+                    detail = (
+                        f"the interval of {metric} {percentile} reaches {high:.4g} ms, beyond its target of {limit:.4g} ms, which it "
+                        f"is to keep with {workload.targets.confidence_percent:g} % confidence"
+                    )
+                    yield CautionOut(
+                        about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail
+                    )
+
+
+def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    for line in lines:
+        if line.source is not None and line.source.ask_for_quote:
+            detail = f"the price was stated {line.source.price_age_days} days ago: ask {line.provider} for a quote"
+            yield CautionOut(about="old_price", workload=workload.name, offer=line.offer, detail=detail)

@@ -1,0 +1,45 @@
+"""The request with more allowed than it allows, solved to the rules of a plan."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from solver.assemble import Assembly, assemble, plan_entries
+from solver.errors import NoPlanInTimeError
+from solver.explain.binding import gain
+from solver.explain.resolver import Resolver
+from solver.fleet import FleetResult
+from solver.planning import Freed, PlanningInput
+from solver.search import Screened
+from solver.workload import Workload
+
+
+def freed(planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver) -> Freed:
+    """What the freer request gains over the result of the stricter one. Raises NoPlanInTimeError."""
+    changed, other = resolver.confirmed(assembly)
+    gains = gain(planning, result, other)
+    entries = plan_entries(planning, changed, other.plan) if other.plan is not None and gains > 0.0 else ()
+    return Freed(gains, other.usd_per_hour, entries)
+
+
+def with_lower_formats(planning: PlanningInput) -> PlanningInput:
+    """The request with formats of fewer bits beside those asked for."""
+
+    def wider(workload: Workload) -> Workload:
+        weights, cache = planning.lower_formats.get(workload.name, ((), ()))
+        return replace(
+            workload,
+            weight_formats=tuple(dict.fromkeys((*workload.weight_formats, *weights))),
+            kv_cache_formats=tuple(dict.fromkeys((*workload.kv_cache_formats, *cache))),
+        )
+
+    return replace(planning, workloads=tuple(wider(workload) for workload in planning.workloads))
+
+
+def lower_precision(
+    planning: PlanningInput, screened: list[Screened], result: FleetResult, resolver: Resolver
+) -> Freed | None:
+    """What fewer bits would gain; None where there was no time to find out. screened: the workloads with those formats too."""
+    with suppress(NoPlanInTimeError):
+        wider = with_lower_formats(planning)
+        return freed(wider, assemble(wider, screened), result, resolver)
+    return None

@@ -1,0 +1,48 @@
+"""What a buyer's policy costs: the request solved without all of it, and without each of its rules alone."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from solver.assemble import Assembly, assemble
+from solver.errors import NoPlanInTimeError
+from solver.explain.freed import freed
+from solver.explain.resolver import Resolver
+from solver.fleet import FleetResult
+from solver.fleet.explain import PLACE_LIMITS
+from solver.fleet.problem import PlaceKind
+from solver.planning import PlanningInput, SourcingChange
+
+PREFIX = "limits.sourcing."
+PLACE_RULES: dict[str, PlaceKind] = {name: kind for kind, name in PLACE_LIMITS.items()}
+
+
+def rules_in_force(planning: PlanningInput) -> tuple[str, ...]:
+    """Rules that leave any offer out, or bound the places of workloads, by name."""
+    leaving_out = {name for _, chosen in planning.withheld for name in chosen if name.startswith(PREFIX)}
+    kinds = dict(planning.limits.most_places)
+    return (*sorted(leaving_out), *(name for name, kind in PLACE_RULES.items() if kind in kinds))
+
+
+def without_rules(planning: PlanningInput, rules: frozenset[str]) -> PlanningInput:
+    """The request with these rules lifted: with the offers that nothing else leaves out."""
+    admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= rules)
+    kinds = {PLACE_RULES[rule] for rule in rules if rule in PLACE_RULES}
+    limits = replace(
+        planning.limits, most_places=tuple(one for one in planning.limits.most_places if one[0] not in kinds)
+    )
+    return replace(planning, offers=(*planning.offers, *admitted), limits=limits)
+
+
+def sourcing_changes(
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
+) -> tuple[SourcingChange, ...]:
+    """What lifting the whole policy gains, and where it gains anything each rule alone; those there was time for."""
+    rules = rules_in_force(planning)
+    found: list[SourcingChange] = []
+    with suppress(NoPlanInTimeError):
+        for rule, lifted in ((None, frozenset(rules)), *((rule, frozenset({rule})) for rule in rules)):
+            if not rules or (found and (found[0].freed.gains <= 0.0 or len(rules) == 1)):
+                break  # what all of them do not cost, none does; where there is one, it is all of them
+            free = without_rules(planning, lifted)
+            found.append(SourcingChange(rule, freed(free, assemble(free, assembly.screened), result, resolver)))
+    return tuple(found)
