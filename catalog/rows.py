@@ -115,6 +115,19 @@ class DeviceLineRow(Row):
     provenance: Provenance
 
 
+class QuotaRow(Row):
+    """An account's limit that a provider's machines count against, as the provider calls it.
+
+    instances: how the names of those machines begin. commitments: for which it holds; unit: what is counted.
+    """
+
+    name: str
+    instances: Annotated[list[str], Field(min_length=1)]
+    commitments: Annotated[list[Literal["on_demand", "spot"]], Field(min_length=1)]
+    unit: Literal["vCPU", "GPU"]
+    source: str
+
+
 class ProviderRow(Row):
     """A seller of machine hours, and which of the regions in its offers name a place.
 
@@ -128,6 +141,7 @@ class ProviderRow(Row):
     region_classes: dict[str, ProviderClass] = {}
     places: dict[str, Annotated[str, Field(min_length=2)]] = {}
     no_place: list[str] = []
+    quotas: list[QuotaRow] = []
     provenance: Provenance
 
     def class_in(self, region: str) -> ProviderClass:

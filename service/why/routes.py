@@ -9,7 +9,16 @@ from service.access import Reader
 from service.guarded_route import GuardedRoute
 from service.recommendations.create import workshop_of
 from service.wire.pareto import ParetoIn, ParetoOut
-from service.wire.why import NearOptimalIn, NearOptimalOut, PriceCurveIn, PriceCurveOut, WhyNotIn, WhyNotOut
+from service.wire.quote import QuoteOut
+from service.wire.why import (
+    NearOptimalIn,
+    NearOptimalOut,
+    PriceCurveIn,
+    PriceCurveOut,
+    TimeLimit,
+    WhyNotIn,
+    WhyNotOut,
+)
 
 router = APIRouter(prefix="/v1/recommendations/{recommendation_id}", tags=["recommendations"], route_class=GuardedRoute)
 
@@ -28,6 +37,17 @@ async def post_price_curve(
     from service.why.price_curve import answer_price_curve
 
     return await answer_price_curve(recommendation_id, asked, workshop_of(request))
+
+
+@router.get(
+    "/quote", summary="What to confirm with each seller before the plan is signed, and how much each price may rise"
+)
+async def get_quote(
+    request: Request, _caller: Reader, recommendation_id: str, time_limit_s: TimeLimit = 10.0
+) -> QuoteOut:
+    from service.why.quote import answer_quote
+
+    return await answer_quote(recommendation_id, time_limit_s, workshop_of(request))
 
 
 @router.post("/near-optimal", summary="Other plans nearly as cheap, and what none of them can do without")
