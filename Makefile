@@ -20,10 +20,11 @@ install: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
 
-# Runs on SQLite and on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names (a database that tests may write to).
+# What `make test` does not: the tests of the service on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names (a database
+# that tests may write to).
 test-postgres: $(VENV)/installed-dev
 	@test -n "$$CLUSTERWRIGHT_TEST_DATABASE_URL" || { echo "set CLUSTERWRIGHT_TEST_DATABASE_URL=postgresql+psycopg://user:password@host/database"; exit 2; }
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/service
+	$(BIN)/python -m pytest -n auto --dist loadfile -k postgresql tests/service
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
