@@ -174,7 +174,9 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
     observe(progress("explaining", standing.result))
     planning, assembly, result = standing.planning, standing.assembly, standing.result
     confirmations, rounds = standing.confirmations, standing.rounds
-    rejected = [reason for one in assembly.screened for reason in rejections(one)]
+    # Of what could be bought: why anything else does not work is no answer to what was asked.
+    offered = {offer.node.device.id for offer in planning.offers}
+    rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
     if result.plan is None:
         refused = infeasible(standing, rejected)
         if wants_pools(planning):

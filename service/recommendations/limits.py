@@ -97,3 +97,19 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
             most = min(wanted, limits.max_nodes_per_offer if most is None else most)
         if most != 0:
             yield (offer if most == offer.max_nodes else replace(offer, max_nodes=most)), chosen
+
+
+OPEN = LimitsIn(commitments=None, sourcing="any")
+FILTERS = ("devices", "providers", "regions", "commitments", "offers", "sourcing")
+
+
+def limits_that_leave_out(offers: tuple[Offer, ...], limits: LimitsIn) -> list[str]:
+    """Limits each of which alone leaves all of these offers out, as the API spells them; empty where they admit some, or only
+    together admit none."""
+    if allowed_offers(offers, limits):
+        return []
+    return [
+        f"limits.{name}"
+        for name in FILTERS
+        if not allowed_offers(offers, OPEN.model_copy(update={name: getattr(limits, name)}))
+    ]

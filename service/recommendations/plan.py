@@ -14,6 +14,7 @@ from service.recommendations.current import RunningNodes, current_fleet
 from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
+from service.recommendations.nothing_offered import nothing_offered
 from service.recommendations.partitions import present_splits
 from service.recommendations.present_line import Ask, present_line
 from service.recommendations.replanned import present_replanned
@@ -110,7 +111,10 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     ):
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
-    return result.model_copy(update={**_known_of(inputs), "cautions": cautions(inputs.request, result.plan)})
+    rejected = [*nothing_offered(inputs.snapshot, inputs.request), *result.rejected]
+    return result.model_copy(
+        update={**_known_of(inputs), "cautions": cautions(inputs.request, result.plan), "rejected": rejected}
+    )
 
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:

@@ -2,7 +2,7 @@
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.limits import allowed_offers
+from service.recommendations.limits import OPEN, allowed_offers, limits_that_leave_out
 from service.why.replay import Replay
 from service.wire.recommendations import LimitsIn, WorkloadIn
 from service.wire.why import LayoutFilterIn, MissOut, PrecisionFilterIn, WhyNotIn
@@ -10,8 +10,6 @@ from solver.hardware import Offer
 from solver.why.why_not import Kind, Thing
 
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
-OPEN = LimitsIn(commitments=None, sourcing="any")
-FILTERS = ("devices", "providers", "regions", "commitments", "offers", "sourcing")
 
 
 def check_named(asked: WhyNotIn, replay: Replay) -> None:
@@ -55,17 +53,12 @@ def things_of(asked: WhyNotIn, snapshot: CatalogSnapshot, limits: LimitsIn) -> l
 
 
 def _meant(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, ...]:
-    blamed = {name: getattr(OPEN, name) for name in limits_to_blame(offers, limits)}
+    blamed = {name: getattr(OPEN, name) for name in _fields_to_blame(offers, limits)}
     return allowed_offers(offers, limits.model_copy(update=blamed)) or offers
 
 
-def limits_to_blame(offers: tuple[Offer, ...], limits: LimitsIn) -> list[str]:
-    """Fields of the limits each of which alone leaves all of these offers out; empty where they admit some."""
-    if allowed_offers(offers, limits):
-        return []
-    return [
-        name for name in FILTERS if not allowed_offers(offers, OPEN.model_copy(update={name: getattr(limits, name)}))
-    ]
+def _fields_to_blame(offers: tuple[Offer, ...], limits: LimitsIn) -> list[str]:
+    return [name.removeprefix("limits.") for name in limits_that_leave_out(offers, limits)]
 
 
 def _precision_name(asked: PrecisionFilterIn) -> str:
@@ -96,7 +89,7 @@ def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]
         ]
     if not thing.offers or allowed_offers(thing.offers, asked.limits):
         return []
-    return [f"limits.{name}" for name in limits_to_blame(thing.offers, asked.limits)] or ["limits"]
+    return limits_that_leave_out(thing.offers, asked.limits) or ["limits"]
 
 
 def _formats(workload: WorkloadIn, field: str, replay: Replay) -> tuple[str, ...]:

@@ -186,3 +186,26 @@ def test_classes_in_capitals_are_the_same(client: TestClient) -> None:
 def test_a_requests_policy_may_outlive_a_provider(client: TestClient) -> None:
     plan = answered(client, changed(BODY | {"time_limit_s": 10}, "limits", {"survive": {"providers": 1}}))["plan"]
     assert len({line["provider"] for line in plan}) == 2
+
+
+def test_rejections_speak_of_what_was_asked_only(client: TestClient) -> None:
+    body = changed(BODY, "workloads/0/targets", {"ttft_ms": {"p95": 1}, "tpot_ms": {"p95": 1}}) | {"time_limit_s": 5}
+    refused = answered(client, changed(body, "limits", {"devices": ["l4", "t4"]}))
+    assert refused["outcome"] == "infeasible"
+    assert {one["device"] for one in refused["rejected"]} == {"l4", "t4"}
+
+
+@pytest.mark.parametrize(
+    ("device", "reason", "says"),
+    [
+        ("gaudi2", "no_offer", "POST /v1/offers"),
+        ("mi325x", "not_allowed", "limits.sourcing"),
+        ("cerebras-wse2", "figure_missing", "nobody has published"),
+    ],
+)
+def test_what_nobody_sells_is_said(client: TestClient, device: str, reason: str, says: str) -> None:
+    refused = answered(client, changed(BODY, "limits", {"devices": [device]}))
+    assert refused["outcome"] == "infeasible"
+    row = refused["rejected"][0]
+    assert (row["device"], row["reason"]) == (device, reason)
+    assert says in row["nearest"]

@@ -1,0 +1,38 @@
+"""Devices that a request names and nothing is offered of, so that an answer without them says why."""
+
+from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.limits import allowed_offers, limits_that_leave_out
+from service.wire.recommendations import LimitsIn, RecommendationIn, RejectedOut
+from solver.hardware import Offer
+
+COMMITMENTS_SHOWN = 4
+
+
+def nothing_offered(snapshot: CatalogSnapshot, asked: RecommendationIn) -> list[RejectedOut]:
+    """One row by device: ``no_offer`` where nobody sells it by the hour, ``not_allowed`` where the request's own limits leave out
+    all that is sold, ``figure_missing`` where a figure is."""
+    found = []
+    for device in asked.limits.devices or ():
+        if device in snapshot.refused:
+            found.append(_row(asked, device, "figure_missing", f"nobody has published {snapshot.refused[device]}"))
+            continue
+        offers = tuple(offer for offer in snapshot.offers if offer.node.device.id == device)
+        if not offers:
+            detail = "no offer of it has a price at this instant: add one with POST /v1/offers"
+            found.append(_row(asked, device, "no_offer", detail))
+        elif not allowed_offers(offers, asked.limits):
+            found.append(_row(asked, device, "not_allowed", _left_out_by(offers, asked.limits)))
+    return found
+
+
+def _left_out_by(offers: tuple[Offer, ...], limits: LimitsIn) -> str:
+    names = limits_that_leave_out(offers, limits)
+    terms = sorted({offer.commitment for offer in offers})[:COMMITMENTS_SHOWN]
+    priced = f"prices are known for {', '.join(terms)}"
+    return (
+        f"{' and '.join(names)} leave out all of it; {priced}" if names else f"the limits leave out all of it; {priced}"
+    )
+
+
+def _row(asked: RecommendationIn, device: str, reason: str, nearest: str) -> RejectedOut:
+    return RejectedOut(workload=asked.workloads[0].name, device=device, reason=reason, count=0, nearest=nearest)
