@@ -61,7 +61,8 @@ def _headline(answer: Answer) -> str:
 def plan_table(plan: list[dict[str, Any]]) -> Table:
     """One block a line of the plan, narrow enough for 80 columns."""
     table = Table(show_lines=True)
-    table.add_column("rent", overflow="fold", ratio=5)
+    own = [bool((line.get("source") or {}).get("own")) for line in plan]
+    table.add_column("own" if own and all(own) else "rent or own" if any(own) else "rent", overflow="fold", ratio=5)
     table.add_column("run on it", overflow="fold", ratio=4)
     table.add_column("p95 (90 % interval)", overflow="fold", ratio=4)
     table.add_column("USD/h", justify="right", no_wrap=True)

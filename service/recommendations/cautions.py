@@ -4,16 +4,19 @@ import math
 from collections.abc import Iterator, Sequence
 
 from service.wire.recommendations import CautionOut, PlanLineOut, RecommendationIn, WorkloadIn
+from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
 
 
-def cautions(asked: RecommendationIn, plan: Sequence[PlanLineOut]) -> list[CautionOut]:
-    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for."""
+def cautions(asked: RecommendationIn, plan: Sequence[PlanLineOut], offers: Sequence[Offer]) -> list[CautionOut]:
+    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for, and
+    commitments that cost more than none. offers: all there are."""
     found = []
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
-        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_old_prices(workload, lines)]
+        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines)]
+        found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers)]
     return found
 
 
@@ -75,3 +78,21 @@ def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
         if line.source is not None and line.source.ask_for_quote:
             detail = f"the price was stated {line.source.price_age_days} days ago: ask {line.provider} for a quote"
             yield CautionOut(about="old_price", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _dear_commitments(
+    workload: WorkloadIn, lines: Sequence[PlanLineOut], offers: Sequence[Offer]
+) -> Iterator[CautionOut]:
+    """Lines whose machine the same seller rents on demand in the same place for no more."""
+    price = {(o.provider, o.region, o.node.id): o for o in offers if o.commitment == "on_demand"}
+    by_id = {offer.id: offer for offer in offers}
+    for line in lines:
+        free, own = price.get((line.provider, line.region, line.node)), by_id.get(line.offer)
+        if free is None or own is None or not line.commitment.startswith("reserved"):
+            continue
+        if free.usd_per_hour <= own.usd_per_hour:
+            detail = (
+                f"{line.commitment} costs {own.usd_per_hour:.2f} USD a node-hour and on demand {free.usd_per_hour:.2f}: the "
+                "commitment saves nothing"
+            )
+            yield CautionOut(about="commitment_dearer", workload=workload.name, offer=line.offer, detail=detail)

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from service.wire.replanning import CurrentIn
 from service.wire.resilience import LossOut, ServedOut
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
+from solver.hardware import Offer
 from solver.llm_shape import LlmShape
 from solver.planning import Freed, Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
 from solver.traffic_classes import streams_of, with_classes
@@ -112,9 +114,8 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
     rejected = [*nothing_offered(inputs.snapshot, inputs.request), *result.rejected]
-    return result.model_copy(
-        update={**_known_of(inputs), "cautions": cautions(inputs.request, result.plan), "rejected": rejected}
-    )
+    before = cautions(inputs.request, result.plan, inputs.snapshot.offers)
+    return result.model_copy(update={**_known_of(inputs), "cautions": before, "rejected": rejected})
 
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
@@ -135,7 +136,7 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
     return result.model_copy(
         update={
             **_known_of(inputs),
-            "cautions": cautions(inputs.request, result.plan),
+            "cautions": cautions(inputs.request, result.plan, inputs.snapshot.offers),
             "replanning": present_replanned(made, inputs.running, planning.offers),
             "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
         }
@@ -160,6 +161,7 @@ def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing"
 def planning_input(inputs: PlanningInputs) -> PlanningInput:
     asked = inputs.request
     offers = allowed_offers(inputs.snapshot.offers, asked.limits)
+    _check_bounded(asked, offers)
     return PlanningInput(
         workloads=tuple(
             _workload(n, w, t, inputs.shapes[w.llm])
@@ -249,6 +251,20 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
             for stream, one in zip(asked.streams, traffic, strict=True)
         ],
     )
+
+
+def _check_bounded(asked: RecommendationIn, offers: Sequence[Offer]) -> None:
+    """The largest throughput is that of something: of a budget, of a power limit, or of machines that are so many."""
+    limits = asked.limits
+    if asked.objective != "throughput" or limits.max_usd_per_hour is not None or limits.max_power_kw is not None:
+        return
+    endless = next((offer.id for offer in offers if offer.max_nodes is None), None)
+    if endless is not None:
+        said = (
+            "the objective throughput needs something that bounds it: limits.max_usd_per_hour, limits.max_power_kw, or offers that are "
+            f"so many machines each, as your own are; {endless} states no number"
+        )
+        raise InvalidFieldsError([FieldError(said, pointer="/limits")])
 
 
 EIGHT_BITS = "fp8"

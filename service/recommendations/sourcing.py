@@ -61,6 +61,7 @@ def line_source(offer: Offer, limits: LimitsIn, price_as_of: dt.datetime) -> Lin
             "named_place": sale.named_place,
             "price_confidence": sale.confidence,
             "price_age_days": age,
+            "own": sale.own,
             "ask_for_quote": oldest is not None and age is not None and age > oldest,
         }
     )

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from service.wire.devices import DeviceClass
 from service.wire.providers import ProviderClass
-from service.wire.quantities import Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdIn
+from service.wire.quantities import Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdOrNothingIn
 
 Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$", max_length=80)]
 Source = Annotated[str, Field(min_length=3, max_length=2000)]
@@ -15,9 +15,10 @@ Confidence = Literal["high", "medium", "low"]
 
 
 class PriceIn(Request):
-    """A price step: from ``valid_from`` on, a node-hour costs this. Null withdraws the offer from then on."""
+    """A price step: from ``valid_from`` on, a node-hour costs this. Null withdraws the offer from then on, and 0 is what an hour of a
+    machine costs that is paid for and stands there anyway."""
 
-    usd_per_hour: UsdIn | None
+    usd_per_hour: UsdOrNothingIn | None
     valid_from: Instant
     source: Source
     confidence: Confidence = "high"

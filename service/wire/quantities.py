@@ -73,6 +73,14 @@ UsdIn = Annotated[
 """A positive amount of US dollars in a request, at most six decimal places."""
 
 
+UsdOrNothingIn = Annotated[
+    Decimal,
+    BeforeValidator(decimal_text, json_schema_input_type=str),
+    Field(ge=0, le=10_000_000, max_digits=14, decimal_places=6, allow_inf_nan=False),
+]
+"""The same, or nothing: machines that are paid for."""
+
+
 def usd_text(amount: Decimal) -> str:
     """
     >>> usd_text(Decimal("41.76"))

@@ -180,8 +180,6 @@ class RecommendationIn(Request):
             raise ValueError(f"workload names must differ; more than one is called {twice[0]!r}")
         if self.current is not None and self.objective != "cost":
             raise ValueError("a current fleet is planned from for the objective cost only")
-        if self.objective == "throughput" and self.limits.max_usd_per_hour is None:
-            raise ValueError("the objective throughput needs limits.max_usd_per_hour")
         if self.objective == "throughput" and self.on_shortage == "shed":
             raise ValueError("the objective throughput serves what it can already; leave on_shortage at refuse")
         return self
@@ -226,6 +224,8 @@ class LineSourceOut(Answer):
     """How long before ``price_as_of`` its source stated the price; null for one's own."""
     ask_for_quote: bool
     """Older than ``limits.sourcing.max_price_age_days``."""
+    own: bool
+    """An offer of the user's, not of the catalog."""
 
 
 class PlanLineOut(Answer):
@@ -379,9 +379,10 @@ class CautionOut(Answer):
 
     ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing was asked to survive it.
     ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
+    ``commitment_dearer``: the same machine costs no more without the commitment that was asked for.
     """
 
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price"]
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer"]
     workload: str
     offer: str
     detail: str

@@ -28,6 +28,8 @@ BISECTIONS = 16
 """Halvings of the throughput interval; the solver closes what is left."""
 WIDEST_SPREAD = 6
 """Places beyond those that may be lost over which a workload is spread at most: the seventh saves 1/42 of it."""
+NOTHING = 1e-9
+"""Of any unit: of two ways that cost nothing, the one with fewer nodes is taken."""
 ROUNDING = 1e-9
 """Work above a whole number of replicas by less than this is floating point, not work."""
 
@@ -69,7 +71,7 @@ class _Step:
         nodes = np.where(
             slots > 0, np.ceil(replicas / np.maximum(slots, 1)), replicas * self.pairs.nodes_per_replica[rows]
         )
-        cost = nodes * self.node_price + replicas * self.replica_price + self.spare_price
+        cost = nodes * (self.node_price + NOTHING) + replicas * self.replica_price + self.spare_price
         cost[(self.refused @ (share > 0) > 0) | (nodes > self.room)] = math.inf
         if not len(cost):
             return math.inf, -1, 0

@@ -59,7 +59,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("limits", {"max_usd_per_hour": "cheap"}, "/limits/max_usd_per_hour", "decimal"),
     ("limits", {"max_usd_per_hour": 12.5}, "/limits/max_usd_per_hour", "string"),
     ("objective", "speed", "/objective", "known: cost, throughput, power"),
-    ("objective", "throughput", "", "max_usd_per_hour"),
+    ("objective", "throughput", "/limits", "max_usd_per_hour"),
     ("time_limit_s", 0, "/time_limit_s", "greater than or equal to 0.000000001"),
     ("price_as_of", "yesterday", "/price_as_of", "datetime"),
     ("limit", {}, "/limit", "unknown field"),
