@@ -43,6 +43,7 @@ from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.tco import routes as tco
+from service.warm import start_warming
 from service.why import routes as why
 from service.wire.problems import ProblemOut
 
@@ -94,6 +95,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
             slots = 1 if app.state.database.is_sqlite else 0
         app.state.job_worker = JobWorker(app.state.database, chosen, clock, slots if run_jobs else 0)
         app.state.job_worker.start()
+        start_warming()
         try:
             yield
         finally:

@@ -216,7 +216,7 @@ def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> N
     for offer_id in dict.fromkeys(line["offer"] for line in answer["plan"]):
         offer = fetch_offer(offer_id)
         price = offer and offer["price"]
-        if offer is None or not price:
+        if offer is None or not price or offer["origin"] == "user":
             continue
         age = "today" if price["age_days"] == 0 else f"{_count(price['age_days'], 'day')} old"
         console.print(
@@ -288,8 +288,10 @@ def _show_choices(answer: Answer, console: Console) -> None:
         if not change["plan"]:
             continue
         what = ", ".join(rented_text(line) for line in change["plan"])
-        rule = "the buying policy" if change["rule"] is None else change["rule"]
-        console.print(f"without {escape(rule)}: {_saved(change)} ({escape(what)})")
+        rule = "without the buying policy" if change["rule"] is None else f"without {change['rule']}"
+        if change["rule"] == "limits.commitments":
+            rule = "with machines on demand too"
+        console.print(f"{escape(rule)}: {_saved(change)} ({escape(what)})")
     lower = answer.get("lower_precision")
     if lower and lower["plan"]:
         what = ", ".join(rented_text(line) for line in lower["plan"])

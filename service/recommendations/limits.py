@@ -84,9 +84,11 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
     for offer in offers:
         if limits.devices is not None and offer.node.device.id not in limits.devices:
             continue
-        if limits.commitments is not None and offer.commitment not in limits.commitments:
-            continue
         chosen = rules_against(offer, limits)
+        if limits.commitments is not None and offer.commitment not in limits.commitments:
+            if offer.commitment != "on_demand":
+                continue
+            chosen |= {"limits.commitments"}  # what could be had without committing is of interest to whoever commits
         if limits.providers is not None and offer.provider not in limits.providers:
             chosen |= {"limits.providers"}
         if limits.regions is not None and offer.region not in limits.regions:

@@ -200,7 +200,7 @@ class FleetLimitsIn(Request):
     commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = None
     """Null: every kind whose term fits; spot only with ``spot``, ``purchase`` only with ``own``."""
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
-    sourcing: Sourcing = SourcingIn(max_providers=None, max_regions=None)
+    sourcing: Sourcing = SourcingIn(max_providers=None, max_regions=None, max_device_types=None)
     """The buying policy: its rules about offers. How many places a workload is in is not bounded over time."""
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=100_000)] = 1_000
 

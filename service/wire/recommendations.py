@@ -361,8 +361,9 @@ class BindingOut(Answer):
 class SourcingChangeOut(Answer):
     """What one rule of the buying policy costs: the request solved again without it.
 
-    ``rule``: null for the whole policy. What is saved is 0 where nothing better comes of it; then ``plan`` is empty. One of three
-    is stated, by the objective.
+    ``rule``: null for the whole policy; ``limits.commitments``: with machines on demand too, where only commitments were
+    asked for. What is saved is 0 where nothing better comes of it; then ``plan`` is empty. One of three is stated, by the
+    objective.
     """
 
     rule: str | None

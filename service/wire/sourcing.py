@@ -53,7 +53,8 @@ class SourcingIn(Request):
     """For each workload; as many more as ``survive.providers`` asks to outlive."""
     max_regions: FewPlaces | None = 1
     """For each workload, a region being one provider's; as many more as ``survive`` asks to outlive regions or providers."""
-    max_device_types: FewPlaces | None = None
+    max_device_types: FewPlaces | None = 1
+    """For each workload: one engine, one image, one set of drivers to run."""
 
 
 Sourcing = SourcingIn | Literal["any"]

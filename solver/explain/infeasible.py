@@ -24,7 +24,7 @@ from solver.explain.limits import (
     with_all_targets,
 )
 from solver.explain.resolver import Resolver
-from solver.explain.sourcing import PLACE_RULES, PREFIX, rules_in_force, without_rules
+from solver.explain.sourcing import COMMITMENTS, PLACE_RULES, PREFIX, commits, rules_in_force, without_rules
 from solver.fleet import FleetProblem
 from solver.fleet import explain as fleet
 from solver.planning import Conflict, PlanningInput, Relaxation
@@ -117,6 +117,12 @@ def _fleet_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Re
 def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Iterator[Relaxation]:
     """Each rule of the buying policy that alone stands in the way; all of it together where none does."""
     rules = rules_in_force(planning)
+    if commits(planning):
+        with suppress(NoPlanInTimeError):
+            changed = assemble(without_rules(planning, frozenset({COMMITMENTS})), assembly.screened)
+            price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
+            if price is not None:
+                yield Relaxation(COMMITMENTS, None, None, "on_demand", price)
     some = False
     with suppress(NoPlanInTimeError):
         for name, lifted in (*((rule, frozenset({rule})) for rule in rules), (PREFIX[:-1], frozenset(rules))):

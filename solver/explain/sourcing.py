@@ -10,17 +10,26 @@ from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.fleet.explain import PLACE_LIMITS
 from solver.fleet.problem import PlaceKind
-from solver.planning import PlanningInput, SourcingChange
+from solver.planning import Freed, PlanningInput, SourcingChange
 
 PREFIX = "limits.sourcing."
 PLACE_RULES: dict[str, PlaceKind] = {name: kind for kind, name in PLACE_LIMITS.items()}
 
 
+COMMITMENTS = "limits.commitments"
+"""Not a rule of the policy, but priced like one: what could be had on demand by whoever asks for commitments only."""
+
+
 def rules_in_force(planning: PlanningInput) -> tuple[str, ...]:
-    """Rules that leave any offer out, or bound the places of workloads, by name."""
+    """Rules of the policy that leave any offer out, or bound the places of workloads, by name."""
     leaving_out = {name for _, chosen in planning.withheld for name in chosen if name.startswith(PREFIX)}
     kinds = dict(planning.limits.most_places)
     return (*sorted(leaving_out), *(name for name, kind in PLACE_RULES.items() if kind in kinds))
+
+
+def commits(planning: PlanningInput) -> bool:
+    """Are there offers on demand that only the choice of commitments leaves out?"""
+    return any(chosen == {COMMITMENTS} for _, chosen in planning.withheld)
 
 
 def without_rules(planning: PlanningInput, rules: frozenset[str]) -> PlanningInput:
@@ -39,10 +48,16 @@ def sourcing_changes(
     """What lifting the whole policy gains, and where it gains anything each rule alone; those there was time for."""
     rules = rules_in_force(planning)
     found: list[SourcingChange] = []
+
+    def without(lifted: frozenset[str]) -> Freed:
+        free = without_rules(planning, lifted)
+        return freed(free, assemble(free, assembly.screened), result, resolver)
+
     with suppress(NoPlanInTimeError):
-        for rule, lifted in ((None, frozenset(rules)), *((rule, frozenset({rule})) for rule in rules)):
-            if not rules or (found and (found[0].freed.gains <= 0.0 or len(rules) == 1)):
-                break  # what all of them do not cost, none does; where there is one, it is all of them
-            free = without_rules(planning, lifted)
-            found.append(SourcingChange(rule, freed(free, assemble(free, assembly.screened), result, resolver)))
+        if rules:
+            found.append(SourcingChange(None, without(frozenset(rules))))
+        if found and found[0].freed.gains > 0.0 and len(rules) > 1:  # what all of them do not cost, none does
+            found += [SourcingChange(rule, without(frozenset({rule}))) for rule in rules]
+        if commits(planning):
+            found.append(SourcingChange(COMMITMENTS, without(frozenset({COMMITMENTS}))))
     return tuple(found)

@@ -1,0 +1,27 @@
+"""Loading what planning needs before anybody asks: the solver's libraries and the compiled simulation.
+
+It takes seconds on a busy machine, and the first request would pay for it out of its own time limit. The service is ready
+meanwhile; a request that comes in earlier waits for the rest of it.
+"""
+
+import logging
+import threading
+
+log = logging.getLogger(__name__)
+
+
+def start_warming() -> threading.Thread:
+    """In a thread of its own, which does not keep the process alive."""
+    thread = threading.Thread(target=_warm, name="warm", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm() -> None:
+    try:
+        import solver.recommend  # noqa: F401
+        from solver.engine.compile import compile_simulation
+
+        compile_simulation()
+    except Exception:  # whoever plans next meets the same, and is told
+        log.exception("planning could not be loaded ahead")
