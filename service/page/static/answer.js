@@ -51,21 +51,34 @@ export function rentedText(line) {
   return line.partition ? `${line.replicas} × ${line.partition.profile} of ${line.node}` : `${line.nodes} × ${line.node}`;
 }
 
+/** What a plan rents; lines on the same kind of node are added up. */
 export function planText(plan) {
-  return plan.map(rentedText).join(" + ") || "–";
+  const split = plan.filter((line) => line.partition).map(rentedText);
+  return [...sums(plan.filter((line) => !line.partition)), ...split].join(" + ") || "–";
+}
+
+/** What an answer rents: whole nodes, also where lines share them. */
+export function fleetText(answer) {
+  return answer.fleet.length ? sums(answer.fleet).join(" + ") : planText(answer.plan);
+}
+
+function sums(parts) {
+  const nodes = new Map();
+  for (const one of parts) nodes.set(one.node, (nodes.get(one.node) ?? 0) + one.nodes);
+  return [...nodes].map(([node, number]) => `${number} × ${node}`);
 }
 
 /** The whole answer. actions.replan(request): plans a changed request. */
 export function answerCards(answer, actions) {
-  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, movers(answer, actions), alternatives(answer), fineprint(answer, actions)];
+  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, doubt(answer, actions), movers(answer, actions), alternatives(answer), fineprint(answer, actions)];
 }
 
 function headline(answer, actions) {
   const { solve, totals } = answer;
   const [title, tone] = STATUS[solve.status] ?? [words(solve.status), "fair"];
   const proof = solve.bound_usd_per_hour === null ? null
-    : h("p.proof", {}, solve.proof_over === "simulated_mixes" ? "As far as mixes like those simulated go, no" : "No",
-      ` plan costs less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
+    : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
+      ` plan of the catalog's offers meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
   return h("section.card.headline", { "aria-label": "Answer" },
     h("div.spread", {}, h(`span.status.${tone}`, {}, title),
       h("span.buttons", {},
@@ -75,7 +88,7 @@ function headline(answer, actions) {
         actions.compare && h("a.button.quiet", { href: `#/compare?a=${answer.id}` }, "Compare"))),
     totals === null ? infeasible(answer) : [
       h("p.price", {}, h("strong", { title: `${totals.usd_per_hour} USD per hour` }, usd(totals.usd_per_hour)), h("span", {}, "per hour")),
-      h("p.rent", {}, planText(answer.plan)),
+      h("p.rent", {}, fleetText(answer)),
       facts([
         ["a month (730 h)", usd(totals.usd_per_month, 0)],
         ["per million output tokens", usd(totals.usd_per_million_output_tokens, 3)],
@@ -171,6 +184,21 @@ async function underTheHood(inside, answer, line) {
   } catch (problem) {
     return empty(inside, h("p", {}, problem.message));
   }
+}
+
+/** Where an interval reaches above its target: the prediction holds it, nine of ten measurements need not. */
+function doubt(answer, actions) {
+  const above = answer.plan.filter((line) => line.predicted).flatMap((line) => {
+    const targets = answer.request.workloads.find((w) => w.name === line.workload)?.targets ?? {};
+    return ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.entries(targets[name] ?? {}).filter(([p, target]) => line.predicted[name][p].high > target).map(([p]) => `${name.split("_")[0].toUpperCase()} ${p} on ${line.device}`));
+  });
+  const isSure = answer.request.workloads.some((w) => w.targets.confidence_percent > 50 || w.traffic_classes);
+  if (!above.length || isSure) return null;
+  const surer = structuredClone(answer.request);
+  for (const workload of surer.workloads) workload.targets.confidence_percent = 90;
+  return h("section.card", {}, h("h2", {}, "How sure"),
+    h("p", {}, `The prediction keeps every target, but its interval reaches above it for ${[...new Set(above)].join(", ")}. To be surer, measure it and upload the run under Benchmarks, or `,
+      button("plan with 90 % confidence", () => actions.replan(surer), { class: "link" }), ", which costs more."));
 }
 
 function movers(answer, actions) {

@@ -111,7 +111,7 @@ function moved(told, before, after) {
     const was = before ? at(path, before) : null, is = after ? at(path, after) : null;
     const ratio = (comparison) => comparison.predicted_over_measured?.[path.replace("_ms.", "_ms_")] ?? comparison.predicted_over_measured?.[path];
     const point = (comparison) => (ratio(comparison) ? `${figure(ratio(comparison) * measured)} ${unit}` : "–");
-    return [name, `${figure(measured)} ${unit}`, was ? interval(was, unit) : point(told.before), is ? [interval(is, unit), intervalBar(is, measured, unit)] : point(told.after)];
+    return [name, `${figure(measured)} ${unit}`, was ? interval(was, unit) : point(told.before), is ? [interval(is, unit), intervalBar(is, measured, unit, "measured")] : point(told.after)];
   }).filter(Boolean);
   if (!rows.length) return null;
   return [table("Measured against predicted", ["", "measured", `predicted before (${before?.basis ?? "correction set "}${before ? "" : told.before.correction_set ?? "none"})`, `predicted now (${after?.basis ?? "correction set "}${after ? "" : told.after.correction_set ?? "none"}); the line is what was measured`], rows, { right: [1] }),

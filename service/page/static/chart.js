@@ -1,7 +1,7 @@
 // Lines, steps and points as SVG. One rule reads every series on hover or with the arrow keys; labels stand at the ends of lines.
 import { figure, h } from "./dom.js";
 
-const WIDTH = 760, HEIGHT = 320, LEFT = 74, RIGHT = 150, TOP = 16, BOTTOM = 46;
+const WIDTH = 760, HEIGHT = 320, LEFT = 96, RIGHT = 150, TOP = 16, BOTTOM = 46;
 
 function ticks(low, high, isLog) {
   if (isLog) {
@@ -119,17 +119,19 @@ export function chart(series, options) {
 }
 
 /** An interval against its target, on one axis from zero. */
-export function intervalBar(value, target, unit) {
+/** kind: "target" is an upper limit, "measured" a value that should lie inside. */
+export function intervalBar(value, target, unit, kind = "target") {
   const most = Math.max(value.high, target ?? 0) * 1.08;
   const at = (v) => `${Math.min(100, (100 * v) / most).toFixed(2)}%`;
-  const over = target !== null && target !== undefined && value.expected > target;
-  const text = `expected ${figure(value.expected)}, nine of ten between ${figure(value.low)} and ${figure(value.high)} ${unit}${target ? `, target ${figure(target)} ${unit}` : ""}`;
+  const isStated = target !== null && target !== undefined;
+  const over = isStated && (kind === "target" ? value.expected > target : target < value.low || target > value.high);
+  const text = `expected ${figure(value.expected)}, nine of ten between ${figure(value.low)} and ${figure(value.high)} ${unit}${isStated ? `, ${kind} ${figure(target)} ${unit}` : ""}`;
   return h(`svg.interval${over ? ".over" : ""}`, { width: "100%", height: "22", role: "img", "aria-label": text },
     h("title", {}, text),
     h("rect.track", { x: "0", y: "9", width: "100%", height: "4", rx: "2" }),
     h("rect.range", { x: at(value.low), y: "6", width: `${(100 * (value.high - value.low)) / most}%`, height: "10", rx: "3" }),
     h("line.expected", { x1: at(value.expected), x2: at(value.expected), y1: "3", y2: "19" }),
-    target ? h("line.target", { x1: at(target), x2: at(target), y1: "0", y2: "22" }) : null);
+    isStated ? h("line.target", { x1: at(target), x2: at(target), y1: "0", y2: "22" }) : null);
 }
 
 /** Parts of a whole side by side; the text beside it says the same. */

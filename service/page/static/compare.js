@@ -1,6 +1,6 @@
 // Two stored plans side by side, and what must change to go from one to the other.
 import { curlOf, get } from "./api.js";
-import { limitWords, planText } from "./answer.js";
+import { fleetText, limitWords } from "./answer.js";
 import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
 
 export async function compareView({ parameters, navigate, signal }) {
@@ -46,7 +46,7 @@ function rows(one, other) {
     ["USD per hour", usd(price(one)), `${usd(price(other))}${difference(price(one), price(other))}`],
     both("per million output tokens", (x) => usd(x.totals?.usd_per_million_output_tokens ?? null, 3)),
     both("proof", (x) => `${words(x.solve.status)}${x.solve.gap_fraction ? `, gap ${percent(x.solve.gap_fraction, 2)}` : ""}`),
-    both("rents", (x) => planText(x.plan)),
+    both("rents", (x) => fleetText(x)),
     both("from", lines((l) => `${l.provider}, ${l.region}, ${words(l.commitment)}`)),
     both("replicas", lines((l) => `${l.replicas} × ${layoutText(l.layout, l.replicas)} on ${l.device}, ${l.precision.weights} weights, ${l.precision.kv_cache} KV`)),
     both("TTFT p95", lines((l) => interval(l.predicted?.ttft_ms.p95, "ms"))),

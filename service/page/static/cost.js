@@ -12,31 +12,45 @@ export function costTab(answer, { signal }) {
   const num = (id, value, attributes = {}) => h("input", { id: `cost-${id}`, type: "number", step: "any", min: "0", value, ...attributes });
   const months = num("months", "36", { max: "240", step: "1" }), used = num("used", "60", { max: "100" }), rate = num("rate", "", { placeholder: "catalog's" });
   const apiIn = num("in", "", { placeholder: "none" }), apiOut = num("out", "", { placeholder: "none" });
-  const box = (value, text) => { const input = h("input", { type: "checkbox", value }); return { input, node: h("label.box", {}, input, text) }; };
+  const nodePrice = num("node", "", { placeholder: "catalog's" });
+  const box = (value, text) => { const input = h("input", { type: "checkbox", value, checked: true }); return { input, node: h("label.box", {}, input, text) }; };
   const committed = COMMIT.map(([value, text]) => box(value, text)), bought = box("purchase", "Buy the same machines");
   const panel = h("div", {});
 
   function body() {
     const alternatives = [{ name: "Rent on demand", recommendation: answer.id }];
     for (const one of committed) if (one.input.checked) alternatives.push({ name: one.node.textContent, recommendation: answer.id, acquisition: one.input.value });
-    if (bought.input.checked) alternatives.push({ name: "Buy", recommendation: answer.id, acquisition: "purchase" });
+    if (bought.input.checked) alternatives.push({ name: "Buy", recommendation: answer.id, acquisition: "purchase", ...(nodePrice.value ? { purchase: { usd_per_node: nodePrice.value } } : {}) });
     if (apiIn.value && apiOut.value) alternatives.push({ name: "API", api: { usd_per_million_input_tokens: apiIn.value, usd_per_million_output_tokens: apiOut.value } });
     return { horizon_months: Number(months.value), utilisation_fraction: Number(used.value) / 100, ...(rate.value ? { discount_rate_percent: Number(rate.value) } : {}), alternatives };
   }
 
+  /** Posts it; an alternative that the catalog has no price for is left out by name, and the others are compared. */
+  async function settled(asked, refused = []) {
+    try {
+      return { said: await post("/v1/tco/comparisons", asked, { signal }), asked, refused };
+    } catch (problem) {
+      const wrong = problem.status === 422 ? problem.errors.map((e) => [/^\/alternatives\/(\d+)/.exec(e.pointer ?? "")?.[1], e.detail]).filter(([index]) => index > 0) : [];
+      if (!wrong.length) throw problem;
+      const out = new Map(wrong.map(([index, detail]) => [Number(index), detail]));
+      return settled({ ...asked, alternatives: asked.alternatives.filter((_, i) => !out.has(i)) }, [...refused, ...[...out].map(([i, detail]) => [asked.alternatives[i].name, detail])]);
+    }
+  }
+
   async function compare() {
-    const asked = body();
     empty(panel, h("p.loading", {}, "Counting…"));
     try {
-      const said = await post("/v1/tco/comparisons", asked, { signal });
-      empty(panel, comparison(said), h("p.buttons", {},
-        copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
-        h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
+      const { said, asked, refused } = await settled(body());
+      empty(panel, comparison(said),
+        refused.length ? h("div", {}, h("h3", {}, "Left out"), h("ul", {}, refused.map(([name, detail]) => h("li", {}, h("strong", {}, name), `: ${detail.replace(/^'[^']*': /, "")}`))), h("p.muted", {}, "What has no price in the catalog is not guessed.")) : null,
+        h("p.buttons", {},
+          copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
+          h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
       say(`Cheapest: ${said.cheapest}`);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Problem)) throw problem;
-      empty(panel, problemCard(problem), h("p.muted", {}, "What has no price in the catalog is refused, not guessed: untick it, or add the price with POST /v1/offers."));
+      empty(panel, problemCard(problem));
       say(problem.message);
     }
   }
@@ -45,7 +59,7 @@ export function costTab(answer, { signal }) {
     h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
       h("div.row", {}, field("Months", months), field("Average demand, % of the peak", used), field("Discount rate, % a year", rate)),
       h("fieldset", {}, h("legend", {}, "Beside renting on demand"), h("div.boxes", {}, committed.map((one) => one.node), bought.node)),
-      h("div.row", {}, field("API, USD per million input tokens", apiIn), field("API, USD per million output tokens", apiOut)),
+      h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
       h("button.primary", { type: "submit" }, "Compare")), panel);
 }
 

@@ -61,7 +61,10 @@ export function ago(instant) {
   return `${Math.round(seconds / 86400)} days ago`;
 }
 
-export const words = (slug) => String(slug).replaceAll("_", " ");
+const SPELT = { ttft: "TTFT", tpot: "TPOT", itl: "ITL", e2e: "E2E", gib: "GiB", gb: "GB", mb: "MB", usd: "USD", kv: "KV", llm: "LLM", id: "id", tflop: "TFLOP", w: "W", kw: "kW", kwh: "kWh", pcie: "PCIe", co2e: "CO2e", npv: "NPV", api: "API" };
+
+/** A name of the API as words: ttft_above_target is "TTFT above target". */
+export const words = (slug) => String(slug).split("_").map((part) => SPELT[part] ?? part).join(" ");
 
 export function bytes(amount) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
