@@ -109,7 +109,7 @@ function infeasible(answer) {
 
 function planLines(answer) {
   const targets = Object.fromEntries(answer.request.workloads.map((w) => [w.name, w.targets]));
-  return h("section.card", {}, h("h2", {}, "What to rent, and what runs on it"), answer.plan.map((line) => {
+  return h("section.card", {}, h("h2", {}, "What to rent, and what runs on it"), answer.plan.map((line, number) => {
     const price = h("span.muted", {}, "…");
     get(`/v1/offers/${encodeURIComponent(line.offer)}`, { price_as_of: answer.inputs.price_as_of }).then((offer) => {
       if (!offer.price) return empty(price, "no price stored");
@@ -129,14 +129,14 @@ function planLines(answer) {
           [term("utilisation", "used"), percent(line.utilisation_fraction)],
           ["prediction", badge(line.basis)],
         ]),
-        predicted(line, targets[line.workload])),
+        predicted(line, targets[line.workload], number)),
       h("p.source", {}, h("span", {}, "Price: "), price),
       line.partition ? null : h("details", { ontoggle: (event) => { if (event.target.open && !inside.childNodes.length) underTheHood(inside, answer, line); } },
         h("summary", {}, "Memory of a device, time of a step"), inside));
   }));
 }
 
-function predicted(line, targets) {
+function predicted(line, targets, number) {
   if (!line.predicted) return h("p.muted", {}, "Stands by: no traffic is planned here.");
   const rows = [["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["E2E", "e2e_ms"]].map(([name, key]) => {
     const stated = Object.entries(targets?.[key] ?? {});
@@ -144,7 +144,7 @@ function predicted(line, targets) {
     return h("tr", {}, h("th", { scope: "row" }, term(name), ` ${statistic}`), h("td.num", {}, term("interval", interval(line.predicted[key][statistic]))),
       h("td.bar", {}, intervalBar(line.predicted[key][statistic], target, "ms")), h("td.num", {}, target === null ? h("span.muted", {}, "no target") : `≤ ${figure(target)}`));
   });
-  return h("div.table-scroll", { tabindex: "0", role: "region", "aria-label": `Predicted latencies of ${line.workload}` }, h("table.predicted", {},
+  return h("div.table-scroll", { tabindex: "0", role: "region", "aria-label": `Predicted latencies of line ${number + 1}` }, h("table.predicted", {},
     h("caption", {}, "Predicted, in ms, with the interval that holds nine of ten measured values"),
     h("thead.visually-hidden", {}, h("tr", {}, ["latency", "expected (interval)", "against the target", "target"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, rows)),
@@ -168,7 +168,7 @@ export function estimateOf(answer, line) {
 async function underTheHood(inside, answer, line) {
   const body = estimateOf(answer, line);
   if (!body) return empty(inside, h("p.muted", {}, "Shown for replicas of one kind of traffic."));
-  empty(inside, h("p.muted", {}, "Estimating one replica…"));
+  empty(inside, h("p.loading", {}, "Estimating one replica…"));
   try {
     const [one] = (await post("/v1/estimates", body)).estimates;
     if (one.outcome !== "estimated") return empty(inside, h("p", {}, one.detail));

@@ -86,10 +86,11 @@ export function layoutText(layout, replicas = 1) {
 export function table(caption, headings, rows, options = {}) {
   const right = new Set(options.right ?? []);
   const cell = (tag, content, column, extra) => h(tag, { class: right.has(column) ? "num" : null, ...extra }, content);
+  const heading = (text, i) => (text === "" ? h("td", {}) : cell("th", text, i, { scope: "col" }));
   return h("div.table-scroll", { tabindex: "0", role: "region", "aria-label": caption },
     h("table", {},
       h("caption", { class: options.hideCaption ? "visually-hidden" : null }, caption),
-      h("thead", {}, h("tr", {}, headings.map((text, i) => cell("th", text, i, { scope: "col" })))),
+      h("thead", {}, h("tr", {}, headings.map(heading))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((content, i) =>
         i === 0 && options.rowHead !== false ? cell("th", content, i, { scope: "row" }) : cell("td", content, i)))))));
 }
