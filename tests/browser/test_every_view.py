@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
 from service.page.routes import FILES
-from tests.bench.server_process import ServerProcess
 
 VIEWS = {
     "answer": "#/plan/{plan}",
@@ -33,25 +32,32 @@ MOST_COMPRESSED_BYTES = 600_000
 INTERACTIVE_WITHIN_MS = 1_000
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_view_is_accessible(
-    browser: Browser, server: ServerProcess, plans: list[dict[str, Any]], theme: Any
+PHONE = ViewportSize(width=390, height=800)
+CONTRAST = {"runOnly": ["color-contrast"]}
+"""All of accessibility that the theme changes."""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_accessible_in_both_themes_and_fits_a_phone(
+    context: BrowserContext, plans: list[dict[str, Any]], view: str
 ) -> None:
-    context = browser.new_context(base_url=server.address, color_scheme=theme, reduced_motion="reduce")
     page = context.new_page()
-    found = {}
-    rules = {} if theme == "light" else {"runOnly": ["color-contrast"]}  # all that a theme changes
-    for name, address in VIEWS.items():
-        page.goto("about:blank")
-        page.goto("/" + address.format(plan=plans[0]["id"], other=plans[1]["id"]))
-        expect(page.locator("main[aria-busy], [aria-busy=true], .loading")).to_have_count(0, timeout=20_000)
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        expect(page.locator(".loading")).to_have_count(0, timeout=20_000)
-        violations = Axe().run(page, options=rules).response["violations"]
-        if violations:
-            found[name] = [(v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in violations]
-    context.close()
-    assert found == {}
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto("/" + VIEWS[view].format(plan=plans[0]["id"], other=plans[1]["id"]))
+    expect(page.locator("[aria-busy=true], .loading")).to_have_count(0, timeout=30_000)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    expect(page.locator(".loading")).to_have_count(0, timeout=30_000)
+    assert found(page, {}) == []
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert found(page, CONTRAST) == []
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"] + 1
+
+
+def found(page: Page, options: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Violations, each with where."""
+    violations = Axe().run(page, options=options).response["violations"]
+    return [(v["id"], [node["html"][:160] for node in v["nodes"]][:3]) for v in violations]
 
 
 def test_the_documentation_works_without_the_internet(page: Page) -> None:
@@ -72,17 +78,3 @@ def test_the_page_is_interactive_at_once(page: Page, plans: list[dict[str, Any]]
     expect(page.get_by_role("button", name="Find the cheapest plan").first).to_be_enabled()
     took_ms = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert took_ms <= INTERACTIVE_WITHIN_MS
-
-
-def test_nothing_overflows_a_phone(browser: Browser, server: ServerProcess, plans: list[dict[str, Any]]) -> None:
-    context = browser.new_context(base_url=server.address, viewport={"width": 390, "height": 800})
-    page = context.new_page()
-    wide = []
-    for name, address in VIEWS.items():
-        page.goto("about:blank")
-        page.goto("/" + address.format(plan=plans[0]["id"], other=plans[1]["id"]))
-        expect(page.locator("main[aria-busy], [aria-busy=true], .loading")).to_have_count(0, timeout=20_000)
-        if page.evaluate("document.documentElement.scrollWidth") > 391:
-            wide.append(name)
-    context.close()
-    assert wide == []

@@ -25,6 +25,7 @@ class TestPlanning:
         page.get_by_role("button", name="Batch").click()
         expect(page.get_by_label("Language model")).to_have_value("llama-3.1-8b")
         page.goto(f"/#/plan/new?preset=batch&{SMALL}")
+        expect(page.get_by_role("button", name="Remove lambda")).to_be_visible()
         page.get_by_role("button", name="Find the cheapest plan").first.click()
         expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)
         stored = re.search(r"rec_\w+", page.url)

@@ -6,7 +6,7 @@ import { problemCard } from "./form.js";
 import { term } from "./glossary.js";
 
 const METRICS = [["ttft_ms.mean", "mean TTFT", "ms"], ["tpot_ms.mean", "mean TPOT", "ms"], ["output_tokens_per_s", "output tokens/s", ""]];
-const PATIENCE_MS = 15000;
+const PATIENCE_MS = 15000, FIRST_ROWS = 40;
 
 export async function benchmarksView({ parts, signal }) {
   if (parts[0]) return h("section.card", {}, h("h1", {}, "A measured run"), await stored(parts[0], signal));
@@ -120,8 +120,15 @@ function moved(told, before, after) {
 
 async function list(signal) {
   const { items } = await get("/v1/benchmarks", { limit: 200 }, { signal });
-  return h("section.card", {}, h("h2", {}, "Stored runs"), table(`${items.length} runs: uploads oldest first, then the catalog's own`, ["run", "status", "device", "model", "engine", "output tokens/s", "mean TTFT, ms", "mean TPOT, ms"], items.map((r) => [
-    h("a", { href: `#/benchmarks/${encodeURIComponent(r.id)}` }, r.id), term(r.status), `${r.devices} × ${r.device}`, r.llm, `${r.engine} ${r.engine_version ?? ""}`, figure(r.output_tokens_per_s), figure(r.ttft_ms_mean), figure(r.tpot_ms_mean)]), { right: [5, 6, 7] }));
+  const place = h("div", {});
+  const draw = (most) => empty(place, rows(items, most), items.length > most ? button(`Show all ${items.length}`, () => draw(Infinity)) : null);
+  draw(FIRST_ROWS);
+  return h("section.card", {}, h("h2", {}, "Stored runs"), place);
+}
+
+function rows(items, most) {
+  return table(`${items.length} runs: uploads oldest first, then the catalog's own`, ["run", "status", "device", "model", "engine", "output tokens/s", "mean TTFT, ms", "mean TPOT, ms"], items.slice(0, most).map((r) => [
+    h("a", { href: `#/benchmarks/${encodeURIComponent(r.id)}` }, r.id), term(r.status), `${r.devices} × ${r.device}`, r.llm, `${r.engine} ${r.engine_version ?? ""}`, figure(r.output_tokens_per_s), figure(r.ttft_ms_mean), figure(r.tpot_ms_mean)]), { right: [5, 6, 7] });
 }
 
 async function stored(id, signal) {

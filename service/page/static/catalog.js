@@ -21,6 +21,7 @@ const LISTS = {
   providers: { title: "Providers", filters: ["provider_class"], right: [], columns: [["id", link("providers")], ["name", (i) => i.name], ["class", (i) => i.provider_class]] },
 };
 const CHOICES = { commitment: ["", "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block"], provider_class: ["", "hyperscaler", "specialist", "marketplace"], device_class: ["", "datacentre", "workstation", "consumer", "edge"], origin: ["", "edition", "user"] };
+const FIRST_ROWS = 100;
 const SUGGESTED = { device: "devices", provider: "providers" };
 
 /** #/catalog/{noun}[/{id}] */
@@ -37,14 +38,14 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
       : h("input", { id: `filter-${name}`, type: "text", value: parameters.get(name) ?? "", placeholder: "any", autocomplete: "off", onchange: changed });
     return { name, input, node: field(words(name), input), list: SUGGESTED[name] ? suggest(input, knownIds(SUGGESTED[name])) : null };
   });
-  let items = [], next = null;
+  let items = [], next = null, most = FIRST_ROWS;
   const chosen = () => Object.fromEntries(filters.map((f) => [f.name, f.input.value.trim()]).filter(([, value]) => value));
   const remember = () => navigate(`#/catalog/${noun}${query({ ...chosen(), q: search.value })}`, { replace: true, silent: true });
   function draw() {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = items.filter((item) => { const text = JSON.stringify(item).toLowerCase(); return wanted.every((word) => text.includes(word)); });
-    empty(place, table(`${count(shown.length, "row")}${next ? " so far" : ""}`, list.columns.map(([name]) => name), shown.slice(0, 300).map((item) => list.columns.map(([, of]) => of(item))), { right: list.right }),
-      shown.length > 300 ? h("p.muted", {}, "The first 300 are shown: filter or search for others.") : null,
+    empty(place, table(`${count(shown.length, "row")}${next ? " so far" : ""}`, list.columns.map(([name]) => name), shown.slice(0, most).map((item) => list.columns.map(([, of]) => of(item))), { right: list.right }),
+      shown.length > most ? button(`Show all ${shown.length}`, () => { most = Infinity; draw(); }) : null,
       next ? button("Load more", more) : null,
       h("p.buttons", {}, copyButton(() => curlOf("GET", `/v1/${noun}${query(chosen())}`), "this list as a curl command", "Copy as curl")));
   }

@@ -47,6 +47,7 @@ export async function planView({ parts, parameters, navigate, signal }) {
       const answer = await post("/v1/recommendations", request, { headers: { Prefer: "respond-async" }, signal });
       navigate(`#/plan/${answer.id}`);
     } catch (problem) {
+      if (problem.name === "AbortError") return;  // the reader has gone to another view
       if (!(problem instanceof Problem)) throw problem;
       const atFields = form && problem.status === 422 ? form.showProblem(problem) : null;
       empty(answerSide, h("section.card", {}, h("h2", {}, "The request was refused"), atFields ? h("p", {}, "The form says at which fields.") : null, problemCard(problem),
