@@ -39,7 +39,10 @@ def _recommend(arguments: argparse.Namespace, settings: Settings, body: Any) -> 
     client = Client(settings, arguments.url)
 
     def show(answer: dict[str, Any]) -> None:
-        show_recommendation(answer, standard_output(), lambda offer_id: offer_of_plan(client, answer, offer_id))
+        console = standard_output()
+        show_recommendation(answer, console, lambda offer_id: offer_of_plan(client, answer, offer_id))
+        if client.url:
+            console.print(f"on the page: {client.url}/#/plan/{answer['id']}", soft_wrap=True)
 
     return _plan(arguments, client, "/v1/recommendations", body, show)
 

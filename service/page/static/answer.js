@@ -90,10 +90,10 @@ function headline(answer, actions) {
       h("p.price", {}, h("strong", { title: `${totals.usd_per_hour} USD per hour` }, usd(totals.usd_per_hour)), h("span", {}, "per hour")),
       h("p.rent", {}, fleetText(answer)),
       facts([
-        ["a month (730 h)", usd(totals.usd_per_month, 0)],
+        ["a month of 730 h", usd(totals.usd_per_month, 0)],
         ["per million output tokens", usd(totals.usd_per_million_output_tokens, 3)],
-        ["per million tokens, prompts counted", usd(totals.usd_per_million_tokens, 3)],
-        ["nodes, devices", `${totals.nodes}, ${totals.devices}`],
+        ["per million, with prompts", usd(totals.usd_per_million_tokens, 3)],
+        ["to rent", `${count(totals.nodes, "node")}, ${count(totals.devices, "device")}`],
         ["serves", `${figure(totals.serves_requests_per_s)} requests/s${totals.served_fraction !== null && totals.served_fraction < 1 ? `, ${percent(totals.served_fraction, 1)} of what comes` : ""}`],
         ["power", totals.power_kw === null ? h("span", { title: "Nobody publishes what this machine draws." }, "not published") : `${figure(totals.power_kw)} kW`],
       ]), proof]);
@@ -165,6 +165,13 @@ export function estimateOf(answer, line) {
   }] };
 }
 
+/** The four largest parts and the rest as one: five colours are told apart, nine are not. */
+function largest(parts) {
+  const sorted = [...parts].sort((a, b) => b.value - a.value);
+  const rest = sorted.slice(4).reduce((sum, part) => sum + part.value, 0);
+  return [...sorted.slice(0, 4), { name: "everything else", value: rest }];
+}
+
 async function underTheHood(inside, answer, line) {
   const body = estimateOf(answer, line);
   if (!body) return empty(inside, h("p.muted", {}, "Shown for replicas of one kind of traffic."));
@@ -178,7 +185,7 @@ async function underTheHood(inside, answer, line) {
       stack([{ name: "weights", value: memory.weights_gib }, { name: "KV cache", value: memory.kv_cache_gib }, { name: "activations", value: memory.activations_gib }, { name: "reserved", value: memory.reserved_gib }], "GiB"),
       h("p.muted", {}, `The cache of a replica holds ${memory.kv_cache_tokens.toLocaleString("en")} tokens, or ${count(memory.max_concurrent_requests, "request")} of this kind at once.`),
       h("h4", {}, "A decode step at the predicted batch"),
-      stack(one.step.filter((t) => t.ms > 0).map((t) => ({ name: words(t.term), value: t.ms })), "ms"),
+      stack(largest(one.step.map((t) => ({ name: words(t.term), value: t.ms }))), "ms"),
       h("p.muted", {}, `Prefill waits most for ${words(one.bottleneck.prefill)}, decode for ${words(one.bottleneck.decode)}. No engine can be faster than ${figure(one.bound.tpot_ms)} ms a token here.`),
       copyButton(() => curlOf("POST", "/v1/estimates", body), "this estimate as a curl command", "Copy as curl"));
   } catch (problem) {
