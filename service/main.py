@@ -30,6 +30,7 @@ from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
+from service.page.routes import install_page
 from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.providers import routes as providers
@@ -112,6 +113,8 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         lifespan=lifespan,
         redirect_slashes=False,  # the address would be made of the Host header
         responses=dict(PROBLEMS),
+        docs_url=None,  # FastAPI's own fetch scripts from elsewhere: service.page serves /docs
+        redoc_url=None,
     )
     app.state.settings = chosen
     app.state.clock = clock
@@ -148,6 +151,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         health.router,
     ):
         app.include_router(router)
+    install_page(app)
     app.add_middleware(BodyLimit, settings=chosen)
     app.add_middleware(HostGuard)
     app.add_middleware(RequestLog, metrics=metrics)

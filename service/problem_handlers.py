@@ -8,10 +8,12 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
+from service.mistakes import belongs_elsewhere, body_model, near_field
 from service.problems import (
     PROBLEM_TYPES,
     FieldError,
@@ -61,7 +63,11 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     if malformed is not None:
         reason = malformed.get("ctx", {}).get("error", "not JSON")
         return problem_response("malformed-body", f"the body is not valid JSON: {reason}")
-    listed = [_field_error(e, invalid.body) for e in errors if not _is_echo(e)][:MOST_FIELD_ERRORS]
+    model = body_model(request.scope)
+    elsewhere = belongs_elsewhere(invalid.body, frozenset(model.model_fields if model else ()))
+    if elsewhere is not None:
+        return await _problem(request, InvalidFieldsError([FieldError(elsewhere, pointer="")]))
+    listed = [_field_error(e, invalid.body, model) for e in errors if not _is_echo(e)][:MOST_FIELD_ERRORS]
     return await _problem(request, InvalidFieldsError(listed))
 
 
@@ -88,18 +94,27 @@ async def _solver(request: Request, error: Exception) -> JSONResponse:
     return await _problem(request, as_problem(error))
 
 
-async def _http(_request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == 404:
         return problem_response("not-found", "no resource at this address; /openapi.json lists them", headers=headers)
     if error.status_code == 405:
-        return problem_response(
-            "method-not-allowed", f"allowed: {error.headers.get('Allow', '') if error.headers else ''}", headers=headers
-        )
+        allowed = ", ".join(_allowed_methods(request)) or headers.get("Allow", "")
+        return problem_response("method-not-allowed", f"allowed: {allowed}", headers=headers | {"Allow": allowed})
     if error.status_code == 400:
         return problem_response("malformed-body", str(error.detail), headers=headers)
     return problem_response("http", str(error.detail), status=error.status_code, headers=headers)
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Of every route at this address: the first that matches knows its own method only."""
+    found: set[str] = set()
+    for path, item in request.app.openapi()["paths"].items():
+        pattern = re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(path))
+        if re.fullmatch(pattern, request.url.path):
+            found |= {method.upper() for method in item}
+    return sorted(found)
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
@@ -142,9 +157,11 @@ def _is_echo(error: Any) -> bool:
     return error["type"] == "too_short" and isinstance(given, list) and least is not None and len(given) >= least
 
 
-def _field_error(error: Any, body: Any) -> FieldError:
+def _field_error(error: Any, body: Any, model: type[BaseModel] | None) -> FieldError:
     place, *rest = error["loc"] or ("body",)
     detail = _message(error)
+    if error["type"] == "extra_forbidden" and place == "body":
+        detail += near_field(model, tuple(rest))
     if place == "body":
         return FieldError(detail, pointer=json_pointer(tuple(rest), body))
     return FieldError(detail, parameter=".".join(map(str, rest)) or str(place))

@@ -72,7 +72,9 @@ async def post_benchmark(
     pending = prepared_at_once(request.app, caller, submission(), upload) if _is_short(request) else None
     if pending is None:
         pending = await run_in_threadpool(read)
-    return present_receipt((await _stored_upload(request, pending, response)).runs[0])
+    receipt = present_receipt((await _stored_upload(request, pending, response)).runs[0])
+    response.headers["Location"] = f"/v1/benchmarks/{receipt.id}"
+    return receipt
 
 
 @router.post(
@@ -96,7 +98,9 @@ async def post_import(
             request.app, caller, submission, lambda known: imported_runs(asked, known, request.app.state.apart)
         )
 
-    return present_import(await _stored_upload(request, await run_in_threadpool(read), response))
+    receipt = present_import(await _stored_upload(request, await run_in_threadpool(read), response))
+    response.headers["Location"] = f"/v1/benchmarks/{receipt.id}"  # of the first run; `runs` has all
+    return receipt
 
 
 @router.get("", summary="List measured results: uploads oldest first, then the edition's own")

@@ -14,30 +14,49 @@ from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.fleet_view import show_fleet
 from service.cli.jobs import is_job, progress_line, result_of
 from service.cli.main import LISTS
+from service.cli.output import print_rows, standard_output
+from service.cli.plan_arguments import request_of
 from service.cli.plan_view import show_recommendation
-from service.cli.tables import list_table, show_estimates
+from service.cli.tables import COLUMNS, list_rows, show_estimates
 from service.settings import Settings
 
 errors = Console(stderr=True)
 
 
 def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _recommend(arguments, settings, read_request(arguments.file))
+
+
+def plan_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = request_of(arguments)
+    if arguments.show_request:
+        print_json(body)
+        return ExitCode.ok
+    return _recommend(arguments, settings, body)
+
+
+def _recommend(arguments: argparse.Namespace, settings: Settings, body: Any) -> int:
     client = Client(settings, arguments.url)
 
     def show(answer: dict[str, Any]) -> None:
-        show_recommendation(answer, Console(), lambda offer_id: offer_of_plan(client, answer, offer_id))
+        console = standard_output()
+        show_recommendation(answer, console, lambda offer_id: offer_of_plan(client, answer, offer_id))
+        if client.url:
+            console.print(f"on the page: {client.url}/#/plan/{answer['id']}", soft_wrap=True)
 
-    return _plan(arguments, client, "/v1/recommendations", show)
+    return _plan(arguments, client, "/v1/recommendations", body, show)
 
 
 def fleet_command(arguments: argparse.Namespace, settings: Settings) -> int:
     client = Client(settings, arguments.url)
-    return _plan(arguments, client, "/v1/fleets", lambda answer: show_fleet(answer, Console()))
-
-
-def _plan(arguments: argparse.Namespace, client: Client, path: str, show: Callable[[dict[str, Any]], None]) -> ExitCode:
-    """Post the request, wait for the job that a long one becomes, show the answer."""
     body = read_request(arguments.file)
+    return _plan(arguments, client, "/v1/fleets", body, lambda answer: show_fleet(answer, standard_output()))
+
+
+def _plan(
+    arguments: argparse.Namespace, client: Client, path: str, body: Any, show: Callable[[dict[str, Any]], None]
+) -> ExitCode:
+    """Post the request, wait for the job that a long one becomes, show the answer."""
     if arguments.later:
         job = client.post(path, body, prefer="respond-async")
         print_json(job) if arguments.json else sys.stdout.write(f"{job['id']}\n")
@@ -69,7 +88,7 @@ def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(answer)
     else:
-        show_estimates(body, answer, Console())
+        show_estimates(body, answer, standard_output())
     return ExitCode.ok if all(e["outcome"] == "estimated" for e in answer["estimates"]) else ExitCode.infeasible
 
 
@@ -85,7 +104,8 @@ def list_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(items)
     else:
-        Console().print(list_table(noun, items))
+        headings = [heading for _, heading in COLUMNS[noun]]
+        print_rows(f"{len(items)} {noun}", headings, list_rows(noun, items), standard_output())
     return ExitCode.ok
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import standard_output
 from service.clock import rfc3339, system_clock
 from service.settings import Settings
 
@@ -203,4 +204,4 @@ def _list_tokens(database: "Database") -> None:
         for token in all_tokens(session):
             revoked = rfc3339(token.revoked_at) if token.revoked_at else ""
             table.add_row(token.id, token.name, token.role, rfc3339(token.created_at), revoked)
-    Console().print(table)
+    standard_output().print(table)

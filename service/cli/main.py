@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from service import VERSION
 from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
+from service.cli.plan_arguments import add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
 from service.cli.why_arguments import (
     add_diff_arguments,
@@ -61,6 +62,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add(commands, "agent", "measure engines where they run and upload the results; see agent --help")
     _add(commands, "migrate", "bring the database's schema to this version")
     _add(commands, "seed", "bring the database's catalog to the edition in the files")
+
+    planning = _add(commands, "plan", "the cheapest cluster for one workload, stated in options or by a preset")
+    add_plan_arguments(planning)
+    _add_client_options(planning)
 
     for name, text in (
         ("recommend", "the cheapest cluster for the workloads in FILE"),
@@ -204,5 +209,5 @@ def _command(name: str) -> Command:
     if name in LISTS:
         return ask.list_command
     return {
-        "recommend": ask.recommend_command, "fleet": ask.fleet_command, "estimate": ask.estimate_command,
+        "plan": ask.plan_command, "recommend": ask.recommend_command, "fleet": ask.fleet_command, "estimate": ask.estimate_command,
     }[name]  # fmt: skip

@@ -12,6 +12,8 @@ FetchOffer = Callable[[str], Answer | None]
 """An offer by its id, with its price at the plan's instant; None where it cannot be read."""
 
 MOST_REJECTIONS = 6
+LATENCIES = {"ttft", "tpot", "e2e", "itl"}
+SOLVERS = {"highs": "HiGHS"}
 ALL_OF_IT = 0.9995
 """Shares are rounded to whole per cent, which must not make all of a small remainder."""
 BASIS = {
@@ -68,11 +70,11 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
     table.add_column("USD/h", justify="right", no_wrap=True)
     for line in plan:
         table.add_row(
-            f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['offer'])}",
+            f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['region'])}, {line['commitment'].replace('_', ' ')}",
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
             f"{line['replicas']} × {replica_layout(line)}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
-            f"{100 * line['utilisation_fraction']:.0f} % busy, {escape(line['engine'])}"
+            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
             _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
             f"{float(line['usd_per_hour']):,.2f}",
@@ -208,7 +210,7 @@ def _show_losses(answer: Answer, console: Console) -> None:
     for loss in answer["worst_losses"]:
         console.print(
             f"without the {escape(loss['kind'])} {escape(', '.join(loss['lost']))} the other replicas serve all of "
-            f"{escape(loss['workload'])}, {100 * loss['utilisation_fraction']:.0f} % busy"
+            f"{escape(loss['workload'])}, {100 * loss['utilisation_fraction']:.0f} % of their capacity used"
         )
 
 
@@ -216,7 +218,10 @@ def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> N
     for offer_id in dict.fromkeys(line["offer"] for line in answer["plan"]):
         offer = fetch_offer(offer_id)
         price = offer and offer["price"]
-        if offer is None or not price or offer["origin"] == "user":
+        if offer is not None and offer["origin"] == "user":
+            continue
+        if offer is None or not price:
+            console.print(f"rented at {escape(offer_id)}", soft_wrap=True)
             continue
         age = "today" if price["age_days"] == 0 else f"{_count(price['age_days'], 'day')} old"
         console.print(
@@ -229,8 +234,8 @@ def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> N
 def _show_proof(answer: Answer, console: Console) -> None:
     solve = answer["solve"]
     work = (
-        f"{solve['candidates']:,} candidates, {_count(solve['simulations'], 'simulation')}, "
-        f"{_count(solve['confirmation_rounds'], 'round')}, {solve['solver']}, {solve['seconds']:.2f} s"
+        f"{solve['candidates']:,} candidates, {_count(solve['simulations'], 'simulation')}, confirmed in "
+        f"{_count(solve['confirmation_rounds'], 'round')} of {SOLVERS.get(solve['solver'], solve['solver'])}, {solve['seconds']:.2f} s"
     )
     if solve["bound_usd_per_hour"] is not None:
         gap = solve["gap_fraction"] or 0.0
@@ -335,10 +340,18 @@ def _show_rejected(answer: Answer, console: Console) -> None:
         tried = _count(rejected["count"], "candidate")
         nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
         of = f" for {rejected['traffic_class']}" if rejected.get("traffic_class") else ""
-        reason = f"{rejected['reason'].replace('_', ' ')}{of}"
+        reason = f"{reason_words(rejected['reason'])}{of}"
         console.print(f"  {device_text(rejected)}: {escape(reason)} ({tried}{escape(nearest)})")
     if len(failed) > MOST_REJECTIONS:
         console.print(f"  and {len(failed) - MOST_REJECTIONS} more reasons; --json lists all")
+
+
+def reason_words(reason: str) -> str:
+    """
+    >>> reason_words("ttft_above_target")
+    'TTFT above target'
+    """
+    return " ".join(word.upper() if word in LATENCIES else word for word in reason.split("_"))
 
 
 def _limit(change: Answer) -> str:

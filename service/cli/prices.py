@@ -14,6 +14,7 @@ from rich.table import Table
 from service.cli.ask import errors, print_json
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import standard_output
 from service.settings import Settings
 
 MOST_SHOWN = 20
@@ -38,7 +39,7 @@ def prices_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(answer)
     else:
-        show_import(answer, Console())
+        show_import(answer, standard_output())
     return ExitCode.ok
 
 

@@ -28,25 +28,26 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "providers": (("id", "id"), ("name", "name"), ("provider_class", "class")),
     "offers": (
-        ("id", "id"), ("device", "device"), ("devices", "devices"), ("usd_per_hour", "USD/h"),
-        ("usd_per_device_hour", "USD/device-h"), ("valid_from", "since"), ("age_days", "age days"),
+        ("id", "id"), ("usd_per_hour", "USD/h"), ("usd_per_device_hour", "USD/device-h"), ("devices", "devices"),
+        ("device", "device"), ("valid_from", "since"), ("age_days", "age days"),
     ),
 }  # fmt: skip
 
 
-def list_table(noun: str, items: list[dict[str, Any]]) -> Table:
-    table = Table(title=f"{len(items)} {noun}")
-    for field, heading in COLUMNS[noun]:
-        is_id = field == "id"  # it gets the room that is left, and folds
-        table.add_column(
-            heading, overflow="fold" if is_id else "ellipsis", no_wrap=not is_id, ratio=1 if is_id else None
-        )
+def list_rows(noun: str, items: list[dict[str, Any]]) -> list[list[str]]:
+    """The cells of a list, a row for each entry."""
+    rows = []
     for item in items:
         flat = item | (item.get("price") or {}) | (item.get("progress") or {})
-        if "valid_from" in flat:
-            flat["valid_from"] = flat["valid_from"][:10]
-        table.add_row(*(_cell(flat.get(field)) for field, _ in COLUMNS[noun]))
-    return table
+        for instant in ("valid_from", "created_at"):
+            if instant in flat:
+                flat[instant] = flat[instant][
+                    : len("2026-11-21T12:00") if instant == "created_at" else len("2026-11-21")
+                ]
+        rows.append(
+            [_money(flat.get(field)) if "usd" in field else _cell(flat.get(field)) for field, _ in COLUMNS[noun]]
+        )
+    return rows
 
 
 def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console: Console) -> None:
@@ -96,9 +97,19 @@ def _interval(interval: Mapping[str, float]) -> str:
     return f"{interval['expected']:.4g} ({interval['low']:.4g}–{interval['high']:.4g})"
 
 
+def _money(amount: str | None) -> str:
+    """
+    >>> _money("47.760000"), _money("0.003500")
+    ('47.76', '0.0035')
+    """
+    if amount is None:
+        return NONE
+    return f"{float(amount):,.2f}" if float(amount) >= 0.1 else f"{float(amount):.3g}"
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return NONE
     if isinstance(value, float):
-        return f"{value / 1e9:.3g} G" if value >= 1e8 else f"{value:,.6g}"
+        return f"{value / 1e9:.3g} G" if value >= 1e8 else f"{value:,.4g}"
     return str(value)

@@ -10,8 +10,10 @@ from typing import Any
 import httpx
 from rich.console import Console
 
+from service.cli.client import DEFAULT_URL
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.local import migrate_command, seed_command, serve_command
+from service.cli.output import standard_output
 from service.cli.plan_view import show_recommendation
 from service.settings import Settings
 
@@ -32,6 +34,8 @@ def up_command(arguments: argparse.Namespace, settings: Settings) -> int:
     with errors.status("compiling the simulation (once, some ten seconds)"):
         compile_simulation()
     url = f"http://{arguments.host}:{arguments.port}"
+    if "log_level" not in settings.model_fields_set:  # a line for every request would stand between those of the plan
+        settings = settings.model_copy(update={"log_level": "warning"})
     visitor = threading.Thread(target=_visit, args=(url, example, settings), daemon=True)
     visitor.start()
     return serve_command(arguments, settings)
@@ -45,7 +49,6 @@ def _visit(url: str, example: Path, settings: Settings) -> None:
         if not _is_ready(client):
             errors.print(f"the service was not ready within {READY_WITHIN_S:.0f} s")
             return
-        errors.print(f"serving {url}  (interactive documentation: {url}/docs)")
         try:
             with errors.status(f"posting {example} to /v1/recommendations"):
                 response = client.post("/v1/recommendations", json=json.loads(example.read_text(encoding="utf-8")))
@@ -54,9 +57,12 @@ def _visit(url: str, example: Path, settings: Settings) -> None:
             return
         answer = response.json()
         if response.is_success:
-            show_recommendation(answer, Console(), lambda offer_id: _offer(client, answer, offer_id))
+            show_recommendation(answer, standard_output(), lambda offer_id: _offer(client, answer, offer_id))
         else:
             errors.print(f"{answer.get('title')}: {answer.get('detail')}")
+    errors.print(f"\nthe page: [bold]{url}/[/bold]   the API: {url}/docs", highlight=False)
+    if url != DEFAULT_URL:
+        errors.print(f"for commands in other terminals: export CLUSTERWRIGHT_URL={url}", highlight=False)
     errors.print("serving until Ctrl-C")
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from service.cli.ask import print_json
 from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
+from service.cli.output import standard_output
 from service.settings import Settings
 
 errors = Console(stderr=True)
@@ -29,7 +30,7 @@ def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(answer)
         return ExitCode.ok
-    console = Console()
+    console = standard_output()
     _show_base(answer["base"], console)
     for one in answer["answers"]:
         console.print(f"[bold]{escape(one['name'])}[/bold]: {_verdict(one)}")
@@ -53,7 +54,7 @@ def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> in
     if arguments.json:
         print_json(answer)
         return ExitCode.ok
-    console = Console()
+    console = standard_output()
     _show_base(answer["base"], console)
     table = Table(arguments.of, "USD/h", "", "plan")
     for point in answer["points"]:
@@ -73,7 +74,7 @@ def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         print_json(answer)
         return ExitCode.ok
-    console = Console()
+    console = standard_output()
     _show_base(answer["base"], console)
     table = Table(arguments.against, "predicted", "USD/h", "", "plan")
     for point in answer["points"]:
@@ -108,7 +109,7 @@ def diff_command(arguments: argparse.Namespace, settings: Settings) -> int:
         print_json(answer)
         return ExitCode.ok
     for words in answer["words"]:
-        Console().print(escape(words), soft_wrap=True)
+        standard_output().print(escape(words), soft_wrap=True)
     return ExitCode.ok
 
 

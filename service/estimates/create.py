@@ -1,7 +1,7 @@
 """Predict many fixed deployments. One bad case does not spoil the rest."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi.concurrency import run_in_threadpool
@@ -11,8 +11,9 @@ from service.database import Database
 from service.estimates.predict import Case, Outcome, predict
 from service.estimates.predict_disaggregated import DisaggregatedCase, predict_disaggregated
 from service.estimates.present import outcome_of, unsupported
-from service.llms.queries import llm_ids, llms_by_ids
+from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
+from service.names_meant import device_name_meant, llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, close_matches, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
 from service.recommendations.snapshot import llm_from_row
@@ -70,9 +71,35 @@ def _resolve_all(
         snapshot = snapshots.at(session, now)
         named = {name for e in asked.estimates for name, _ in _llms(e)}
         rows = llms_by_ids(session, named)
+        if len(rows) < len(named) or any(
+            name not in snapshot.device_ids for e in asked.estimates for name, _ in _devices(e)
+        ):
+            asked = _with_names_meant(asked, snapshot, hub_names_by_id(session))
+            named = {name for e in asked.estimates for name, _ in _llms(e)}
+            rows = llms_by_ids(session, named)
         shapes = {row.id: llm_from_row(row.row) for row in rows}
         known_llms = llm_ids(session) if len(shapes) < len(named) else []
     return [_resolve(e, shapes, snapshot, known_llms) for e in asked.estimates]
+
+
+def _with_names_meant(
+    asked: EstimatesIn, snapshot: CatalogSnapshot, hub_names: Mapping[str, str | None]
+) -> EstimatesIn:
+    """Models and devices by the catalog's names, where it is clear which are meant."""
+    memory = snapshot.memory_gib_by_device
+    return asked.model_copy(
+        update={
+            "estimates": tuple(
+                one.model_copy(
+                    update={
+                        "llm": llm_name_meant(one.llm, hub_names),
+                        "device": None if one.device is None else device_name_meant(one.device, memory),
+                    }
+                )
+                for one in asked.estimates
+            )
+        }
+    )
 
 
 def _llms(asked: EstimateIn) -> list[tuple[str, str]]:

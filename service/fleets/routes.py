@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, status
+from fastapi import APIRouter, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
@@ -30,11 +30,15 @@ Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()
     "", status_code=status.HTTP_201_CREATED, summary="Demand over time in; what to own, reserve and rent by the hour out",
     response_model=FleetOut, responses=ACCEPTED,
 )  # fmt: skip
-async def post_fleet(request: Request, caller: Reader, prefer: Prefer, asked: FleetIn) -> FleetOut | JSONResponse:
+async def post_fleet(
+    request: Request, caller: Reader, prefer: Prefer, asked: FleetIn, response: Response
+) -> FleetOut | JSONResponse:
     workshop, settings = workshop_of(request), request.app.state.settings
     if answered_later(asked, prefer, settings):
         return accepted(await run_in_threadpool(queue_fleet, asked, caller, workshop, settings), prefer)
-    return await create_fleet(asked, workshop)
+    made = await create_fleet(asked, workshop)
+    response.headers["Location"] = f"/v1/fleets/{made.id}"
+    return made
 
 
 @router.get("", summary="Stored fleets, newest first")

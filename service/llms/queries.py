@@ -27,5 +27,10 @@ def llms_by_ids(session: Session, wanted: set[str]) -> list[LlmTable]:
     return list(session.exec(select(LlmTable).where(col(LlmTable.id).in_(wanted))).all())
 
 
+def hub_names_by_id(session: Session) -> dict[str, str | None]:
+    """Every model's name on Hugging Face, where it has one."""
+    return {row.id: row.row.get("hugging_face_id") for row in session.exec(select(LlmTable)).all()}
+
+
 def llm_ids(session: Session) -> list[str]:
     return list(session.exec(select(col(LlmTable.id)).order_by(LlmTable.id)).all())

@@ -49,6 +49,7 @@ def get_llm(_caller: Reader, session: ReadSession, llm_id: str) -> LlmOut:
 )
 def post_llm(request: Request, _caller: Editor, session: WriteSession, asked: LlmIn, response: Response) -> LlmOut:
     table, is_new = create_llm(session, asked, request.app.state.clock)
+    response.headers["Location"] = f"/v1/llms/{table.id}"
     if not is_new:
         response.status_code = status.HTTP_200_OK
     return present_llm(table)

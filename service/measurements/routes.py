@@ -55,10 +55,14 @@ AgentId = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._
 
 
 @router.post("/v1/measurements", status_code=status.HTTP_201_CREATED, summary="Queue a measurement")
-def post_measurement(request: Request, caller: Editor, session: WriteSession, asked: MeasurementIn) -> MeasurementOut:
+def post_measurement(
+    request: Request, caller: Editor, session: WriteSession, asked: MeasurementIn, response: Response
+) -> MeasurementOut:
     now = _clock(request)()
     known = names_of(request.app).fresh(database_of(request))
-    return present_measurement(enqueue(session, asked, caller.name, known, now), (), now)
+    queued = enqueue(session, asked, caller.name, known, now)
+    response.headers["Location"] = f"/v1/measurements/{queued.id}"
+    return present_measurement(queued, (), now)
 
 
 @router.get("/v1/measurements", summary="List wanted measurements, oldest first")

@@ -1,6 +1,7 @@
 """GET and POST /v1/offers, GET /v1/offers/unpriced, POST /v1/offers/{id}/prices."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response, status
 
@@ -129,6 +130,7 @@ def post_offer(
     clock = _clock(request)
     offer, is_new = create_offer(session, asked, clock)
     session.flush()
+    response.headers["Location"] = f"/v1/offers/{quote(offer.id)}"
     if not is_new:
         response.status_code = status.HTTP_200_OK
     now = clock()
@@ -146,6 +148,7 @@ def post_price(
     request: Request, _caller: Editor, session: WriteSession, offer_id: str, asked: PriceIn, response: Response
 ) -> PriceStepOut:
     step, is_new = create_price(session, offer_id, asked, _clock(request))
+    response.headers["Location"] = f"/v1/offers/{quote(offer_id)}/prices"
     if not is_new:
         response.status_code = status.HTTP_200_OK
     return present_step(step)

@@ -26,6 +26,7 @@ from solver.corrections.sets import CorrectionSet
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Node, Offer
 from solver.step.constants import ConstantPrior
+from solver.units import GIB_BYTES
 
 MOST_SNAPSHOTS = 4
 
@@ -52,6 +53,12 @@ class CatalogSnapshot:
     corrections: CorrectionSet | None
     edition_set: int
     """Number of the whole set that later ones are laid over; 0 without one."""
+
+    @property
+    def memory_gib_by_device(self) -> dict[str, float | None]:
+        """Of every device, null where nobody publishes it: names that people use for devices mention it."""
+        known: dict[str, float | None] = dict.fromkeys(self.device_ids)
+        return known | {name: device.memory_bytes / GIB_BYTES for name, device in self.devices.items()}
 
     @property
     def partitions(self) -> frozenset[str]:

@@ -14,11 +14,12 @@ from ulid import ULID
 from service import VERSION
 from service.clock import Clock
 from service.database import Database
-from service.llms.queries import llm_ids, llms_by_ids
+from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.check import check_names, check_traffic
 from service.recommendations.current import running_nodes
+from service.recommendations.meant import with_names_meant
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
@@ -95,7 +96,13 @@ def read_inputs(
     if own:
         providers, regions = ({place[i] for place in own} for i in (0, 1))
         snapshot = replace(snapshot, providers=snapshot.providers | providers, regions=snapshot.regions | regions)
-    rows = llms_by_ids(session, {w.llm for w in asked.workloads})
+    named = {w.llm for w in asked.workloads}
+    rows = llms_by_ids(session, named)
+    hub_names: dict[str, str | None] = {row.id: None for row in rows}
+    if len(rows) < len(named):
+        hub_names = hub_names_by_id(session)
+    asked = with_names_meant(asked, snapshot, hub_names)
+    rows = llms_by_ids(session, {w.llm for w in asked.workloads}) if len(rows) < len(named) else rows
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])

@@ -34,9 +34,10 @@ def queue_recommendation(asked: RecommendationIn, caller: Caller, workshop: Work
     """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job."""
     now = workshop.clock()
     with workshop.database.reading() as session:
-        planning_input(read_inputs(session, asked, asked.price_as_of or now, workshop))
+        inputs = read_inputs(session, asked, asked.price_as_of or now, workshop)
+        planning_input(inputs)
     with workshop.database.writing() as session:
-        row = enqueue(session, RECOMMENDATION_JOB, asked.model_dump(mode="json"), caller, settings, now)
+        row = enqueue(session, RECOMMENDATION_JOB, inputs.request.model_dump(mode="json"), caller, settings, now)
         session.expunge(row)
         return row
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, status
+from fastapi import APIRouter, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
@@ -31,13 +31,15 @@ Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()
     response_model=RecommendationOut, responses=ACCEPTED,
 )  # fmt: skip
 async def post_recommendation(
-    request: Request, caller: Reader, prefer: Prefer, asked: RecommendationIn
+    request: Request, caller: Reader, prefer: Prefer, asked: RecommendationIn, response: Response
 ) -> RecommendationOut | JSONResponse:
     settings = request.app.state.settings
     workshop = workshop_of(request)
     if answered_later(asked, prefer, settings):
         return accepted(await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings), prefer)
-    return await create_recommendation(asked, workshop)
+    made = await create_recommendation(asked, workshop)
+    response.headers["Location"] = f"/v1/recommendations/{made.id}"
+    return made
 
 
 @router.get("", summary="Stored recommendations, newest first")

@@ -4,15 +4,40 @@ import datetime as dt
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from service.wire.field_descriptions import describe_fields
 
 MOST_FIELDS = 1_000
 
 
-class Request(BaseModel):
+class Described(BaseModel):
+    """Fields say what they are and in which unit: what their name means everywhere, and the docstring under them."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        describe_fields(cls, handler.resolve_ref_schema(schema))
+        return schema
+
+
+class Request(Described):
     """Base of request shapes: a misspelt field is refused, not ignored."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
@@ -23,10 +48,8 @@ class Request(BaseModel):
         return value
 
 
-class Answer(BaseModel):
+class Answer(Described):
     """Base of response shapes."""
-
-    model_config = ConfigDict(frozen=True)
 
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*$", max_length=120)]

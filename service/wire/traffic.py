@@ -1,8 +1,8 @@
 """Token lengths, traffic and load."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from service.wire.quantities import Fraction, PositiveNumber, Request, TokenCount
 
@@ -55,9 +55,29 @@ class HistogramLength(Request):
         return self
 
 
+def _length_as_typed(value: Any) -> Any:
+    """A number is that length for all; ``mean`` with ``p95``, ``low`` with ``high`` and ``tokens`` say which form they are.
+
+    >>> _length_as_typed(1000), _length_as_typed({"mean": 1200, "p95": 4000})
+    ({'distribution': 'fixed', 'tokens': 1000}, {'mean': 1200, 'p95': 4000, 'distribution': 'lognormal'})
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"distribution": "fixed", "tokens": value}
+    if isinstance(value, dict) and "distribution" not in value:
+        for form, fields in FORMS.items():
+            if value.keys() == fields:
+                return value | {"distribution": form}
+    return value
+
+
+FORMS = {
+    "fixed": {"tokens"}, "uniform": {"low", "high"}, "lognormal": {"mean", "p95"}, "histogram": {"histogram"},
+}  # fmt: skip
 Lengths = Annotated[
-    FixedLength | UniformLength | LognormalLength | HistogramLength, Field(discriminator="distribution")
+    Annotated[FixedLength | UniformLength | LognormalLength | HistogramLength, Field(discriminator="distribution")],
+    BeforeValidator(_length_as_typed),
 ]
+"""Token lengths: one of four distributions, or a number for all alike."""
 
 
 OverContext = Literal["clip", "refuse"]

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from service.wire.quantities import (
     Answer,
@@ -22,7 +22,17 @@ from service.wire.traffic import TrafficShape
 MOST_CLASSES = 20
 SHARES_TOLERANCE = 1e-6
 
-TargetsByPercentile = dict[PercentileName, PositiveNumber]
+
+def _p95_as_typed(value: Any) -> Any:
+    """A bare number is the limit for 95 % of requests.
+
+    >>> _p95_as_typed(800)
+    {'p95': 800}
+    """
+    return {"p95": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+TargetsByPercentile = Annotated[dict[PercentileName, PositiveNumber], BeforeValidator(_p95_as_typed)]
 
 
 class TargetsIn(Request):

@@ -19,6 +19,7 @@ from service.main import create_app
 from service.settings import PREFIX, Settings
 from service.wire import quantities
 from service.wire.devices import DeviceOut
+from service.wire.field_descriptions import descriptions
 from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut
 from service.wire.nodes import NodeOut
 from service.wire.providers import ProviderOut
@@ -167,3 +168,44 @@ class TestRoutes:
             if "APIRouter(" in line and "import" not in line and "route_class=GuardedRoute" not in line
         ]
         assert unguarded == []
+
+
+class TestDescriptions:
+    def fields(self) -> Iterator[tuple[str, str, dict[str, object]]]:
+        for model, schema in create_app(Settings()).openapi()["components"]["schemas"].items():
+            for name, about in schema.get("properties", {}).items():
+                yield model, name, about
+
+    def test_every_field_says_what_it_is(self) -> None:
+        assert [f"{model}.{name}" for model, name, about in self.fields() if not about.get("description")] == []
+
+    def test_quantities_say_their_unit(self) -> None:
+        units = {
+            r"_ms$": r"\bms\b", r"_s$": r"\bs\b|second", r"_gib$": "GiB", r"_tokens$": "[Tt]oken", r"_kw$": "kW",
+            r"_w$": r"\bW\b", r"_hours$": "[Hh]ours", r"_months$": "[Mm]onth", r"_percent$": "per cent|%",
+            r"_fraction$": "[Ss]hare|0 to 1|[Uu]tilisation", r"(^|_)usd(_|$)": "US dollar|currency",
+        }  # fmt: skip
+        silent = {
+            f"{model}.{name}"
+            for model, name, about in self.fields()
+            for ending, unit in units.items()
+            if re.search(ending, name) and not re.search(unit, str(about.get("description")))
+        }
+        assert silent == set()
+
+    def test_no_description_is_of_a_field_that_is_gone(self) -> None:
+        named = {name for _, name, _ in self.fields()}
+        models = {model.rsplit("__", 1)[-1] for model, _, _ in self.fields()}
+        known = descriptions()
+        gone = {name for name, text in known.items() if isinstance(text, str) and name not in named}
+        gone |= {
+            f"{model}.{name}"
+            for model, own in known.items()
+            if isinstance(own, dict)
+            for name in own
+            if name not in named
+        }
+        gone |= {
+            model for model, own in known.items() if isinstance(own, dict) and model.rsplit(".", 1)[-1] not in models
+        }
+        assert gone == set()

@@ -21,7 +21,7 @@ class ServerProcess:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        self._environment = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")} | {
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")} | {
             "CLUSTERWRIGHT_DATABASE_URL": url,
             "CLUSTERWRIGHT_RATE_LIMIT_REQUESTS_PER_S": "100000",
             "CLUSTERWRIGHT_RATE_LIMIT_BURST": "1000000",
@@ -36,7 +36,7 @@ class ServerProcess:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", START, "serve", "--port", str(self.port)],
-                env=self._environment, stdout=log, stderr=log, start_new_session=True,
+                env=self.environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

@@ -47,7 +47,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("workloads", [], "/workloads", "at least 1"),
     (
         "workloads/0/traffic/prompt_tokens",
-        {"tokens": 5},
+        {"token": 5},
         "/workloads/0/traffic/prompt_tokens",
         "'distribution' is required",
     ),
@@ -79,7 +79,7 @@ class TestPostRecommendation:
 
     def test_every_wrong_name_is_reported_at_once(self, client: TestClient) -> None:
         body = changed(RECOMMENDATION, "workloads/0/llm", "lama-3.1-70b")
-        body["limits"] = {"devices": ["h200-sxm", "h100"], "regions": ["mars"]}
+        body["limits"] = {"devices": ["h200-sxm", "h1000"], "regions": ["mars"]}
         answer = client.post("/v1/recommendations", json=body)
         assert [e["pointer"] for e in answer.json()["errors"]] == [
             "/workloads/0/llm", "/limits/devices/1", "/limits/regions/0",
@@ -146,7 +146,7 @@ class TestBodies:
 
 class TestEstimates:
     def test_an_unknown_name_alone_is_refused(self, client: TestClient) -> None:
-        answer = client.post("/v1/estimates", json={"estimates": [changed(ESTIMATE, "device", "h200")]})
+        answer = client.post("/v1/estimates", json={"estimates": [changed(ESTIMATE, "device", "h2000")]})
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["pointer"] == "/estimates/0/device"
         assert "h200-sxm" in answer.json()["errors"][0]["detail"]

@@ -1,0 +1,108 @@
+"""The command ``plan``: a workload stated in options, without a file."""
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import service
+from service.cli.exit_codes import CommandError, ExitCode
+
+PRESETS = ("chat", "rag", "code", "reasoning", "batch")
+PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
+"""The page's own: what both start from is the same."""
+LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
+LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "llm", metavar="LLM", nargs="?", help="language model, such as llama-3.1-70b; without it the preset's"
+    )
+    parser.add_argument("--preset", choices=PRESETS, help="what is not stated is taken from here")
+    parser.add_argument("--rate", type=float, metavar="N", help="requests a second")
+    parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
+    parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    for name, text in (
+        ("ttft", "to the first token"),
+        ("tpot", "for each further token"),
+        ("e2e", "to the last token"),
+    ):
+        parser.add_argument(
+            f"--{name}-p95", type=float, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
+        )
+    for name, text in (("provider", "a provider"), ("region", "a region"), ("device", "an accelerator")):
+        parser.add_argument(f"--{name}", action="append", default=[], help=f"only {text} named so; may be repeated")
+    parser.add_argument(
+        "--commitment", action="append", default=[],
+        help="on_demand unless stated; spot, reserved_1y, …, or any; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--max-usd-per-hour", metavar="USD", help="the plan may cost at most so much")
+    parser.add_argument(
+        "--confidence", type=float, metavar="PERCENT", help="how sure the targets are to be met, 50 to 99"
+    )
+    parser.add_argument("--time-limit", type=float, metavar="S", help="how long to search at most (10 unless stated)")
+    parser.add_argument("--show-request", action="store_true", help="print the request's JSON and do nothing")
+    parser.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
+
+
+def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The body of POST /v1/recommendations. Raises CommandError naming options that are missing."""
+    preset: dict[str, Any] = {}
+    if arguments.preset:
+        preset = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))[arguments.preset]
+    stated = {
+        name: value
+        for name, value in (("ttft_ms", arguments.ttft_p95), ("tpot_ms", arguments.tpot_p95), ("e2e_ms", arguments.e2e_p95))
+        if value is not None
+    }  # fmt: skip
+    targets: dict[str, Any] = preset.get("targets", {}) | {name: {"p95": value} for name, value in stated.items()}
+    llm = arguments.llm or preset.get("llm")
+    rate = arguments.rate if arguments.rate is not None else preset.get("requests_per_s")
+    prompt = lengths("--prompt", arguments.prompt) or _preset_lengths(preset.get("prompt_tokens"))
+    output = lengths("--output", arguments.output) or _preset_lengths(preset.get("output_tokens"))
+    missing = [
+        name
+        for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt), ("--output", output),
+                            ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
+        if not value
+    ]  # fmt: skip
+    if missing:
+        raise CommandError(f"state {', '.join(missing)}, or --preset {'|'.join(PRESETS)}", ExitCode.bad_input)
+    if arguments.confidence is not None:
+        targets["confidence_percent"] = arguments.confidence
+    commitments = arguments.commitment or ["on_demand"]
+    limits: dict[str, Any] = {"commitments": None if "any" in commitments else commitments}
+    named = {"providers": arguments.provider, "regions": arguments.region, "devices": arguments.device}
+    limits |= {name: chosen for name, chosen in named.items() if chosen}
+    if arguments.max_usd_per_hour:
+        limits["max_usd_per_hour"] = arguments.max_usd_per_hour
+    traffic = {"requests_per_s": rate, "prompt_tokens": prompt, "output_tokens": output}
+    workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
+    body: dict[str, Any] = {"workloads": [workload], "limits": limits}
+    if arguments.time_limit is not None:
+        body["time_limit_s"] = arguments.time_limit
+    return body
+
+
+def lengths(option: str, text: str | None) -> dict[str, Any] | None:
+    """
+    >>> lengths("--prompt", "1200:4000")
+    {'distribution': 'lognormal', 'mean': 1200.0, 'p95': 4000.0}
+    >>> lengths("--prompt", "8k")
+    {'distribution': 'fixed', 'tokens': 8000}
+    """
+    if text is None:
+        return None
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise CommandError(f"{option} {text!r}: {LENGTHS_HELP}", ExitCode.bad_input)
+    mean = float(found[1]) * (1000 if found[2] else 1)
+    if found[3] is None:
+        return {"distribution": "fixed", "tokens": round(mean)}
+    return {"distribution": "lognormal", "mean": mean, "p95": float(found[3]) * (1000 if found[4] else 1)}
+
+
+def _preset_lengths(stated: dict[str, float] | None) -> dict[str, Any] | None:
+    return {"distribution": "lognormal", **stated} if stated else None

@@ -1,0 +1,32 @@
+// How good predictions are: errors on configurations that the fit had not seen, by device, engine and model.
+import { curlOf, get } from "./api.js";
+import { chart } from "./chart.js";
+import { copyButton, figure, h, percent, table, words } from "./dom.js";
+
+const METRIC = { time_to_first_token: "TTFT, mean", "time_to_first_token.p99": "TTFT, p99", time_per_output_token: "TPOT, mean", "time_per_output_token.p99": "TPOT, p99", end_to_end: "E2E, mean", output_rate: "output tokens/s" };
+const nameOf = (metric) => METRIC[metric] ?? words(metric).replace(".p99", ", p99");
+const SLICES = { all: "all runs", "class:dense": "dense models", "class:moe": "mixtures of experts", "load:open": "loads at a rate", "load:closed": "loads of so many clients" };
+const signed = (value) => figure(value).replace("-", "−");
+
+export async function accuracyView({ signal }) {
+  const told = await get("/v1/accuracy", {}, { signal });
+  if (!told.engines.length) return h("section.card", {}, h("h1", {}, "Accuracy"), h("p", {}, "Nothing has been measured yet: predictions are physics only."));
+  return h("div", {}, h("section.card", {}, h("h1", {}, "Predicted against measured"),
+    h("p", {}, `Correction set ${told.correction_set}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
+    h("p.buttons", {}, copyButton(() => curlOf("GET", "/v1/accuracy"), "this as a curl command", "Copy as curl"))),
+  told.engines.map((engine) => {
+    const all = engine.slices.filter((s) => !s.llm), each = engine.slices.filter((s) => s.llm);
+    const rows = (slices) => slices.flatMap((s) => s.errors.map((e) => [
+      s.llm ? `${s.llm}, ${s.weights}${s.kv_cache && s.kv_cache !== s.weights ? ` / KV ${s.kv_cache}` : ""}, TP${s.tensor_parallel ?? 1}${s.pipeline_parallel > 1 ? ` PP${s.pipeline_parallel}` : ""}` : SLICES[s.slice] ?? words(s.slice),
+      nameOf(e.metric), e.runs, `${signed(e.left_out_median_percent)} %`, `${figure(e.left_out_mape_percent)} %`, `${figure(e.physics_mape_percent)} %`, percent(e.coverage_fraction)]));
+    const headings = ["runs of", "metric", "runs", "median error", "mean error", "physics alone", "coverage"];
+    const metrics = [...new Set(each.flatMap((s) => s.errors.map((e) => e.metric)))].slice(0, 5);
+    return h("section.card", {}, h("h2", {}, `${engine.device}, ${engine.engine} ${engine.versions.join(", ")}: ${engine.runs} runs`),
+      each.length > 2 ? chart(metrics.map((metric) => ({ name: nameOf(metric), kind: "points", points: each.flatMap((s) => s.errors.filter((e) => e.metric === metric && e.physics_mape_percent > 0 && e.left_out_mape_percent > 0).map((e) => ({ x: e.physics_mape_percent, y: e.left_out_mape_percent, label: `${s.llm} ${s.weights} TP${s.tensor_parallel ?? 1}, ${nameOf(metric)}: physics ${figure(e.physics_mape_percent)} %, corrected ${figure(e.left_out_mape_percent)} %` }))) })),
+        { title: "Mean error of each configuration: physics alone against corrected by the others", x: "physics alone, %", y: "corrected, %", xLog: true, yLog: true, diagonal: true, hint: "Below the line, measurements of other configurations helped. Hover over a point for its name." }) : null,
+      h("ul.legend", {}, metrics.map((metric, i) => h("li", {}, h(`span.swatch.s${i % 5}`, {}), nameOf(metric)))),
+      table("All runs together", headings, rows(all.filter((s) => s.slice === "all")), { right: [2, 3, 4, 5, 6] }),
+      all.length > 1 ? h("details", {}, h("summary", {}, "By kind of model and load"), table("By kind of model and load", headings, rows(all.filter((s) => s.slice !== "all")), { right: [2, 3, 4, 5, 6] })) : null,
+      each.length ? h("details", {}, h("summary", {}, `${each.length} configurations`), table("By configuration", headings, rows(each), { right: [2, 3, 4, 5, 6] })) : null);
+  }));
+}

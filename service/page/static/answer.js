@@ -1,0 +1,257 @@
+// A recommendation, most important first: what to rent, what it costs, how fast it is, how sure that is, what moves the price.
+import { curlOf, get, post } from "./api.js";
+import { intervalBar, stack } from "./chart.js";
+import { ago, button, copyButton, count, day, download, empty, facts, figure, h, interval, layoutText, percent, table, usd, words } from "./dom.js";
+import { term } from "./glossary.js";
+
+const STATUS = {
+  proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
+  proven_infeasible: ["No plan exists", "bad"], kept_current: ["Keep what runs", "fair"],
+};
+const LIMITS = {
+  "limits.max_usd_per_hour": ["price limit", "USD/h"], "limits.max_power_kw": ["power limit", "kW"],
+  "traffic.requests_per_s": ["request rate", "requests/s"], "traffic_classes.requests_per_s": ["request rate", "requests/s"],
+  "limits.spare_nodes": ["spare nodes", ""], "limits.max_nodes_per_offer": ["nodes of one offer", ""], "targets.confidence_percent": ["confidence", "%"],
+};
+
+/** A limit as people say it, with its unit. */
+export function limitWords(limit) {
+  const target = /^(?:traffic_classes\.(.+)\.)?targets\.(ttft|tpot|e2e)_ms\.(\w+)$/.exec(limit);
+  if (target) return { name: `${target[2].toUpperCase()} ${target[3]}${target[1] ? ` of ${target[1]}` : ""}`, unit: "ms" };
+  const [name, unit] = LIMITS[limit] ?? [words(limit.replace(/^limits\./, "").replaceAll(".", " ")), ""];
+  return { name, unit };
+}
+
+/** The request with one limit moved; null where its name leads to nothing that can be set. */
+export function relaxed(request, limit, workload, value) {
+  const copy = structuredClone(request);
+  const path = limit.split(".");
+  let here = path[0] === "limits" ? copy : copy.workloads.find((w) => w.name === workload) ?? (copy.workloads.length === 1 ? copy.workloads[0] : null);
+  if (limit === "traffic_classes.requests_per_s" && here) {
+    if (here.requests_per_s === null) return null;
+    here.requests_per_s = value;
+    return copy;
+  }
+  for (const step of path.slice(0, -1)) {
+    if (here === null || here === undefined) return null;
+    here = Array.isArray(here) ? here.find((one) => one.name === step) : here[step];
+  }
+  const last = path.at(-1);
+  if (!here || typeof here !== "object" || Array.isArray(here) || !(last in here)) return null;
+  if (value === "any" || value === null) here[last] = here[last] && typeof here[last] === "object" && "only" in here[last] ? { only: null, never: [] } : null;
+  else here[last] = last.includes("usd") ? String(value) : value;
+  return copy;
+}
+
+export function badge(basis) {
+  return h(`span.badge.${basis}`, {}, term(basis));
+}
+
+export function rentedText(line) {
+  return line.partition ? `${line.replicas} × ${line.partition.profile} of ${line.node}` : `${line.nodes} × ${line.node}`;
+}
+
+/** What a plan rents; lines on the same kind of node are added up. */
+export function planText(plan) {
+  const split = plan.filter((line) => line.partition).map(rentedText);
+  return [...sums(plan.filter((line) => !line.partition)), ...split].join(" + ") || "–";
+}
+
+/** What an answer rents: whole nodes, also where lines share them. */
+export function fleetText(answer) {
+  return answer.fleet.length ? sums(answer.fleet).join(" + ") : planText(answer.plan);
+}
+
+function sums(parts) {
+  const nodes = new Map();
+  for (const one of parts) nodes.set(one.node, (nodes.get(one.node) ?? 0) + one.nodes);
+  return [...nodes].map(([node, number]) => `${number} × ${node}`);
+}
+
+/** The whole answer. actions.replan(request): plans a changed request. */
+export function answerCards(answer, actions) {
+  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, doubt(answer, actions), movers(answer, actions), alternatives(answer), fineprint(answer, actions)];
+}
+
+function headline(answer, actions) {
+  const { solve, totals } = answer;
+  const [title, tone] = STATUS[solve.status] ?? [words(solve.status), "fair"];
+  const proof = solve.bound_usd_per_hour === null ? null
+    : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
+      ` plan of the catalog's offers meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
+  return h("section.card.headline", { "aria-label": "Answer" },
+    h("div.spread", {}, h(`span.status.${tone}`, {}, title),
+      h("span.buttons", {},
+        copyButton(() => curlOf("POST", "/v1/recommendations", answer.request), "this request as a curl command", "Copy as curl"),
+        copyButton(() => location.href, "the link to this plan", "Copy link"),
+        button("JSON", () => download(`${answer.id}.json`, JSON.stringify(answer, null, 2)), { class: "quiet", "aria-label": "Download the answer as JSON" }),
+        actions.compare && h("a.button.quiet", { href: `#/compare?a=${answer.id}` }, "Compare"))),
+    totals === null ? infeasible(answer) : [
+      h("p.price", {}, h("strong", { title: `${totals.usd_per_hour} USD per hour` }, usd(totals.usd_per_hour)), h("span", {}, "per hour")),
+      h("p.rent", {}, fleetText(answer)),
+      facts([
+        ["a month of 730 h", usd(totals.usd_per_month, 0)],
+        ["per million output tokens", usd(totals.usd_per_million_output_tokens, 3)],
+        ["per million, with prompts", usd(totals.usd_per_million_tokens, 3)],
+        ["to rent", `${count(totals.nodes, "node")}, ${count(totals.devices, "device")}`],
+        ["serves", `${figure(totals.serves_requests_per_s)} requests/s${totals.served_fraction !== null && totals.served_fraction < 1 ? `, ${percent(totals.served_fraction, 1)} of what comes` : ""}`],
+        ["power", totals.power_kw === null ? h("span", { title: "Nobody publishes what this machine draws." }, "not published") : `${figure(totals.power_kw)} kW`],
+      ]), proof]);
+}
+
+function infeasible(answer) {
+  const share = answer.largest_servable_fraction;
+  return h("div", {},
+    h("p.price", {}, h("strong", {}, "No plan"), h("span", {}, "serves this within its limits")),
+    answer.conflicts.length ? h("div", {}, h("h3", {}, "In conflict"), h("ul", {}, answer.conflicts.map((c) => h("li", {}, h("strong", {}, c.limits.map((l) => limitWords(l).name).join(", ")), ` – ${c.detail}`)))) : null,
+    share !== null ? h("p", {}, share > 0 ? `At most ${percent(share, 1)} of the stated traffic can be served within the limits.` : "None of the traffic can be served within the limits.") : null);
+}
+
+function planLines(answer) {
+  const targets = Object.fromEntries(answer.request.workloads.map((w) => [w.name, w.targets]));
+  return h("section.card", {}, h("h2", {}, "What to rent, and what runs on it"), answer.plan.map((line, number) => {
+    const price = h("span.muted", {}, "…");
+    get(`/v1/offers/${encodeURIComponent(line.offer)}`, { price_as_of: answer.inputs.price_as_of }).then((offer) => {
+      if (!offer.price) return empty(price, "no price stored");
+      const { price: p } = offer;
+      return empty(price, `${usd(p.usd_per_hour)} a node-hour, stated ${day(p.valid_from)} (`, h(`span.age${p.age_days > 60 ? ".old" : ""}`, {}, p.age_days === 0 ? "today" : `${count(p.age_days, "day")} old`), `), ${p.confidence} confidence. ${p.source}`);
+    }).catch(() => empty(price, "the offer is no longer stored"));
+    const inside = h("div", {});
+    return h("article.line", {},
+      h("div.spread", {}, h("h3", {}, rentedText(line)), h("strong.line-price", { title: `${line.usd_per_hour} USD per hour` }, `${usd(line.usd_per_hour)}/h`)),
+      h("p.muted", {}, `${line.provider} · ${line.region} · ${words(line.commitment)} · `, h("code", {}, line.offer)),
+      h("div.line-columns", {},
+        facts([
+          ["serves", `${line.workload}${line.role === "aggregated" ? "" : ` (${line.role})`}, ${figure(line.serves_requests_per_s)} requests/s`],
+          [term("replica", "replicas"), [`${line.replicas} × `, term("TP", layoutText(line.layout, line.replicas)), ` on ${line.device}${line.partition ? ` (${line.partition.profile})` : ""}`]],
+          ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
+          ["engine", line.engine],
+          [term("utilisation", "used"), percent(line.utilisation_fraction)],
+          ["prediction", badge(line.basis)],
+        ]),
+        predicted(line, targets[line.workload], number)),
+      h("p.source", {}, h("span", {}, "Price: "), price),
+      line.partition ? null : h("details", { ontoggle: (event) => { if (event.target.open && !inside.childNodes.length) underTheHood(inside, answer, line); } },
+        h("summary", {}, "Memory of a device, time of a step"), inside));
+  }));
+}
+
+function predicted(line, targets, number) {
+  if (!line.predicted) return h("p.muted", {}, "Stands by: no traffic is planned here.");
+  const rows = [["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["E2E", "e2e_ms"]].map(([name, key]) => {
+    const stated = Object.entries(targets?.[key] ?? {});
+    const [statistic, target] = stated[0] ?? ["p95", null];
+    return h("tr", {}, h("th", { scope: "row" }, term(name), ` ${statistic}`), h("td.num", {}, term("interval", interval(line.predicted[key][statistic]))),
+      h("td.bar", {}, intervalBar(line.predicted[key][statistic], target, "ms")), h("td.num", {}, target === null ? h("span.muted", {}, "no target") : `≤ ${figure(target)}`));
+  });
+  return h("div.table-scroll", { tabindex: "0", role: "region", "aria-label": `Predicted latencies of line ${number + 1}` }, h("table.predicted", {},
+    h("caption", {}, "Predicted, in ms, with the interval that holds nine of ten measured values"),
+    h("thead.visually-hidden", {}, h("tr", {}, ["latency", "expected (interval)", "against the target", "target"].map((t) => h("th", { scope: "col" }, t)))),
+    h("tbody", {}, rows)),
+  line.classes.length ? table("Traffic classes on this line", ["class", "requests/s", "share of the class", "TTFT p95", "TPOT p95"], line.classes.map((c) => [
+    c.traffic_class, figure(c.serves_requests_per_s), percent(c.share_fraction), interval(c.predicted?.ttft_ms.p95, "ms"), interval(c.predicted?.tpot_ms.p95, "ms")])) : null);
+}
+
+/** The body of POST /v1/estimates for one replica of a line at its planned rate. */
+export function estimateOf(answer, line) {
+  const workload = answer.request.workloads.find((w) => w.name === line.workload);
+  if (!workload?.traffic || line.role !== "aggregated") return null;
+  const { requests_per_s: _rate, ...shape } = workload.traffic;
+  return { estimates: [{
+    llm: workload.llm, device: line.device,
+    layout: { ...line.layout, data_parallel: Math.max(1, Math.round(line.layout.data_parallel / line.replicas)) },
+    precision: line.precision, engine: line.engine_settings ?? { name: line.engine }, traffic: shape, over_context: workload.over_context,
+    load: { kind: "open", requests_per_s: line.serves_requests_per_s / line.replicas },
+  }] };
+}
+
+/** The four largest parts and the rest as one: five colours are told apart, nine are not. */
+function largest(parts) {
+  const sorted = [...parts].sort((a, b) => b.value - a.value);
+  const rest = sorted.slice(4).reduce((sum, part) => sum + part.value, 0);
+  return [...sorted.slice(0, 4), { name: "everything else", value: rest }];
+}
+
+async function underTheHood(inside, answer, line) {
+  const body = estimateOf(answer, line);
+  if (!body) return empty(inside, h("p.muted", {}, "Shown for replicas of one kind of traffic."));
+  empty(inside, h("p.loading", {}, "Estimating one replica…"));
+  try {
+    const [one] = (await post("/v1/estimates", body)).estimates;
+    if (one.outcome !== "estimated") return empty(inside, h("p", {}, one.detail));
+    const { memory } = one;
+    return empty(inside,
+      h("h4", {}, "Memory of the fullest device"),
+      stack([{ name: "weights", value: memory.weights_gib }, { name: "KV cache", value: memory.kv_cache_gib }, { name: "activations", value: memory.activations_gib }, { name: "reserved", value: memory.reserved_gib }], "GiB"),
+      h("p.muted", {}, `The cache of a replica holds ${memory.kv_cache_tokens.toLocaleString("en")} tokens, or ${count(memory.max_concurrent_requests, "request")} of this kind at once.`),
+      h("h4", {}, "A decode step at the predicted batch"),
+      stack(largest(one.step.map((t) => ({ name: words(t.term), value: t.ms }))), "ms"),
+      h("p.muted", {}, `Prefill waits most for ${words(one.bottleneck.prefill)}, decode for ${words(one.bottleneck.decode)}. No engine can be faster than ${figure(one.bound.tpot_ms)} ms a token here.`),
+      copyButton(() => curlOf("POST", "/v1/estimates", body), "this estimate as a curl command", "Copy as curl"));
+  } catch (problem) {
+    return empty(inside, h("p", {}, problem.message));
+  }
+}
+
+/** Where an interval reaches above its target: the prediction holds it, nine of ten measurements need not. */
+function doubt(answer, actions) {
+  const above = answer.plan.filter((line) => line.predicted).flatMap((line) => {
+    const targets = answer.request.workloads.find((w) => w.name === line.workload)?.targets ?? {};
+    return ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.entries(targets[name] ?? {}).filter(([p, target]) => line.predicted[name][p].high > target).map(([p]) => `${name.split("_")[0].toUpperCase()} ${p} on ${line.device}`));
+  });
+  const isSure = answer.request.workloads.some((w) => w.targets.confidence_percent > 50 || w.traffic_classes);
+  if (!above.length || isSure) return null;
+  const surer = structuredClone(answer.request);
+  for (const workload of surer.workloads) workload.targets.confidence_percent = 90;
+  return h("section.card", {}, h("h2", {}, "How sure"),
+    h("p", {}, `The prediction keeps every target, but its interval reaches above it for ${[...new Set(above)].join(", ")}. To be surer, measure it and upload the run under Benchmarks, or `,
+      button("plan with 90 % confidence", () => actions.replan(surer), { class: "link" }), ", which costs more."));
+}
+
+function movers(answer, actions) {
+  const items = [];
+  for (const b of answer.binding) {
+    const { name, unit } = limitWords(b.limit);
+    const to = typeof b.relaxing_to === "number" ? `${figure(b.relaxing_to)} ${unit}` : b.relaxing_to;
+    const gain = b.serves_more_requests_per_s !== null ? `${figure(b.serves_more_requests_per_s)} more requests/s` : b.saves_power_kw !== null ? `${figure(b.saves_power_kw)} kW less` : `saves ${usd(b.saves_usd_per_hour)}/h`;
+    const request = relaxed(answer.request, b.limit, b.workload, b.relaxing_to);
+    items.push(h("li", {}, h("span", {}, h("strong", {}, name), b.workload && answer.request.workloads.length > 1 ? ` of ${b.workload}` : "", " ", term("binding", "costs money"), ": "),
+      request ? button(`relax to ${to}`, () => actions.replan(request), { class: "link" }) : `relaxing to ${to}`, ` ${gain}`));
+  }
+  for (const r of answer.relaxations) {
+    const { name, unit } = limitWords(r.limit);
+    const to = typeof r.relaxing_to === "number" ? `${figure(r.relaxing_to)} ${unit}` : r.relaxing_to ?? "any";
+    const request = relaxed(answer.request, r.limit, r.workload, r.relaxing_to);
+    items.push(h("li", {}, h("strong", {}, name), ": ", request ? button(`relax to ${to}`, () => actions.replan(request), { class: "link" }) : `relaxed to ${to}`,
+      r.usd_per_hour === null ? " and there is a plan" : ` and there is a plan for ${usd(r.usd_per_hour)}/h`));
+  }
+  if (answer.confidence_premium_usd_per_hour !== null) items.push(h("li", {}, `Confidence above 50 % adds ${usd(answer.confidence_premium_usd_per_hour)}/h.`));
+  return items.length ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
+}
+
+function alternatives(answer) {
+  if (!answer.alternatives.length) return null;
+  return h("section.card", {}, h("h2", {}, "Next best"), h("ul.movers", {}, answer.alternatives.map((a) => {
+    if (!a.plan.length) return h("li", {}, h("strong", {}, a.why), ": there is no plan");
+    const more = a.less_served_requests_per_s !== null ? `${figure(a.less_served_requests_per_s)} requests/s less` : a.extra_power_kw !== null ? `${figure(a.extra_power_kw)} kW more` : `${usd(a.extra_usd_per_hour)}/h more`;
+    return h("li", {}, h("strong", {}, a.why), `: ${more} – ${planText(a.plan)}`);
+  })));
+}
+
+function fineprint(answer, actions) {
+  const { solve, inputs } = answer;
+  const missing = answer.left_out.filter((one) => one.reason === "price_missing").reduce((sum, one) => sum + one.count, 0);
+  const figures = answer.left_out.filter((one) => one.reason === "figure_missing").reduce((sum, one) => sum + one.count, 0);
+  return h("section.card", {}, h("h2", {}, "How it was found"), facts([
+    [term("candidates"), solve.candidates.toLocaleString("en")],
+    [term("simulations"), solve.simulations.toLocaleString("en")],
+    [term("confirmation rounds"), solve.confirmation_rounds],
+    ["time, optimiser", `${figure(solve.seconds)} s, ${solve.solver === "highs" ? "HiGHS" : solve.solver}`],
+    ["prices as of", h("time", { datetime: inputs.price_as_of, title: inputs.price_as_of }, `${day(inputs.price_as_of)} (${ago(inputs.price_as_of)})`)],
+    ["catalog, corrections", h("span", { title: inputs.catalog_digest }, `${inputs.catalog_digest.slice(0, 12)}, ${inputs.correction_set ?? "none"}`)],
+    ["stored as", h("code", {}, answer.id)],
+  ]),
+  answer.contexts.filter((c) => c.clipped_fraction > 0).map((c) => h("p", {}, `${c.workload}: ${percent(c.clipped_fraction, 2)} of requests end at ${c.context_tokens.toLocaleString("en")} tokens.`)),
+  missing + figures > 0 ? h("p", {}, "Outside the proof, because the catalog does not know them: ",
+    [missing ? `${count(missing, "machine")} without a price` : null, figures ? `${count(figures, "device")} without a figure` : null].filter(Boolean).join(", "), ". ", actions.why && h("a", { href: actions.why }, "Which?")) : null);
+}

@@ -1,0 +1,65 @@
+// Two stored plans side by side, and what must change to go from one to the other.
+import { curlOf, get } from "./api.js";
+import { fleetText, limitWords } from "./answer.js";
+import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
+
+export async function compareView({ parameters, navigate, signal }) {
+  const { items } = await get("/v1/recommendations", { limit: 100 }, { signal });
+  const panel = h("div", { "aria-live": "polite" });
+  if (items.length < 2 && !(parameters.get("a") && parameters.get("b"))) {
+    return h("section.card", {}, h("h1", {}, "Compare two plans"), h("p", {}, "There are fewer than two plans yet. ", h("a", { href: "#/plan/new?preset=chat" }, "Make another one"), "."));
+  }
+  const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`}`;
+  const options = items.map((one) => [one.id, name(one)]);
+  for (const side of ["a", "b"]) if (parameters.get(side) && !options.some(([id]) => id === parameters.get(side))) options.push([parameters.get(side), parameters.get(side)]);
+  const b = parameters.get("b") ?? options.find(([id]) => id !== parameters.get("a"))?.[0];
+  const a = parameters.get("a") ?? options.find(([id]) => id !== b)?.[0];
+  const changed = () => { navigate(`#/compare?a=${left.value}&b=${right.value}`, { replace: true, silent: true }); draw(); };
+  const left = select(options, a, { id: "compare-a", onchange: changed }), right = select(options, b, { id: "compare-b", onchange: changed });
+
+  async function draw() {
+    empty(panel, h("p.loading", {}, "Reading both plans…"));
+    try {
+      const [one, other, diff] = await Promise.all([
+        get(`/v1/recommendations/${left.value}`, {}, { signal }), get(`/v1/recommendations/${right.value}`, {}, { signal }),
+        get(`/v1/recommendations/${right.value}/diff`, { against: left.value }, { signal })]);
+      empty(panel, table("Both plans", ["", "first", "second"], rows(one, other)),
+        h("h2", {}, "To go from the first to the second"), diff.words.length ? h("ul", {}, diff.words.map((line) => h("li", {}, line))) : h("p", {}, "Nothing changes."),
+        h("p.buttons", {}, copyButton(() => location.href, "the link to this comparison", "Copy link"),
+          copyButton(() => curlOf("GET", `/v1/recommendations/${right.value}/diff?against=${left.value}`), "this as a curl command", "Copy as curl"),
+          h("a.button.quiet", { href: `#/plan/${one.id}` }, "Open the first"), h("a.button.quiet", { href: `#/plan/${other.id}` }, "Open the second")));
+    } catch (problem) {
+      if (problem.name !== "AbortError") empty(panel, h("p", {}, problem.message));
+    }
+  }
+  draw();
+  return h("section.card", {}, h("h1", {}, "Compare two plans"), h("div.pair", {}, field("First", left), field("Second", right)), panel);
+}
+
+const difference = (one, other) => (one === null || other === null ? "" : Number(other) === Number(one) ? " (the same)" : ` (${Number(other) > Number(one) ? "+" : ""}${usd(Number(other) - Number(one))})`);
+
+function rows(one, other) {
+  const both = (name, of) => [name, of(one), of(other)];
+  const price = (answer) => answer.totals?.usd_per_hour ?? null;
+  const lines = (of) => (answer) => (answer.plan.length ? answer.plan.map((line) => h("div", {}, of(line))) : "–");
+  return [
+    ["USD per hour", usd(price(one)), `${usd(price(other))}${difference(price(one), price(other))}`],
+    both("per million output tokens", (x) => usd(x.totals?.usd_per_million_output_tokens ?? null, 3)),
+    both("proof", (x) => `${words(x.solve.status)}${x.solve.gap_fraction ? `, gap ${percent(x.solve.gap_fraction, 2)}` : ""}`),
+    both("rents", (x) => fleetText(x)),
+    both("from", lines((l) => `${l.provider}, ${l.region}, ${words(l.commitment)}`)),
+    both("replicas", lines((l) => `${l.replicas} × ${layoutText(l.layout, l.replicas)} on ${l.device}, ${l.precision.weights} weights, ${l.precision.kv_cache} KV`)),
+    both("TTFT p95", lines((l) => interval(l.predicted?.ttft_ms.p95, "ms"))),
+    both("TPOT p95", lines((l) => interval(l.predicted?.tpot_ms.p95, "ms"))),
+    both("prediction", lines((l) => l.basis)),
+    both("devices", (x) => x.totals?.devices ?? "–"),
+    both("power", (x) => (x.totals?.power_kw == null ? "not published" : `${figure(x.totals.power_kw)} kW`)),
+    both("asked for", (x) => x.request.workloads.map((w) => h("div", {}, `${w.name}: ${w.llm}, ${w.traffic ? `${figure(w.traffic.requests_per_s)} requests/s` : `${w.traffic_classes?.length} classes`}${targets(w)}`))),
+    both("costs money", (x) => x.binding.map((l) => h("div", {}, limitWords(l.limit).name))),
+  ];
+}
+
+function targets(workload) {
+  const stated = Object.entries(workload.targets).filter(([name]) => name.endsWith("_ms")).flatMap(([name, by]) => Object.entries(by).map(([p, value]) => `${name.split("_")[0].toUpperCase()} ${p} ≤ ${figure(value)} ms`));
+  return stated.length ? `, ${stated.join(", ")}` : "";
+}

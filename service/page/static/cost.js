@@ -1,0 +1,100 @@
+// Cost of ownership: renting the plan against committing, buying the same machines, or somebody's API, over years.
+import { Problem, curlOf, get, post } from "./api.js";
+import { chart } from "./chart.js";
+import { copyButton, empty, field, figure, h, percent, say, table, usd, words } from "./dom.js";
+import { problemCard } from "./form.js";
+import { term } from "./glossary.js";
+
+const COMMIT = [["reserved_1y", "Commit for 1 year"], ["reserved_3y", "Commit for 3 years"]];
+
+export function costTab(answer, { signal }) {
+  if (!answer.plan.length) return h("section.card", {}, h("p", {}, "There is no plan, so nothing to price."));
+  const num = (id, value, attributes = {}) => h("input", { id: `cost-${id}`, type: "number", step: "any", min: "0", value, ...attributes });
+  const months = num("months", "36", { max: "240", step: "1" }), used = num("used", "60", { max: "100" }), rate = num("rate", "", { placeholder: "catalog's" });
+  const apiIn = num("in", "", { placeholder: "none" }), apiOut = num("out", "", { placeholder: "none" });
+  const nodePrice = num("node", "", { placeholder: "catalog's" });
+  const box = (value, text) => { const input = h("input", { type: "checkbox", value, checked: true }); return { input, node: h("label.box", {}, input, text) }; };
+  const committed = COMMIT.map(([value, text]) => box(value, text)), bought = box("purchase", "Buy the same machines");
+  const panel = h("div", {});
+
+  function body() {
+    const alternatives = [{ name: "Rent on demand", recommendation: answer.id }];
+    for (const one of committed) if (one.input.checked) alternatives.push({ name: one.node.textContent, recommendation: answer.id, acquisition: one.input.value });
+    if (bought.input.checked) alternatives.push({ name: "Buy", recommendation: answer.id, acquisition: "purchase", ...(nodePrice.value ? { purchase: { usd_per_node: nodePrice.value } } : {}) });
+    if (apiIn.value && apiOut.value) alternatives.push({ name: "API", api: { usd_per_million_input_tokens: apiIn.value, usd_per_million_output_tokens: apiOut.value } });
+    return { horizon_months: Number(months.value), utilisation_fraction: Number(used.value) / 100, ...(rate.value ? { discount_rate_percent: Number(rate.value) } : {}), alternatives };
+  }
+
+  /** Posts it; an alternative that the catalog has no price for is left out by name, and the others are compared. */
+  async function settled(asked, refused = []) {
+    try {
+      return { said: await post("/v1/tco/comparisons", asked, { signal }), asked, refused };
+    } catch (problem) {
+      const wrong = problem.status === 422 ? problem.errors.map((e) => [/^\/alternatives\/(\d+)/.exec(e.pointer ?? "")?.[1], e.detail]).filter(([index]) => index > 0) : [];
+      if (!wrong.length) throw problem;
+      const out = new Map(wrong.map(([index, detail]) => [Number(index), detail]));
+      return settled({ ...asked, alternatives: asked.alternatives.filter((_, i) => !out.has(i)) }, [...refused, ...[...out].map(([i, detail]) => [asked.alternatives[i].name, detail])]);
+    }
+  }
+
+  async function compare() {
+    empty(panel, h("p.loading", {}, "Counting…"));
+    try {
+      const { said, asked, refused } = await settled(body());
+      empty(panel, comparison(said),
+        refused.length ? h("div", {}, h("h3", {}, "Left out"), h("ul", {}, refused.map(([name, detail]) => h("li", {}, h("strong", {}, name), `: ${detail.replace(/^'[^']*': /, "")}`))), h("p.muted", {}, "What has no price in the catalog is not guessed.")) : null,
+        h("p.buttons", {},
+          copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
+          h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
+      say(`Cheapest: ${said.cheapest}`);
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (!(problem instanceof Problem)) throw problem;
+      empty(panel, problemCard(problem));
+      say(problem.message);
+    }
+  }
+  compare();
+  return h("section.card", {}, h("h2", {}, "What it costs over time"),
+    h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
+      h("div.row", {}, field("Months", months), field("Average demand, % of the peak", used), field("Discount rate, % a year", rate)),
+      h("fieldset", {}, h("legend", {}, "Beside renting on demand"), h("div.boxes", {}, committed.map((one) => one.node), bought.node)),
+      h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
+      h("button.primary", { type: "submit" }, "Compare")), panel);
+}
+
+function cumulative(months) {
+  let sum = 0;
+  return months.map((amount, i) => ({ x: i, y: (sum += Number(amount)) }));
+}
+
+/** A stored comparison. */
+export function comparison(said) {
+  const { alternatives } = said;
+  const others = alternatives.flatMap((one) => one.break_even.filter((b) => b.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
+  return [
+    h("p.rent", {}, h("strong", {}, said.cheapest), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
+    chart(alternatives.slice(0, 5).map((one) => ({ name: one.name, kind: "line", points: cumulative(one.usd_by_month) })), { title: "Paid so far", x: "months", y: "USD, cumulative", yZero: true, format: (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : usd(v, 0)) }),
+    table("Alternatives", ["", "total", "net present value", "per million output tokens", "per million tokens", "cheapest in", "energy"], alternatives.map((one) => [
+      one.name, usd(one.total_usd, 0), term("NPV", usd(one.npv_usd, 0)), usd(one.usd_per_million_output_tokens, 3), usd(one.usd_per_million_tokens, 3), one.uncertainty ? `${percent(one.uncertainty.cheapest_fraction)} of ${one.uncertainty.draws} draws` : "–", one.energy_kwh === null ? "–" : `${figure(one.energy_kwh / 1000)} MWh`]), { right: [1, 2, 3, 4, 5, 6] }),
+    alternatives.some((one) => one.notes.length) ? h("ul.notes", {}, alternatives.flatMap((one) => one.notes.map((note) => h("li", {}, h("strong", {}, one.name), `: ${note}`)))) : null,
+    others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ",
+      [b.month !== null ? `costs cross in month ${figure(b.month)}` : null, b.utilisation_fraction !== null ? `equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null].filter(Boolean).join("; "))))] : null,
+    alternatives.some((one) => one.lines.length > 1) ? table("Cost lines, whole horizon", ["", ...alternatives.map((one) => one.name)], [...new Set(alternatives.flatMap((one) => one.lines.map((l) => l.line)))].map((name) => [words(name), ...alternatives.map((one) => usd(one.lines.find((l) => l.line === name)?.total_usd, 0))]), { right: alternatives.map((_, i) => i + 1) }) : null,
+    h("details", {}, h("summary", {}, "What moves it most"), alternatives.filter((one) => one.sensitivity.length).map((one) => table(`What moves ${one.name}: net present value with each input ${said.request.sensitivity.step_percent} % down and up`, ["input", "down", "up", "effect"], one.sensitivity.slice(0, 5).map((s) => [words(s.input), usd(s.npv_usd_at_low, 0), usd(s.npv_usd_at_high, 0), usd(s.effect_usd, 0)]), { right: [1, 2, 3] }))),
+    said.defaults.length ? h("details", {}, h("summary", {}, `${said.defaults.length} figures taken from the catalog, with their sources`), table("Figures from the catalog", ["input", "typical", "from", "to", "unit", "source"], said.defaults.map((d) => [words(d.input), figure(d.typical), figure(d.low), figure(d.high), words(d.unit), d.origins.map((o) => `${o.source} (${o.as_of})`).join("; ")]), { right: [1, 2, 3] })) : null,
+  ];
+}
+
+/** #/cost/{id}: a stored comparison; #/cost: where to make one. */
+export async function costView({ parts, signal }) {
+  if (parts[0]) {
+    const said = await get(`/v1/tco/comparisons/${encodeURIComponent(parts[0])}`, {}, { signal });
+    return h("section.card", {}, h("h1", {}, "Cost of ownership"), comparison(said),
+      h("p.buttons", {}, copyButton(() => curlOf("GET", `/v1/tco/comparisons/${said.id}`), "this as a curl command", "Copy as curl")));
+  }
+  const { items } = await get("/v1/recommendations", { limit: 30 }, { signal });
+  const priced = items.filter((one) => one.usd_per_hour !== null);
+  return h("section.card", {}, h("h1", {}, "Cost of ownership"), h("p", {}, "Of which plan? Renting it is compared with committing, buying the same machines, or somebody's API."),
+    priced.length ? h("ul.movers", {}, priced.map((one) => h("li", {}, h("a", { href: `#/plan/${one.id}/cost` }, `${one.workloads.join(", ")}: ${one.llms.join(", ")}`), ` ${usd(one.usd_per_hour)}/h, ${one.created_at.slice(0, 16).replace("T", " ")} UTC`))) : h("p", {}, h("a", { href: "#/plan" }, "Make a plan first.")));
+}

@@ -1,0 +1,231 @@
+"""The page as its readers use it: plan, follow a suggestion, compare, price, start, upload, be refused, cancel."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from service.cli.main import main
+from tests.bench.server_process import ServerProcess
+from tests.browser.conftest import PATIENCE_MS
+
+SMALL = "devices=h100-sxm,l40s&providers=lambda,runpod"
+
+
+def money(amount: str) -> str:
+    return f"${float(amount):,.2f}"
+
+
+class TestPlanning:
+    def test_a_preset_becomes_a_plan_with_its_proof(self, page: Page, server: ServerProcess) -> None:
+        page.goto("/")
+        page.get_by_role("button", name="Batch").click()
+        expect(page.get_by_label("Language model")).to_have_value("llama-3.1-8b")
+        page.goto(f"/#/plan/new?preset=batch&{SMALL}")
+        expect(page.get_by_role("button", name="Remove lambda")).to_be_visible()
+        page.get_by_role("button", name="Find the cheapest plan").first.click()
+        expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)
+        stored = re.search(r"rec_\w+", page.url)
+        assert stored is not None, "the address is the plan's own"
+        answer = httpx.get(f"{server.address}/v1/recommendations/{stored[0]}").json()
+        expect(page.locator(".price")).to_contain_text(money(answer["totals"]["usd_per_hour"]))
+        expect(page.locator(".proof")).to_contain_text(money(answer["solve"]["bound_usd_per_hour"]))
+        assert answer["request"]["workloads"][0]["targets"]["e2e_ms"] == {"p95": 120_000}
+        assert answer["request"]["limits"]["providers"] == ["lambda", "runpod"]
+
+    def test_a_suggested_relaxation_is_planned(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        binding = plans[0]["binding"][0]
+        page.goto(f"/#/plan/{plans[0]['id']}")
+        link = page.get_by_role("button", name=re.compile("^relax to")).first
+        expect(link).to_be_visible()
+        link.click()
+        expect(page.get_by_role("heading", name="What the requirements cost")).to_be_hidden()
+        page.wait_for_url(re.compile(r"rec_(?!.*" + plans[0]["id"][4:] + ")"), timeout=PATIENCE_MS)
+        expect(page.locator(".price")).not_to_contain_text(money(plans[0]["totals"]["usd_per_hour"]))
+        name = {"targets.ttft_ms.p95": "TTFT p95, ms", "targets.tpot_ms.p95": "TPOT p95, ms"}[binding["limit"]]
+        expect(page.get_by_label(name)).to_have_value(f"{binding['relaxing_to']:g}")
+
+    def test_an_opened_plan_fills_the_form_and_a_changed_target_is_planned(
+        self, page: Page, plans: list[dict[str, Any]]
+    ) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}")
+        expect(page.get_by_label("Requests per second")).to_have_value("60")
+        page.get_by_label("Requests per second").fill("2")
+        page.get_by_label("Requests per second").press("Enter")
+        page.wait_for_url(re.compile("job_"))
+        page.wait_for_url(re.compile("rec_"), timeout=PATIENCE_MS)
+        expect(page.get_by_text("2 requests/s").first).to_be_visible()
+
+    def test_a_refused_request_says_at_which_field(self, page: Page) -> None:
+        page.goto("/#/plan/new?preset=chat")
+        page.get_by_label("Language model").fill("llama-3.1-7b")
+        page.get_by_role("button", name="Find the cheapest plan").first.click()
+        expect(page.get_by_role("alert")).to_contain_text("llama-3.1-70b")
+        expect(page.get_by_label("Language model")).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_label("Language model")).to_be_focused()
+
+    def test_a_job_is_followed_and_cancelled(self, page: Page, server: ServerProcess) -> None:
+        page.goto("/#/plan/new?preset=chat&time=300")
+        page.get_by_role("button", name="Find the cheapest plan").first.click()
+        expect(page.get_by_text("Searching for the cheapest plan")).to_be_visible()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_text("Cancelled: nothing was stored")).to_be_visible(timeout=PATIENCE_MS)
+        newest = httpx.get(f"{server.address}/v1/jobs", params={"limit": 1}).json()["items"][0]
+        assert newest["state"] == "cancelled"
+        page.goto("/#/jobs")
+        expect(page.get_by_role("row", name=re.compile(newest["id"]))).to_contain_text("cancelled")
+
+
+class TestAboutAPlan:
+    def test_trade_offs_are_drawn_and_listed(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/pareto?against=targets.tpot_ms.p95")
+        expect(page.get_by_role("img", name=re.compile("Cost against TPOT"))).to_be_visible(timeout=PATIENCE_MS)
+        rows = page.get_by_role("region", name="Plans on the front").get_by_role("row")
+        assert rows.count() >= 2
+
+    def test_two_plans_side_by_side(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/compare?a={plans[0]['id']}&b={plans[1]['id']}")
+        both = page.get_by_role("row", name=re.compile("^USD per hour"))
+        expect(both).to_contain_text(money(plans[0]["totals"]["usd_per_hour"]))
+        expect(both).to_contain_text(money(plans[1]["totals"]["usd_per_hour"]))
+
+    def test_what_it_costs_over_years(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/cost")
+        expect(page.get_by_role("img", name=re.compile("Paid so far"))).to_be_visible(timeout=PATIENCE_MS)
+        page.get_by_label("API: USD per million input tokens").fill("0.05")
+        page.get_by_label("API: USD per million output tokens").fill("0.10")
+        page.get_by_role("button", name="Compare", exact=True).click()
+        rows = page.get_by_role("region", name="Alternatives").get_by_role("row")
+        expect(rows.filter(has_text="API")).to_have_count(1)
+        expect(rows.filter(has_text="Rent on demand")).to_have_count(1)
+
+    def test_files_that_start_it(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/run")
+        expect(page.locator("pre").first).to_contain_text("vllm serve")
+        page.get_by_label("For").select_option("kubernetes")
+        expect(page.locator("pre").first).to_contain_text("apiVersion")
+
+    def test_why_not_another_device(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/why")
+        page.get_by_label("Device", exact=True).fill("a100-sxm-80")
+        page.get_by_role("button", name="Why not this?").click()
+        expect(page.locator(".verdict")).to_contain_text("a100-sxm-80", timeout=PATIENCE_MS)
+
+    def test_the_curl_command_asks_the_same(
+        self, browser: Browser, server: ServerProcess, plans: list[dict[str, Any]]
+    ) -> None:
+        context = browser.new_context(base_url=server.address, permissions=["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.goto(f"/#/plan/{plans[0]['id']}")
+        page.get_by_role("button", name="Copy as curl: this request").click()
+        expect(page.get_by_role("status")).to_contain_text("copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        context.close()
+        body = json.loads(copied[copied.index("-d '") + 4 : copied.rindex("'")])
+        assert body == plans[0]["request"]
+        assert f"{server.address}/v1/recommendations" in copied
+
+
+class TestBenchmarks:
+    def run_of(self, server: ServerProcess) -> dict[str, Any]:
+        """A run that a device nobody measured would have, a fifth slower than predicted."""
+        llm, device, clients, prompt, output = "llama-3.2-3b", "a100-sxm-80", 8, 512, 128
+        asked = {
+            "llm": llm,
+            "device": device,
+            "traffic": {
+                "prompt_tokens": {"distribution": "fixed", "tokens": prompt},
+                "output_tokens": {"distribution": "fixed", "tokens": output},
+            },
+            "load": {"kind": "closed", "concurrency": clients, "requests": 200},
+        }
+        answer = httpx.post(f"{server.address}/v1/estimates", json={"estimates": [asked]}, timeout=60).json()
+        predicted = answer["estimates"][0]
+        ttft, tpot = (1.2 * predicted[name]["mean"]["expected"] for name in ("ttft_ms", "tpot_ms"))
+        e2e = ttft + tpot * (output - 1)
+        return {
+            "context": {"device": device, "devices": 1, "llm": llm, "engine": {"name": "vllm", "version": "0.24.0"},
+                        "precision": {"weights": "bf16", "kv_cache": "bf16"}},
+            "load": asked["load"],
+            "traffic": asked["traffic"],
+            "results": {
+                "completed": 200, "failed": 0, "ttft_ms": {"mean": ttft}, "tpot_ms": {"mean": tpot},
+                "e2e_ms": {"mean": e2e}, "output_tokens_per_s": 1000 * clients * output / e2e,
+            },
+        }  # fmt: skip
+
+    def test_a_dropped_file_moves_the_prediction(self, page: Page, server: ServerProcess) -> None:
+        page.goto("/#/benchmarks")
+        expect(page.get_by_text("Drop a benchmark file here")).to_be_visible()
+        dropped = page.evaluate_handle(
+            """text => {
+                const data = new DataTransfer();
+                data.items.add(new File([text], "run.json", { type: "application/json" }));
+                return data;
+            }""",
+            json.dumps(self.run_of(server)),
+        )
+        page.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
+        expect(page.get_by_role("heading", name="run.json: accepted")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("Predictions now use correction set")).to_be_visible()
+        row = page.get_by_role("region", name="Measured against predicted").get_by_role("row", name=re.compile("TPOT"))
+        cells = row.get_by_role("cell").all_inner_texts()
+        before, now = (float(text.split(" (")[0].replace(",", "")) for text in cells[1:3])
+        assert now > before * 1.02
+
+    def test_what_a_file_does_not_say_is_asked_for(self, page: Page) -> None:
+        page.goto("/#/benchmarks")
+        path = "tests/fixtures/benchmarks/vllm_bench_serve.json"
+        page.get_by_label("Benchmark file").set_input_files(path)
+        expect(page.locator(".problem")).to_contain_text("device")
+
+
+class TestTokens:
+    @pytest.fixture
+    def guarded(
+        self, server: ServerProcess, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> Any:
+        """The same service while a token is configured; afterwards it is revoked."""
+        monkeypatch.setenv("CLUSTERWRIGHT_DATABASE_URL", server.environment["CLUSTERWRIGHT_DATABASE_URL"])
+        assert main(["token", "create", "reader", "--role", "reader"]) == 0
+        said = capsys.readouterr()
+        yield said.out.strip()
+        token_id = re.search(r"token (\S+) with", said.err)
+        assert token_id is not None
+        assert main(["token", "revoke", token_id[1]]) == 0
+
+    def test_a_token_is_asked_for_used_and_not_kept(self, context: BrowserContext, guarded: str) -> None:
+        page = context.new_page()
+        page.goto("/#/catalog/devices")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("needs a token")
+        dialog.get_by_label("Token").fill("wrong")
+        dialog.get_by_role("button", name="Use it").click()
+        expect(dialog).to_contain_text("not accepted")
+        dialog.get_by_label("Token").fill(guarded)
+        dialog.get_by_role("button", name="Use it").click()
+        expect(page.get_by_role("link", name="h100-sxm", exact=True)).to_be_visible()
+        assert page.evaluate("JSON.stringify(localStorage)").find(guarded) == -1
+        assert context.cookies() == []
+        other = context.new_page()
+        other.goto("/#/catalog/devices")
+        expect(other.get_by_role("dialog")).to_be_visible()
+
+
+class TestCatalog:
+    def test_offers_are_filtered_and_opened_with_their_source(self, page: Page) -> None:
+        page.goto("/#/catalog/offers?device=h200-sxm&provider=aws")
+        link = page.get_by_role("link", name="aws:p5en.48xlarge:us-east-1:on_demand", exact=True)
+        link.click()
+        expect(page.get_by_role("region", name="Every price step")).to_contain_text("Vantage")
+
+    def test_search_narrows_the_list(self, page: Page) -> None:
+        page.goto("/#/catalog/devices")
+        expect(page.get_by_role("link", name="a100-sxm-80", exact=True)).to_be_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("mi300x")
+        expect(page.get_by_role("link", name="a100-sxm-80", exact=True)).to_be_hidden()
+        expect(page.get_by_role("link", name="mi300x", exact=True)).to_be_visible()

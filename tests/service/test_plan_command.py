@@ -1,0 +1,113 @@
+"""``clusterwright plan`` and the lists, as people and as pipes see them: without a file, ids whole, no colour where none is wanted."""
+
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from service.cli.main import main
+from tests.service.test_serve import COMMAND, ROOT, environment, run
+
+STATED = ("--rate", "2", "--prompt", "1200:4000", "--output", "300:900", "--ttft-p95", "1000", "--tpot-p95", "50")
+FEW = ("--device", "l40s", "--device", "h100-sxm", "--provider", "lambda", "--provider", "runpod")
+LONGEST_ID = re.compile(r"aws:\S+:\S+:on_demand")
+
+
+@pytest.fixture(scope="module")
+def database_url(tmp_path_factory: pytest.TempPathFactory, seeded_template: Path) -> str:
+    path = tmp_path_factory.mktemp("commands") / "seeded.sqlite"
+    path.write_bytes(seeded_template.read_bytes())
+    return f"sqlite:///{path}"
+
+
+def on_terminal(*arguments: str, url: str, columns: int, **settings: str) -> str:
+    """What a terminal of so many columns is sent."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], env=environment(url) | {"TERM": "xterm"} | settings, cwd=ROOT, stdin=theirs, stdout=theirs,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(theirs)
+    sent = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # nobody holds the other end any more
+            break
+        sent += chunk
+    os.close(ours)
+    assert process.wait(60) == 0
+    return sent.decode()
+
+
+class TestPlan:
+    def test_states_a_workload_without_a_file(self, database_url: str) -> None:
+        done = run("plan", "llama-3.1-8b", *STATED, *FEW, "--json", url=database_url)
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        (workload,) = answer["request"]["workloads"]
+        assert workload["targets"]["ttft_ms"] == {"p95": 1000}
+        assert workload["traffic"]["prompt_tokens"] == {"distribution": "lognormal", "mean": 1200, "p95": 4000}
+        assert answer["request"]["limits"]["providers"] == ["lambda", "runpod"]
+        assert {line["device"] for line in answer["plan"]} <= {"l40s", "h100-sxm"}
+
+    def test_shows_what_to_rent_with_the_whole_offer(self, database_url: str) -> None:
+        done = run("plan", "llama-3.1-8b", *STATED, *FEW, url=database_url)
+        assert "price of " in done.stdout
+        offer = re.search(r"price of (\S+): \$", done.stdout)
+        assert offer is not None
+        assert run("offers", offer[1], url=database_url).returncode == 0
+        assert "\x1b[" not in done.stdout
+
+    @pytest.mark.parametrize("preset", ["chat", "rag", "code", "reasoning", "batch"])
+    def test_presets_state_everything_and_options_replace_parts(
+        self, preset: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["plan", "llama-3.1-8b", "--preset", preset, "--rate", "3", "--show-request"]) == 0
+        body = json.loads(capsys.readouterr().out)
+        (workload,) = body["workloads"]
+        assert workload["llm"] == "llama-3.1-8b"
+        assert workload["traffic"]["requests_per_s"] == 3
+        assert workload["targets"]
+
+    def test_what_is_missing_is_named(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["plan", "llama-3.1-8b", "--rate", "3"]) == 2
+        said = capsys.readouterr().err
+        assert all(name in said for name in ("--prompt", "--output", "--ttft-p95", "--preset"))
+        assert "--rate" not in said
+
+    def test_lengths_that_cannot_be_read_are_named(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["plan", "--preset", "chat", "--prompt", "long"]) == 2
+        assert "--prompt 'long'" in capsys.readouterr().err
+
+
+class TestLists:
+    @pytest.mark.parametrize("columns", [60, 80, 200])
+    def test_every_id_is_whole_on_any_terminal(self, database_url: str, columns: int) -> None:
+        ids = {o["id"] for o in json.loads(run("offers", "--provider", "azure", "--json", url=database_url).stdout)}
+        shown = on_terminal("offers", "--provider", "azure", url=database_url, columns=columns)
+        assert {word for word in re.split(r"[\s│]+", shown) if word.startswith("azure:")} == ids
+
+    def test_a_pipe_gets_plain_columns(self, database_url: str) -> None:
+        lines = run("offers", "--provider", "aws", "--device", "H200", url=database_url).stdout.splitlines()
+        assert lines[0].split("\t")[:2] == ["id", "USD/h"]
+        assert len(lines) > 10
+        assert all(len(line.split("\t")) == len(lines[0].split("\t")) for line in lines)
+        assert all(LONGEST_ID.fullmatch(line.split("\t")[0]) for line in lines[1:] if "on_demand" in line)
+
+    def test_no_color_is_honoured(self, database_url: str) -> None:
+        colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
+        asked = ("plan", "llama-3.1-8b", *STATED, *FEW)
+        assert colour.search(on_terminal(*asked, url=database_url, columns=120))
+        assert not colour.search(on_terminal(*asked, url=database_url, columns=120, NO_COLOR="1"))
+
+    def test_the_readmes_own_command_finds_something(self, database_url: str) -> None:
+        assert "mi300x" in run("devices", "--vendor", "amd", url=database_url).stdout
