@@ -68,7 +68,7 @@ def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows
     if isinstance(alternative, RentedFleet):
         return _taxed(_rented(alternative, scenario, values), values)
     if isinstance(alternative, PurchasedFleet):
-        needed = renting.whole_nodes(alternative.nodes * _growth(scenario, values))
+        needed = nodes_needed(alternative, demand_factor(scenario, values))
         return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
     return _taxed(_api(alternative, scenario, values), values)
 
@@ -96,29 +96,43 @@ def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float)
     per_month = tokens.tokens_per_month(
         scenario.demand.requests_per_s, tokens_per_request, values["utilisation_fraction"]
     )
-    return np.asarray(per_month * _growth(scenario, values))
+    return np.asarray(per_month * demand_factor(scenario, values))
 
 
-def _growth(scenario: Scenario, values: Values) -> Array:
-    """Demand relative to the first month, by month; one row where nothing grows."""
+def demand_factor(scenario: Scenario, values: Values) -> Array:
+    """Demand relative to that stated, by month; one row where it is the same in every draw."""
     growth = values["growth_fraction_per_month"]
+    months = _month_starts(scenario)
+    ramp = np.minimum(1.0, (months + 1.0) / scenario.ramp_months) if scenario.ramp_months else np.ones_like(months)
     if not growth.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.growth_factor(_month_starts(scenario), growth))
+        return np.asarray(ramp[np.newaxis, :])
+    return np.asarray(renting.growth_factor(months, growth) * ramp)
+
+
+def nodes_needed(fleet: RentedFleet | PurchasedFleet, demand: Array) -> Array:
+    """Nodes by month: those of the start until demand exceeds what they carry, then whole steps on top; fewer, in whole
+    steps, where demand is below that of the start.
+
+    >>> fleet = RentedFleet("rent", 4, 8, {}, carries=1.5, nodes_per_step=2)
+    >>> nodes_needed(fleet, np.array([[0.4, 1.0, 1.5, 1.6, 2.5]])).tolist()
+    [[2.0, 4.0, 4.0, 6.0, 8.0]]
+    """
+    step = float(fleet.nodes_per_step)
+    fewer = np.minimum(fleet.nodes, renting.whole_nodes(fleet.nodes * demand / step) * step)
+    more = renting.whole_nodes(fleet.nodes * np.maximum(0.0, demand / fleet.carries - 1.0) / step) * step
+    return np.asarray(np.where(demand < 1.0, fewer, fleet.nodes + more))
 
 
 def _month_starts(scenario: Scenario) -> Array:
     return np.arange(scenario.horizon_months, dtype=float)
 
 
-def _price_factor(scenario: Scenario, values: Values) -> Array:
-    """How market prices move from the start, by month."""
-    learning = values["price_learning_rate_fraction"]
-    if not learning.any():
+def _price_factor(scenario: Scenario, values: Values, change: str) -> Array:
+    """How a market's prices move from the start, by month."""
+    per_year = values[change]
+    if not per_year.any():
         return np.ones((1, scenario.horizon_months))
-    return np.asarray(
-        renting.learning_price_factor(_month_starts(scenario), learning, values["volume_doubling_months"])
-    )
+    return np.asarray(renting.price_factor(_month_starts(scenario), per_year))
 
 
 def _inflation(scenario: Scenario, values: Values) -> Array:
@@ -144,17 +158,12 @@ def _at_month_starts(by_month: Quantity, months: int) -> Array:
 
 def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     months = scenario.horizon_months
-    needed = renting.whole_nodes(fleet.nodes * _growth(scenario, values))
-    price = values["rent_usd_per_node_hour"]
-    if fleet.interruptible:
-        price = price * renting.spot_overhead_factor(
-            values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
-        )
-    market_price = price * _price_factor(scenario, values)
+    needed = nodes_needed(fleet, demand_factor(scenario, values))
+    market_price = _market_rent_per_hour(fleet, scenario, values)
     lines: dict[Line, Array] = {}
     powered = needed
     if fleet.term_months is not None:
-        committed = _committed(fleet, fleet.term_months, needed, market_price)
+        committed = _committed(fleet, fleet.term_months, needed, market_rent_per_month(fleet, scenario, values))
         lines |= {line: flow for line, flow in committed.items() if flow.any()}
         powered = alive_sum(starts(needed, fleet.term_months), fleet.term_months)
     elif fleet.follows_demand and scenario.hourly_profile is not None:
@@ -167,11 +176,25 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     return Flows(lines, it_kwh, facility_kwh)
 
 
-def _committed(fleet: RentedFleet, term_months: int, needed: Array, market_price: Array) -> dict[Line, Array]:
+def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
+    price = values["rent_usd_per_node_hour"]
+    if fleet.interruptible:
+        price = price * renting.spot_overhead_factor(
+            values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
+        )
+    return np.asarray(price * _price_factor(scenario, values, "rent_change_fraction_per_year"))
+
+
+def market_rent_per_month(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
+    """Rent of one node for a month, by the month a contract starts in."""
+    per_hour = _market_rent_per_hour(fleet, scenario, values)
+    return np.asarray(renting.rent_usd_per_month(renting.node_hours_per_month(1.0), per_hour))
+
+
+def _committed(fleet: RentedFleet, term_months: int, needed: Array, monthly_price: Array) -> dict[Line, Array]:
     """A commitment keeps the price of the month it starts in; what outlasts the horizon is still owed."""
     months = needed.shape[-1]
     started = starts(needed, term_months)
-    monthly_price = np.asarray(renting.rent_usd_per_month(renting.node_hours_per_month(1.0), market_price))
     contracted = started * monthly_price  # per month of the term, by month of start
     upfront = contracted * term_months * fleet.upfront_fraction
     instalments = alive_sum(contracted, term_months) * (1.0 - fleet.upfront_fraction)
@@ -189,23 +212,47 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     """started: nodes bought by month."""
     months = scenario.horizon_months
     alive = alive_sum(started, fleet.life_months)
-    price = values["purchase_usd_per_node"] * _price_factor(scenario, values)
-    outlays: dict[Line, Array] = {
+    outlays = hardware_outlays(fleet, scenario, values, started)
+    installed = alive_sum(sum(outlays.values(), start=np.zeros((1, months))), fleet.life_months)
+    lines: dict[Line, Array] = {}
+    ordered = {line: paid_when_ordered(outlay, fleet.lead_time_months) for line, outlay in outlays.items()}
+    if fleet.finance_term_months is None:
+        lines |= {line: _at_month_starts(outlay, months) for line, outlay in ordered.items()}
+    else:
+        lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
+    lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
+    lines |= _running(fleet, scenario, values, alive, installed)
+    it_kwh, facility_kwh = _energy(alive, scenario, values)
+    return _taxed(Flows(lines, it_kwh, facility_kwh), values)
+
+
+def hardware_outlays(
+    fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array
+) -> dict[Line, Array]:
+    """What machines that start in each month cost, at the price of the month they are ordered in."""
+    factor = _price_factor(scenario, values, "hardware_change_fraction_per_year")
+    when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)
+    price = values["purchase_usd_per_node"] * factor[:, when_ordered]
+    return {
         "purchase": started * price,
         "network": started * values["network_usd_per_node"],
         "storage": started * values["storage_usd_per_node"],
         "spares": started * price * values["spare_fraction"],
     }
-    installed = alive_sum(sum(outlays.values(), start=np.zeros((1, months))), fleet.life_months)
-    lines: dict[Line, Array] = {}
-    if fleet.finance_term_months is None:
-        lines |= {line: _at_month_starts(outlay, months) for line, outlay in outlays.items()}
-    else:
-        lines |= _financed(outlays, values["finance_fraction_per_year"], fleet.finance_term_months)
-    lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
-    lines |= _running(fleet, scenario, values, alive, installed)
-    it_kwh, facility_kwh = _energy(alive, scenario, values)
-    return _taxed(Flows(lines, it_kwh, facility_kwh), values)
+
+
+def paid_when_ordered(outlay: Array, lead_time_months: int) -> Array:
+    """Outlays moved from the month machines start in to the month they are ordered in.
+
+    >>> paid_when_ordered(np.array([[5.0, 0.0, 1.0, 2.0]]), 2).tolist()
+    [[6.0, 2.0, 0.0, 0.0]]
+    """
+    if not lead_time_months:
+        return outlay
+    paid = np.zeros_like(outlay)
+    for month in range(outlay.shape[-1]):
+        paid[:, max(0, month - lead_time_months)] += outlay[:, month]
+    return paid
 
 
 def _running(
@@ -266,7 +313,7 @@ def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values
     for month in np.flatnonzero(hardware.any(axis=0)):
         sold = min(int(month) + fleet.life_months, months)
         age = float(sold - month)
-        received[:, sold] -= hardware[:, month] * _residual_fraction(age, months, values)[:, 0]
+        received[:, sold] -= hardware[:, month] * resale_fraction(age, fleet.life_months, values)[:, 0]
     return received
 
 
@@ -274,9 +321,10 @@ def _residual_values(values: Values) -> list[Array]:
     return [value for name, value in values.items() if name.startswith("residual_fraction")]
 
 
-def _residual_fraction(age_months: float, horizon_months: int, values: Values) -> Array:
+def resale_fraction(age_months: float, life_months: int, values: Values) -> Array:
+    """Of the price paid, at that age. A stated figure is that at the end of the machines' life."""
     if "residual_fraction" in values:
-        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], horizon_months))
+        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], life_months))
     return np.asarray(
         residual_fraction_at(
             age_months, values["residual_fraction_after_3_years"], values["residual_fraction_after_5_years"]
@@ -315,7 +363,7 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     del access  # its prices are in ``values``
     demand = scenario.demand
     fresh = demand.input_tokens * (1.0 - demand.cached_fraction)
-    prices = _price_factor(scenario, values)
+    prices = _price_factor(scenario, values, "api_change_fraction_per_year")
     kinds: tuple[tuple[Line, float, str], ...] = (
         ("api_input", fresh, "api_usd_per_million_input_tokens"),
         ("api_cached", demand.input_tokens * demand.cached_fraction, "api_usd_per_million_cached_tokens"),

@@ -1,14 +1,17 @@
 """Alternatives side by side: the whole comparison in one deterministic call."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
+from solver.tco import position
 from solver.tco.alternatives import (
+    MOST_GROWTH,
     Alternative,
     ApiAccess,
     PurchasedFleet,
@@ -21,8 +24,8 @@ from solver.tco.alternatives import (
 from solver.tco.break_even import (
     BreakEvenMonth,
     BreakEvenUtilisation,
-    break_even_month,
     break_even_utilisation,
+    crossings,
 )
 from solver.tco.capital import discount_factors, present_value
 from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
@@ -31,6 +34,7 @@ from solver.tco.figures import Array
 from solver.tco.money import MICRO_PER_USD, micro_dollars
 from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
 from solver.tco.tokens import usd_per_million
+from solver.tco.verdict import Verdict, cheapest_fractions, verdict
 
 Kind = Literal["rent", "purchase", "api", "mixed"]
 _KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
@@ -91,8 +95,14 @@ class Spread:
     """Percentiles over the draws."""
 
     p10: float
+    p25: float
     p50: float
+    p75: float
     p90: float
+
+    def holds(self, usd: float) -> bool:
+        """Whether a value lies in the middle half of the draws, to the cent."""
+        return self.p25 - 0.005 <= usd <= self.p75 + 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,8 @@ class AlternativeCost:
     swings: tuple[Swing, ...]
     uncertainty: Uncertainty | None
     """None when no draws were asked for."""
+    standing: position.Standing = field(compare=False)
+    """Month by month, to ``LOOK_AHEAD_MONTHS`` or the horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +142,7 @@ class Comparison:
     """Alternatives in the order given, and every pair's break-even points."""
 
     alternatives: tuple[AlternativeCost, ...]
+    verdict: Verdict
     break_even_months: tuple[BreakEvenMonth, ...]
     break_even_utilisations: tuple[BreakEvenUtilisation, ...]
 
@@ -146,6 +159,8 @@ class _Evaluated:
     tokens: Array
 
 
+LOOK_AHEAD_MONTHS = 120
+"""How far break-even is looked for whatever the horizon: twice the usual life of machines."""
 AS_STATED = Sampling()
 
 
@@ -160,16 +175,49 @@ def compare(
     """
     check_alternatives(alternatives, scenario)
     evaluated = [_evaluate(alternative, scenario, sampling) for alternative in alternatives]
-    cheapest = _cheapest_fractions(evaluated, sampling.draws)
-    costs = tuple(_cost(e, scenario, sampling, share) for e, share in zip(evaluated, cheapest, strict=True))
+    draws = sampling.draws
+    npv_draws = np.stack([e.npv_usd[-draws:] for e in evaluated]) if draws else None
+    chances = [0.0] * len(evaluated) if npv_draws is None else cheapest_fractions(npv_draws)
+    until = _look_ahead(scenario)
+    costs = tuple(_cost(e, scenario, sampling, share, until) for e, share in zip(evaluated, chances, strict=True))
     pairs = list(combinations(range(len(costs)), 2))
     return Comparison(
         alternatives=costs,
-        break_even_months=tuple(
-            break_even_month(costs[a].name, costs[b].name, np.array(costs[a].flows), np.array(costs[b].flows))
-            for a, b in pairs
-        ),
+        verdict=verdict([cost.name for cost in costs], [cost.npv for cost in costs], npv_draws),
+        break_even_months=tuple(_break_even(costs[a], costs[b], scenario, until) for a, b in pairs),
         break_even_utilisations=tuple(_utilisation(evaluated[a], evaluated[b]) for a, b in pairs),
+    )
+
+
+def _look_ahead(scenario: Scenario) -> int:
+    """Months over which break-even is looked for: at least LOOK_AHEAD_MONTHS, as far as growth stays plausible."""
+    rate = math.log1p(max(0.0, scenario.figures["growth_fraction_per_month"].typical))
+    sensible = LOOK_AHEAD_MONTHS if rate * LOOK_AHEAD_MONTHS < math.log(MOST_GROWTH) else math.log(MOST_GROWTH) / rate - 1
+    return max(scenario.horizon_months, min(LOOK_AHEAD_MONTHS, int(sensible)))
+
+
+def _standing(evaluated: _Evaluated, scenario: Scenario, until: int) -> position.Standing:
+    ahead = replace(scenario, horizon_months=until)
+    parts = zip(parts_of(evaluated.alternative), evaluated.samples.values, strict=True)
+    found = [
+        position.standing(part, ahead, {name: column[STATED_ROW : STATED_ROW + 1] for name, column in values.items()})
+        for part, values in parts
+    ]
+    return position.added(found)
+
+
+def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scenario, until: int) -> BreakEvenMonth:
+    rate = scenario.figures["discount_fraction_per_year"].typical
+    horizon, one, other = scenario.horizon_months, first.standing, second.standing
+    names = first.name, second.name
+    return BreakEvenMonth(
+        *names,
+        until_month=until,
+        if_ended=crossings(*names, one.if_ended, other.if_ended, horizon),
+        discounted=crossings(
+            *names, one.present_value_if_ended(rate), other.present_value_if_ended(rate), horizon
+        ),
+        cash=crossings(*names, one.cash, other.cash, horizon),
     )
 
 
@@ -188,7 +236,9 @@ def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) 
     return _Evaluated(alternative, samples, values, flows, total.sum(axis=-1), npv, tokens)
 
 
-def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float) -> AlternativeCost:
+def _cost(
+    evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float, until: int
+) -> AlternativeCost:
     values = evaluated.values
     lines = _cost_lines(evaluated.flows, float(values["discount_fraction_per_year"][STATED_ROW, 0]))
     total = sum(line.total for line in lines)
@@ -210,6 +260,7 @@ def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapes
         footprint=_footprint(evaluated),
         swings=_swings(evaluated),
         uncertainty=_uncertainty(evaluated, sampling.draws, cheapest_fraction),
+        standing=_standing(evaluated, scenario, until),
     )
 
 
@@ -274,14 +325,6 @@ def _swings(evaluated: _Evaluated) -> tuple[Swing, ...]:
     return tuple(sorted(swings, key=lambda swing: (-swing.effect_usd, swing.input)))
 
 
-def _cheapest_fractions(evaluated: Sequence[_Evaluated], draws: int) -> list[float]:
-    if not draws:
-        return [0.0] * len(evaluated)
-    npv = np.stack([e.npv_usd[-draws:] for e in evaluated])
-    lowest = npv.argmin(axis=0)
-    return [float((lowest == position).mean()) for position in range(len(evaluated))]
-
-
 def _uncertainty(evaluated: _Evaluated, draws: int, cheapest_fraction: float) -> Uncertainty | None:
     if not draws:
         return None
@@ -295,8 +338,7 @@ def _uncertainty(evaluated: _Evaluated, draws: int, cheapest_fraction: float) ->
 
 
 def _spread(samples: Array) -> Spread:
-    p10, p50, p90 = np.percentile(samples, (10, 50, 90))
-    return Spread(float(p10), float(p50), float(p90))
+    return Spread(*(float(p) for p in np.percentile(samples, (10, 25, 50, 75, 90))))
 
 
 def _utilisation(first: _Evaluated, second: _Evaluated) -> BreakEvenUtilisation:

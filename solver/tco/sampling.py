@@ -78,24 +78,22 @@ def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
 def sample(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> Samples:
     """The table of inputs for one alternative.
 
-    A figure of the scenario has the same draws in every alternative; a figure of the alternative its own, in which the
-    parts of a mixed fleet move together.
+    An input has the same draws in every alternative and in every part of a mixed fleet, each within its own range: a
+    market in which one machine is dear is one in which they all are, and differences between alternatives are not noise.
     """
     parts = parts_of(alternative)
     used = [inputs_used(part, scenario) for part in parts]
     inputs = tuple(sorted({name for figures in used for name in figures}))
-    own = {name for part in parts for name in part.figures}
     rows = FIRST_SWING_ROW + 2 * len(inputs) + sampling.draws
     values: list[dict[str, Array]] = [{} for _ in parts]
     ends: list[tuple[float, float] | None] = []
     for position, name in enumerate(inputs):
-        stream = f"{alternative.name}:{name}" if name in own else name
         reached = set()
         for figures, columns in zip(used, values, strict=True):
             if name in figures:
                 low, high = _ends(name, figures[name], sampling)
                 reached.add((low, high))
-                columns[name] = _column(name, figures[name], rows, position, (low, high), stream, sampling)
+                columns[name] = _column(name, figures[name], rows, position, (low, high), sampling)
         ends.append(reached.pop() if len(reached) == 1 else None)
     return Samples(tuple(values), inputs, tuple(ends))
 
@@ -106,7 +104,6 @@ def _column(
     rows: int,
     position: int,
     ends: tuple[float, float],
-    stream: str,
     sampling: Sampling,
 ) -> Array:
     """One input over all rows."""
@@ -116,7 +113,7 @@ def _column(
     if name == "utilisation_fraction":
         column[IDLE_ROW], column[BUSY_ROW] = 0.0, 1.0
     if sampling.draws:
-        column[-sampling.draws :] = draw(figure, stream, sampling.draws, sampling.seed)
+        column[-sampling.draws :] = draw(figure, name, sampling.draws, sampling.seed)
     return column[:, np.newaxis]
 
 

@@ -67,8 +67,8 @@ class TestRent:
         # 12 of 24 hours need ceil(1.5) = 2 nodes, 12 need 3
         assert _usd(_cost(follows, at))["rent"] == pytest.approx(30 * 730 * 2.5)
 
-    def test_a_learning_rate_lowers_the_market_price_but_not_a_commitment(self) -> None:
-        at = scenario(36, price_learning_rate_fraction=0.2, volume_doubling_months=12.0)
+    def test_a_falling_market_lowers_rent_but_not_a_commitment(self) -> None:
+        at = scenario(36, rent_change_fraction_per_year=-0.2)
         assert _cost(rented(), at).flows[13] / 1e6 == pytest.approx(43_800 * 0.8)
         assert set(_cost(committed(), at).flows[1:]) == {26_280 * 10**6}
 
@@ -99,9 +99,12 @@ class TestPurchase:
         assert footprint.kg_co2e == pytest.approx(117_131.712 * 1.25 * 0.369)
         assert footprint.water_l == pytest.approx(117_131.712 * 1.8)
 
-    def test_a_stated_residual_stands_at_the_horizon(self) -> None:
+    def test_a_stated_residual_stands_at_the_end_of_life(self) -> None:
+        at_end = _usd(_cost(bought(residual_fraction=0.15), scenario(60)))
+        assert at_end["residual"] == pytest.approx(-714_000 * 0.15)
+        # 36 of 60 months on: 1 − 0.85 · 0.6
         usd = _usd(_cost(bought(residual_fraction=0.15), scenario(36)))
-        assert usd["residual"] == pytest.approx(-714_000 * 0.15)
+        assert usd["residual"] == pytest.approx(-714_000 * 0.49)
 
     def test_replaced_at_the_end_of_life(self) -> None:
         cost = _cost(replace(bought(), life_months=24), scenario(36))
