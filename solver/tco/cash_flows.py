@@ -42,11 +42,13 @@ Values: TypeAlias = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """lines: cost lines. energy: facility kWh by month; it_energy: of the machines alone; None where not known."""
+    """lines: cost lines. By month, each None where it is not known: it_kwh, energy of the machines alone; facility_kwh, of
+    all it takes to house them; kg_co2e, by the grid where they stand."""
 
     lines: dict[Line, Array]
     it_kwh: Array | None
     facility_kwh: Array | None
+    kg_co2e: Array | None = None
 
 
 def added(flows: Sequence[Flows]) -> Flows:
@@ -59,8 +61,14 @@ def added(flows: Sequence[Flows]) -> Flows:
             lines[line] = np.asarray(lines[line] + flow) if line in lines else flow
     it = [part.it_kwh for part in flows if part.it_kwh is not None]
     facility = [part.facility_kwh for part in flows if part.facility_kwh is not None]
+    emitted = [part.kg_co2e for part in flows if part.kg_co2e is not None]
     known = len(it) == len(facility) == len(flows)
-    return Flows(lines, np.asarray(sum(it)) if known else None, np.asarray(sum(facility)) if known else None)
+    return Flows(
+        lines,
+        np.asarray(sum(it)) if known else None,
+        np.asarray(sum(facility)) if known else None,
+        np.asarray(sum(emitted)) if len(emitted) == len(flows) else None,
+    )
 
 
 def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
@@ -172,8 +180,7 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
         lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
-    it_kwh, facility_kwh = _energy(powered, scenario, values)
-    return Flows(lines, it_kwh, facility_kwh)
+    return Flows(lines, *_energy(powered, scenario, values))
 
 
 def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
@@ -222,8 +229,7 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
         lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
     lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
-    it_kwh, facility_kwh = _energy(alive, scenario, values)
-    return _taxed(Flows(lines, it_kwh, facility_kwh), values)
+    return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
 
 
 def hardware_outlays(
@@ -293,14 +299,16 @@ def _average_w(values: Values) -> Quantity:
     )
 
 
-def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None]:
-    """Energy of the machines and of the whole building by month, where every input is known."""
+def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None, Array | None]:
+    """Energy of the machines and of the whole building, and what it emits, by month, where every input is known."""
     names = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
     if any(name not in values for name in names):
-        return None, None
+        return None, None, None
     it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_w(values)) * nodes)
     it_kwh = np.broadcast_to(it_kwh, (it_kwh.shape[0], scenario.horizon_months))
-    return it_kwh, np.asarray(it_kwh * values["power_usage_effectiveness"])
+    facility_kwh = np.asarray(it_kwh * values["power_usage_effectiveness"])
+    carbon = values.get("grid_kg_co2e_per_kwh")
+    return it_kwh, facility_kwh, None if carbon is None else np.asarray(electricity.grid_kg_co2e(facility_kwh, carbon))
 
 
 def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values: Values) -> Array:

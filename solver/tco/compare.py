@@ -29,7 +29,7 @@ from solver.tco.break_even import (
 )
 from solver.tco.capital import discount_factors, present_value
 from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
-from solver.tco.electricity import grid_kg_co2e, water_l
+from solver.tco.electricity import water_l
 from solver.tco.figures import Array
 from solver.tco.money import MICRO_PER_USD, micro_dollars
 from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
@@ -138,11 +138,27 @@ class AlternativeCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """One input at either end of its own range, all others as stated: what it does to the lead of the cheapest alternative
+    over the runner-up, or, of a single alternative, to its net present value."""
+
+    input: str
+    usd_at_low: float
+    usd_at_high: float
+
+    @property
+    def effect_usd(self) -> float:
+        return abs(self.usd_at_high - self.usd_at_low)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Alternatives in the order given, and every pair's break-even points."""
 
     alternatives: tuple[AlternativeCost, ...]
     verdict: Verdict
+    doubts: tuple[Doubt, ...]
+    """Inputs that have a range, the one that matters most to the choice first."""
     break_even_months: tuple[BreakEvenMonth, ...]
     break_even_utilisations: tuple[BreakEvenUtilisation, ...]
 
@@ -181,12 +197,30 @@ def compare(
     until = _look_ahead(scenario)
     costs = tuple(_cost(e, scenario, sampling, share, until) for e, share in zip(evaluated, chances, strict=True))
     pairs = list(combinations(range(len(costs)), 2))
+    found = verdict([cost.name for cost in costs], [cost.npv for cost in costs], npv_draws)
     return Comparison(
         alternatives=costs,
-        verdict=verdict([cost.name for cost in costs], [cost.npv for cost in costs], npv_draws),
+        verdict=found,
+        doubts=_doubts({e.alternative.name: e for e in evaluated}, found),
         break_even_months=tuple(_break_even(costs[a], costs[b], scenario, until) for a, b in pairs),
         break_even_utilisations=tuple(_utilisation(evaluated[a], evaluated[b]) for a, b in pairs),
     )
+
+
+def _doubts(evaluated: dict[str, _Evaluated], found: Verdict) -> tuple[Doubt, ...]:
+    first = evaluated[found.name]
+    second = None if found.runner_up is None else evaluated[found.runner_up]
+    names = set(first.samples.inputs) | set(() if second is None else second.samples.inputs)
+
+    def npv(one: _Evaluated, name: str, end: int) -> float:
+        rows = one.samples.range_rows(name)
+        return float(one.npv_usd[STATED_ROW if rows is None else rows[end]])
+
+    def stake(name: str, end: int) -> float:
+        return npv(first, name, end) if second is None else npv(second, name, end) - npv(first, name, end)
+
+    doubts = [Doubt(name, stake(name, 0), stake(name, 1)) for name in sorted(names)]
+    return tuple(sorted((d for d in doubts if d.effect_usd > 0.005), key=lambda doubt: -doubt.effect_usd))
 
 
 def _look_ahead(scenario: Scenario) -> int:
@@ -303,11 +337,11 @@ def _footprint(evaluated: _Evaluated) -> Footprint:
         return Footprint(None, None, None, None)
     it_kwh = float(flows.it_kwh[STATED_ROW].sum())
     facility_kwh = float(flows.facility_kwh[STATED_ROW].sum())
-    carbon, water = values.get("grid_kg_co2e_per_kwh"), values.get("water_l_per_kwh")
+    water = values.get("water_l_per_kwh")
     return Footprint(
         it_kwh=it_kwh,
         facility_kwh=facility_kwh,
-        kg_co2e=None if carbon is None else float(grid_kg_co2e(facility_kwh, carbon[STATED_ROW, 0])),
+        kg_co2e=None if flows.kg_co2e is None else float(flows.kg_co2e[STATED_ROW].sum()),
         water_l=None if water is None else float(water_l(it_kwh, water[STATED_ROW, 0])),
     )
 

@@ -53,13 +53,21 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """values: each part's inputs as columns. inputs: those varied, in the order of their pairs
-    of rows; ends: their values there, None where parts of a mixed fleet differ.
+    """values: each part's inputs as columns. inputs: those varied, in the order of their pairs of rows, of which there are
+    two sets: the swings asked for, then the ends of each input's own range; ends: the values of the swings, None where
+    parts of a mixed fleet differ.
     """
 
     values: tuple[dict[str, Array], ...]
     inputs: tuple[str, ...]
     ends: tuple[tuple[float, float] | None, ...]
+
+    def range_rows(self, name: str) -> tuple[int, int] | None:
+        """The rows with one input at the low and at the high end of its range; None where it does not enter."""
+        if name not in self.inputs:
+            return None
+        row = FIRST_SWING_ROW + 2 * (len(self.inputs) + self.inputs.index(name))
+        return row, row + 1
 
 
 def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
@@ -84,7 +92,7 @@ def sample(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> 
     parts = parts_of(alternative)
     used = [inputs_used(part, scenario) for part in parts]
     inputs = tuple(sorted({name for figures in used for name in figures}))
-    rows = FIRST_SWING_ROW + 2 * len(inputs) + sampling.draws
+    rows = FIRST_SWING_ROW + 4 * len(inputs) + sampling.draws
     values: list[dict[str, Array]] = [{} for _ in parts]
     ends: list[tuple[float, float] | None] = []
     for position, name in enumerate(inputs):
@@ -93,7 +101,7 @@ def sample(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> 
             if name in figures:
                 low, high = _ends(name, figures[name], sampling)
                 reached.add((low, high))
-                columns[name] = _column(name, figures[name], rows, position, (low, high), sampling)
+                columns[name] = _column(name, figures[name], rows, (position, len(inputs)), (low, high), sampling)
         ends.append(reached.pop() if len(reached) == 1 else None)
     return Samples(tuple(values), inputs, tuple(ends))
 
@@ -102,14 +110,16 @@ def _column(
     name: str,
     figure: Figure,
     rows: int,
-    position: int,
+    place: tuple[int, int],
     ends: tuple[float, float],
     sampling: Sampling,
 ) -> Array:
-    """One input over all rows."""
+    """One input over all rows. place: its position among the inputs, and how many there are."""
     column = np.full(rows, figure.typical)
-    swing_row = FIRST_SWING_ROW + 2 * position
+    position, inputs = place
+    swing_row, range_row = FIRST_SWING_ROW + 2 * position, FIRST_SWING_ROW + 2 * (inputs + position)
     column[swing_row : swing_row + 2] = ends
+    column[range_row : range_row + 2] = figure.low, figure.high
     if name == "utilisation_fraction":
         column[IDLE_ROW], column[BUSY_ROW] = 0.0, 1.0
     if sampling.draws:
