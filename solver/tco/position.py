@@ -31,7 +31,7 @@ from solver.tco.cohorts import starts
 from solver.tco.figures import Array
 
 
-NAMES = ("cash", "prepaid", "owed", "market", "book")
+NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Standing:
     """USD at the start and at the end of each month, for the stated case.
 
     cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans and commitments still to be
-    paid. market, book: what the machines at hand would fetch, and what the accounts value them at.
+    paid. market, book: what the machines at hand would fetch, and what the accounts value them at; fresh: machines bought
+    at that instant, which are not in ``market`` yet.
     """
 
     cash: Array
@@ -47,6 +48,7 @@ class Standing:
     owed: Array
     market: Array
     book: Array
+    fresh: Array
 
     @property
     def if_ended(self) -> Array:
@@ -65,7 +67,7 @@ def standing(alternative: Single, scenario: Scenario, values: Values) -> Standin
     flows = cash_flows(alternative, scenario, values)
     columns = scenario.horizon_months + 1
     cash = np.cumsum(sum((line[0] for line in flows.lines.values()), start=np.zeros(columns)))
-    found = Standing(cash, *(np.zeros(columns) for _ in range(4)))
+    found = Standing(cash, *(np.zeros(columns) for _ in range(5)))
     if isinstance(alternative, RentedFleet) and alternative.term_months is not None:
         _committed(alternative, alternative.term_months, scenario, values, found)
     elif isinstance(alternative, PurchasedFleet):
@@ -86,7 +88,7 @@ def _taxed(values: Values) -> float:
 def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values, found: Standing) -> None:
     started = starts(nodes_needed(fleet, demand_factor(scenario, values)), term)
     contracted = (started * market_rent_per_month(fleet, scenario, values))[0] * _taxed(values)
-    for month in np.flatnonzero(contracted):
+    for month in np.flatnonzero(contracted).tolist():
         found.prepaid[month] += contracted[month] * term * fleet.upfront_fraction
         end = min(month + term, len(found.owed) - 1)
         ahead = np.arange(month + 1, end + 1)
@@ -101,12 +103,13 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
     spent = np.asarray(sum(outlays.values()))
     ordered = paid_when_ordered(spent, fleet.lead_time_months)[0] * _taxed(values)
     last = len(found.market) - 1
-    for month in np.flatnonzero(spent[0]):
+    for month in np.flatnonzero(spent[0]).tolist():
         end = min(month + fleet.life_months, last + 1)
         for column in range(month + 1, end):
             age = float(column - month)
             fetched = float(resale_fraction(age, fleet.life_months, values)[0, 0])
             found.market[column] += resold[month] * fetched
+        found.fresh[month] += resold[month]
         left = float(resale_fraction(float(fleet.life_months), fleet.life_months, values)[0, 0]) * resold[month]
         found.book[month:end] += _book_value(fleet, float(spent[0, month]), left, end - month)
         placed = max(0, month - fleet.lead_time_months)
@@ -115,9 +118,9 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
         found.prepaid[:-1] += ordered
         return
     rate = values["finance_fraction_per_year"][0, 0]
-    for month in np.flatnonzero(ordered):
+    for month in np.flatnonzero(ordered).tolist():
         ahead = np.arange(month + 1, last + 1)
-        balance = loan_balance_fraction(rate, fleet.finance_term_months, ahead - float(month))
+        balance = loan_balance_fraction(rate, fleet.finance_term_months, np.asarray(ahead - month, dtype=float))
         found.owed[ahead] += ordered[month] * balance
 
 

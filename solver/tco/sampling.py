@@ -28,7 +28,8 @@ MOST_DRAWS = 20_000
 SwingMode: TypeAlias = Literal["step", "range"]
 """``step``: each input up and down by a fraction of itself. ``range``: to its low and high, by the step without one."""
 
-_OPTIONAL = ("grid_kg_co2e_per_kwh", "water_l_per_kwh")
+CARBON = "grid_kg_co2e_per_kwh"
+_OPTIONAL = (CARBON, "water_l_per_kwh")
 _ENERGY = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
 _RESIDUAL = ("residual_fraction", "residual_fraction_after_3_years", "residual_fraction_after_5_years")
 
@@ -76,6 +77,8 @@ def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
     names: Sequence[str] = REQUIRED[type(alternative)]
     if isinstance(alternative, RentedFleet):
         names = (*names, *(SPOT_REQUIRED if alternative.interruptible else ()), *_ENERGY, *_OPTIONAL)
+        if CARBON not in alternative.figures:
+            merged.pop(CARBON, None)  # the scenario's grid feeds what is owned; a rented machine stands elsewhere
     elif isinstance(alternative, PurchasedFleet):
         residual = _RESIDUAL[:1] if "residual_fraction" in merged else _RESIDUAL[1:]
         finance = ("finance_fraction_per_year",) if alternative.finance_term_months is not None else ()
