@@ -15,6 +15,7 @@ from service.wire.tco_answers import (
     AlternativeCostOut,
     BreakEvenOut,
     CheapestOut,
+    ComputedFromOut,
     ComparisonInputsOut,
     ComparisonOut,
     ComparisonResultOut,
@@ -27,11 +28,12 @@ from service.wire.tco_answers import (
     SpreadOut,
     SwingOut,
     UncertaintyOut,
+    UsedInputOut,
     WantedOut,
 )
-from solver.tco.alternatives import PurchasedFleet, parts_of
+from solver.tco.alternatives import PurchasedFleet, RentedFleet, parts_of
 from solver.tco.break_even import Crossings
-from solver.tco.compare import AlternativeCost, Comparison, Spread
+from solver.tco.compare import AlternativeCost, Comparison, PartUsed, Spread
 from solver.tco.money import MICRO_PER_USD, decimal_usd, in_currency
 
 MOST_WANTED = 3
@@ -63,7 +65,7 @@ def present_result(asked: ComparisonIn, comparison: Comparison, prepared: Prepar
     resolved, shared = prepared.resolved, prepared.shared
     service = service_notes(resolved, comparison.alternatives)
     costs = [
-        _alternative(asked, cost, own, comparison, notes)
+        _alternative(asked, cost, own, comparison, notes, prepared)
         for cost, own, notes in zip(comparison.alternatives, resolved, service, strict=True)
     ]
     demand = shared.scenario.demand
@@ -132,7 +134,12 @@ def _wanted(comparison: Comparison, prepared: Prepared) -> list[WantedOut]:
 
 
 def _alternative(
-    asked: ComparisonIn, cost: AlternativeCost, own: Resolved, comparison: Comparison, notes: list[str]
+    asked: ComparisonIn,
+    cost: AlternativeCost,
+    own: Resolved,
+    comparison: Comparison,
+    notes: list[str],
+    prepared: Prepared,
 ) -> AlternativeCostOut:
     footprint, unit = cost.footprint, cost.unit
     total, npv = decimal_usd(cost.total), decimal_usd(cost.npv)
@@ -142,6 +149,7 @@ def _alternative(
         acquisition=own.acquisition,
         recommendation=own.asked.recommendation,
         parts=own.parts,
+        computed_from=[_computed_from(used, own, prepared, number) for number, used in enumerate(cost.parts)],
         lines=[
             CostLineOut(
                 line=line.name,
@@ -229,6 +237,33 @@ def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
         for month, utilisation in pairs
         if name in (month.first, month.second)
     ]
+
+
+def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: int) -> ComputedFromOut:
+    part = used.part
+    rented, bought = isinstance(part, RentedFleet), isinstance(part, PurchasedFleet)
+    name = own.asked.name if not own.parts else own.parts[number].node
+    catalog = own.defaults.keys() | prepared.shared.defaults.keys()
+    return ComputedFromOut(
+        name=name,
+        kind="rent" if rented else "purchase" if bought else "api",
+        nodes_by_month=list(used.nodes),
+        started_by_month=list(used.started),
+        devices_per_node=getattr(part, "devices_per_node", None),
+        term_months=getattr(part, "term_months", None),
+        upfront_fraction=getattr(part, "upfront_fraction", None),
+        interruptible=getattr(part, "interruptible", False),
+        follows_demand=getattr(part, "follows_demand", False),
+        life_months=getattr(part, "life_months", None),
+        finance_months=getattr(part, "finance_term_months", None),
+        lead_time_months=getattr(part, "lead_time_months", None),
+        inputs=[
+            UsedInputOut(
+                input=name, low=figure.low, typical=figure.typical, high=figure.high, stated=name not in catalog
+            )
+            for name, figure in sorted(used.figures.items())
+        ],
+    )
 
 
 def _crossings(found: Crossings) -> CrossingsOut:

@@ -109,6 +109,37 @@ class BreakEvenOut(Answer):
     utilisation_reason: str | None
 
 
+class UsedInputOut(Answer):
+    """One input of the cost model with the range that draws are taken from; ``stated`` ones have none."""
+
+    input: str
+    low: float
+    typical: float
+    high: float
+    stated: bool
+
+
+class ComputedFromOut(Answer):
+    """All that the costs of one kind of node, or of an API, were computed from: enough to compute them again.
+
+    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API.
+    """
+
+    name: str
+    kind: str
+    nodes_by_month: list[float]
+    started_by_month: list[float]
+    devices_per_node: int | None
+    term_months: int | None
+    upfront_fraction: float | None
+    interruptible: bool
+    follows_demand: bool
+    life_months: int | None
+    finance_months: int | None
+    lead_time_months: int | None
+    inputs: list[UsedInputOut]
+
+
 class AlternativeCostOut(Answer):
     """Unit costs divide the whole cost by each kind of token; null with ``undefined_because`` where none is served."""
 
@@ -117,6 +148,7 @@ class AlternativeCostOut(Answer):
     acquisition: str | None
     recommendation: str | None
     parts: list[PartOut]
+    computed_from: list[ComputedFromOut]
     lines: list[CostLineOut]
     usd_by_month: list[Usd]
     total_usd: Usd

@@ -81,6 +81,16 @@ def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows
     return _taxed(_api(alternative, scenario, values), values)
 
 
+def nodes_started(fleet: RentedFleet | PurchasedFleet, scenario: Scenario, values: Values) -> tuple[Array, Array]:
+    """Nodes paid for in each month, and those that start in it: bought, or begun a commitment with; by the hour none are."""
+    needed = nodes_needed(fleet, demand_factor(scenario, values))
+    lasting = fleet.life_months if isinstance(fleet, PurchasedFleet) else fleet.term_months
+    if lasting is None:
+        return needed, np.zeros_like(needed)
+    started = starts(needed, lasting)
+    return alive_sum(started, lasting), started
+
+
 def bought_in_month(fleet: PurchasedFleet, scenario: Scenario, values: Values, month: int) -> Flows:
     """All lines of machines bought at the start of one month, run for their life or to the horizon, and then sold: not
     bought anew, whatever demand does.

@@ -1,7 +1,7 @@
 """Alternatives side by side: the whole comparison in one deterministic call."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
@@ -28,11 +28,20 @@ from solver.tco.break_even import (
     crossings,
 )
 from solver.tco.capital import discount_factors, present_value
-from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
+from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, nodes_started, served_tokens
 from solver.tco.electricity import water_l
-from solver.tco.figures import Array
+from solver.tco.figures import Array, Figure
 from solver.tco.money import MICRO_PER_USD, micro_dollars
-from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
+from solver.tco.sampling import (
+    BUSY_ROW,
+    FIRST_SWING_ROW,
+    IDLE_ROW,
+    STATED_ROW,
+    Samples,
+    Sampling,
+    inputs_used,
+    sample,
+)
 from solver.tco.tokens import usd_per_million
 from solver.tco.verdict import Verdict, cheapest_fractions, verdict
 
@@ -117,6 +126,17 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, slots=True)
+class PartUsed:
+    """What the stated case of one part was computed from. nodes: paid for in each month; started: bought or committed in
+    it; both empty for an API. figures: every input that enters."""
+
+    part: Single
+    nodes: tuple[float, ...]
+    started: tuple[float, ...]
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
 class AlternativeCost:
     """Everything about one alternative. Money in whole micro-dollars where an int."""
 
@@ -134,6 +154,7 @@ class AlternativeCost:
     uncertainty: Uncertainty | None
     """None when no draws were asked for."""
     standing: position.Standing = field(compare=False)
+    parts: tuple[PartUsed, ...] = ()
     """Month by month, to ``LOOK_AHEAD_MONTHS`` or the horizon."""
 
 
@@ -240,6 +261,16 @@ def _standing(evaluated: _Evaluated, scenario: Scenario, until: int) -> position
     return position.added(found)
 
 
+def _used(evaluated: _Evaluated, number: int, scenario: Scenario) -> PartUsed:
+    part = parts_of(evaluated.alternative)[number]
+    figures = inputs_used(part, scenario)
+    if isinstance(part, ApiAccess):
+        return PartUsed(part, (), (), figures)
+    values = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in evaluated.samples.values[number].items()}
+    nodes, started = nodes_started(part, scenario, values)
+    return PartUsed(part, tuple(nodes[0].tolist()), tuple(started[0].tolist()), figures)
+
+
 def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scenario, until: int) -> BreakEvenMonth:
     rate = scenario.figures["discount_fraction_per_year"].typical
     horizon, one, other = scenario.horizon_months, first.standing, second.standing
@@ -295,6 +326,7 @@ def _cost(
         swings=_swings(evaluated),
         uncertainty=_uncertainty(evaluated, sampling.draws, cheapest_fraction),
         standing=_standing(evaluated, scenario, until),
+        parts=tuple(_used(evaluated, number, scenario) for number in range(len(evaluated.samples.values))),
     )
 
 
