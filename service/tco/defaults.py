@@ -348,9 +348,12 @@ def _combined(terms: list[tuple[CostFigureRow, float]], unit: str, how: str) -> 
 
 
 def _from_point(figure: Figure, point: PricePoint) -> Figure:
-    """The range as seen by a buyer who usually pays its low (or high) end: that end becomes the typical value."""
+    """The range as seen by a buyer who usually pays its low (or high) end: that end becomes the typical value, and the range
+    reaches as far beyond it, in proportion, as back to what others pay."""
     if point == "low":
-        return Figure(figure.low, figure.low, figure.typical)
+        beyond = 0.0 if figure.typical == 0 else figure.low * figure.low / figure.typical
+        return Figure(beyond, figure.low, figure.typical)
     if point == "high":
-        return Figure(figure.typical, figure.high, figure.high)
+        beyond = figure.high if figure.typical == 0 else figure.high * figure.high / figure.typical
+        return Figure(figure.typical, figure.high, beyond)
     return figure

@@ -95,7 +95,9 @@ def _write(sheet: Any, rows: Iterable[list[Cell]], formats: dict[str, Any], firs
             elif isinstance(cell, float | int):
                 sheet.write_number(number, column, cell)
             elif cell is not None:
-                sheet.write_string(number, column, plain_text(cell), formats["bold"] if header and number == first else None)
+                sheet.write_string(
+                    number, column, plain_text(cell), formats["bold"] if header and number == first else None
+                )
     sheet.set_column(0, 0, 36)
     return number + 1
 

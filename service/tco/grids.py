@@ -31,7 +31,9 @@ def standing_there(offer: str | None) -> dict[str, Default]:
         return {}
     region, grid = found
     carbon = Origin(grid.provenance.source, str(grid.year), grid.provenance.checked)
-    there = {CARBON: Default(exactly(grid.kg_co2e_per_kwh), "kg CO2e per kWh", (carbon,), f"{region.place}: {grid.name}")}
+    there = {
+        CARBON: Default(exactly(grid.kg_co2e_per_kwh), "kg CO2e per kWh", (carbon,), f"{region.place}: {grid.name}")
+    }
     if region.power_usage_effectiveness is not None:
         origin = Origin(region.provenance.source, region.provenance.retrieved_on.isoformat(), region.provenance.checked)
         there[EFFECTIVENESS] = Default(exactly(region.power_usage_effectiveness), "ratio", (origin,), region.place)

@@ -20,7 +20,9 @@ def service_notes(resolved: Sequence[Resolved], costs: Sequence[AlternativeCost]
         notes = []
         if len(formats) > 1 and own.precision:
             others = sorted({text for other in formats - {own.precision} for text in other})
-            notes.append(f"serves with {'; '.join(own.precision)}; others with {'; '.join(others)}: not the same precision")
+            notes.append(
+                f"serves with {'; '.join(own.precision)}; others with {'; '.join(others)}: not the same precision"
+            )
         if not any(isinstance(part, ApiAccess) for part in parts_of(own.alternative)):
             notes += _losses(own, cost, most)
         found.append(notes)
@@ -30,7 +32,9 @@ def service_notes(resolved: Sequence[Resolved], costs: Sequence[AlternativeCost]
 def _losses(own: Resolved, cost: AlternativeCost, most: dict[str, int]) -> list[str]:
     nodes = sum(part.nodes for part in own.parts)
     if own.survives is None:
-        return ["whether this fleet survives the loss of a node is not checked: a recommendation with limits.survive says so"]
+        return [
+            "whether this fleet survives the loss of a node is not checked: a recommendation with limits.survive says so"
+        ]
     notes = []
     short = max(1, most["nodes"]) - own.survives["nodes"]
     if short > 0 and nodes:

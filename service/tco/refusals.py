@@ -26,6 +26,8 @@ POINTERS = {
 """The cost model's inputs that stand at the top of a request."""
 OF_PURCHASE = {
     "purchase_usd_per_node": "usd_per_node",
+    "staff_fte_per_node": "staff_fte_per_node",
+    "maintenance_fraction_per_year": "maintenance_percent_per_year",
     "peak_w_per_node": "peak_kw_per_node",
     "lead_time_months": "lead_time_months",
     "network_usd_per_node": "network_usd_per_node",

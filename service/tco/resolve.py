@@ -166,7 +166,9 @@ def _rented(
     defaults = {**prices.defaults.rented_hall(), **prices.defaults.power(part.machine), **standing_there(part.offer)}
     own = {} if stated is None else _of_machine(stated, (PEAK,))
     if CARBON not in defaults:
-        resolved.notes.append(f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed")
+        resolved.notes.append(
+            f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed"
+        )
     if acquisition == "spot":
         defaults |= prices.defaults.spot()
     term = TERM_MONTHS.get(acquisition)
@@ -215,7 +217,9 @@ def _paid_ahead(
     ratio = defaults.upfront_ratio(provider, asked.payment) if acquisition.endswith("_no_upfront") else None
     if price.basis == "stated" or ratio is None:
         if price.basis != "stated" and acquisition.endswith("_no_upfront"):
-            resolved.notes.append(f"no source says what {provider or 'the seller'} takes off for paying upfront: nothing is")
+            resolved.notes.append(
+                f"no source says what {provider or 'the seller'} takes off for paying upfront: nothing is"
+            )
         return price
     resolved.defaults["upfront_price_ratio"] = ratio
     figure, times = price.figure, ratio.figure
@@ -340,7 +344,6 @@ def purchase_terms(
 
 def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
     """What the request states itself; it has no range."""
-    rate = purchase.finance_rate_percent
     stated = {
         PRICE: purchase.usd_per_node,
         PEAK: None if purchase.peak_kw_per_node is None else purchase.peak_kw_per_node * WATTS_PER_KW,
@@ -348,9 +351,15 @@ def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
         "storage_usd_per_node": purchase.storage_usd_per_node,
         "software_usd_per_device_year": purchase.software_usd_per_device_year,
         "residual_fraction": purchase.residual_fraction,
-        "finance_fraction_per_year": None if rate is None else rate / 100.0,
+        "staff_fte_per_node": purchase.staff_fte_per_node,
+        "maintenance_fraction_per_year": _share(purchase.maintenance_percent_per_year),
+        "finance_fraction_per_year": _share(purchase.finance_rate_percent),
     }
     return {name: exactly(float(value)) for name, value in stated.items() if value is not None}
+
+
+def _share(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100.0
 
 
 def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure]) -> PartOut:

@@ -17,7 +17,9 @@ def summary_of(comparison: Comparison, horizon_months: int) -> str:
     rate = "" if per_million is None else f", {per_million:,.3f} USD per million tokens"
     sentences = []
     if found.runner_up is None or found.lead_micro is None:
-        sentences.append(f"{found.name} costs {_usd(found.npv_micro)} in present value over {horizon_months} months{rate}.")
+        sentences.append(
+            f"{found.name} costs {_usd(found.npv_micro)} in present value over {horizon_months} months{rate}."
+        )
     else:
         lead = found.lead_micro / max(1, abs(costs[found.runner_up].npv))
         sentences.append(
@@ -48,7 +50,9 @@ def _break_even(comparison: Comparison) -> str:
     )
     crossing = pair.discounted
     if crossing.month is None:
-        return f"No break-even with {found.runner_up}: {crossing.cheaper_at_start or 'neither'} is ahead from the start."
+        return (
+            f"No break-even with {found.runner_up}: {crossing.cheaper_at_start or 'neither'} is ahead from the start."
+        )
     later = found.name if crossing.cheaper_at_start == found.runner_up else found.runner_up
     return (
         f"Discounted, {later} pays back against {crossing.cheaper_at_start} after {crossing.month:.1f} months, machines "

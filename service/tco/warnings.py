@@ -35,9 +35,7 @@ def _shared(asked: ComparisonIn) -> Iterator[str]:
         yield "power_usage_effectiveness of 1: cooling is stated as free"
 
 
-def _alternative(
-    asked: ComparisonIn, own: Resolved, shared: Circumstances, defaults: CostDefaults
-) -> Iterator[str]:
+def _alternative(asked: ComparisonIn, own: Resolved, shared: Circumstances, defaults: CostDefaults) -> Iterator[str]:
     api, purchase = own.asked.api, own.asked.purchase
     if api is not None:
         prices = (

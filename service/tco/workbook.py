@@ -85,7 +85,15 @@ class PartSheet:
             if len(whole.computed_from) == 1
             else {}
         )
-        self.columns = ["month", "discount_factor", "nodes", "started", "price_factor", "inflation_factor", *self._help()]
+        self.columns = [
+            "month",
+            "discount_factor",
+            "nodes",
+            "started",
+            "price_factor",
+            "inflation_factor",
+            *self._help(),
+        ]
         self.lines = self._line_names()
         self.columns += [*self.lines, "total"]
 
@@ -338,4 +346,3 @@ def _letters(column: int) -> str:
     ('A', 'Z', 'AA')
     """
     return (chr(ord("A") + column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
-

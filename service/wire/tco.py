@@ -70,6 +70,8 @@ class PurchaseIn(Request):
     network_usd_per_node: UsdOrFree | None = None
     storage_usd_per_node: UsdOrFree | None = None
     software_usd_per_device_year: UsdOrFree = Decimal(0)
+    staff_fte_per_node: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    maintenance_percent_per_year: Percent | None = None
     residual_fraction: Fraction | None = None
     depreciation_months: Months | None = None
     depreciation: Literal["straight_line", "declining_balance"] = "straight_line"

@@ -45,7 +45,9 @@ class BreakEvenMonth:
     cash: Crossings
 
 
-def crossings(first: str, second: str, first_usd: Sequence[float] | Array, second_usd: Array, horizon: int) -> Crossings:
+def crossings(
+    first: str, second: str, first_usd: Sequence[float] | Array, second_usd: Array, horizon: int
+) -> Crossings:
     """Every crossing of two curves, compared in whole micro-dollars. Curves that only touch do not cross.
 
     >>> buy, rent = np.array([100.0, 100.0, 100.0, 100.0]), np.array([0.0, 40.0, 80.0, 120.0])

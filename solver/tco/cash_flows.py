@@ -242,9 +242,7 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
 
 
-def hardware_outlays(
-    fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array
-) -> dict[Line, Array]:
+def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
     """What machines that start in each month cost, at the price of the month they are ordered in."""
     factor = _price_factor(scenario, values, "hardware_change_fraction_per_year")
     when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)

@@ -247,7 +247,9 @@ def _doubts(evaluated: dict[str, _Evaluated], found: Verdict) -> tuple[Doubt, ..
 def _look_ahead(scenario: Scenario) -> int:
     """Months over which break-even is looked for: at least LOOK_AHEAD_MONTHS, as far as growth stays plausible."""
     rate = math.log1p(max(0.0, scenario.figures["growth_fraction_per_month"].typical))
-    sensible = LOOK_AHEAD_MONTHS if rate * LOOK_AHEAD_MONTHS < math.log(MOST_GROWTH) else math.log(MOST_GROWTH) / rate - 1
+    sensible = (
+        LOOK_AHEAD_MONTHS if rate * LOOK_AHEAD_MONTHS < math.log(MOST_GROWTH) else math.log(MOST_GROWTH) / rate - 1
+    )
     return max(scenario.horizon_months, min(LOOK_AHEAD_MONTHS, int(sensible)))
 
 
@@ -279,9 +281,7 @@ def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scena
         *names,
         until_month=until,
         if_ended=crossings(*names, one.if_ended, other.if_ended, horizon),
-        discounted=crossings(
-            *names, one.present_value_if_ended(rate), other.present_value_if_ended(rate), horizon
-        ),
+        discounted=crossings(*names, one.present_value_if_ended(rate), other.present_value_if_ended(rate), horizon),
         cash=crossings(*names, one.cash, other.cash, horizon),
     )
 
@@ -382,9 +382,9 @@ def _swings(evaluated: _Evaluated) -> tuple[Swing, ...]:
     """Tornado: largest effect first; inputs that move nothing are left out."""
     npv = evaluated.npv_usd
     swings = []
-    for position, name in enumerate(evaluated.samples.inputs):
-        row = FIRST_SWING_ROW + 2 * position
-        low, high = evaluated.samples.ends[position] or (None, None)
+    for number, name in enumerate(evaluated.samples.inputs):
+        row = FIRST_SWING_ROW + 2 * number
+        low, high = evaluated.samples.ends[number] or (None, None)
         swing = Swing(name, low, high, float(npv[row]), float(npv[row + 1]))
         if swing.effect_usd > 0:
             swings.append(swing)

@@ -30,7 +30,6 @@ from solver.tco.cash_flows import (
 from solver.tco.cohorts import starts
 from solver.tco.figures import Array
 
-
 NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh")
 
 

@@ -114,7 +114,10 @@ class TestPost:
     def test_book_and_market_value_fall_until_machines_are_renewed(self, client: TestClient) -> None:
         body = only("buy", horizon_months=72)
         buy = client.post(URL, json=body).json()["alternatives"][0]
-        for values in (buy["depreciation"]["book_value_usd_by_month"], buy["depreciation"]["market_value_usd_by_month"]):
+        for values in (
+            buy["depreciation"]["book_value_usd_by_month"],
+            buy["depreciation"]["market_value_usd_by_month"],
+        ):
             assert len(values) == 73
             assert all(Decimal(a) > Decimal(b) for a, b in pairwise(values[:60]))
             assert Decimal(values[60]) > Decimal(values[59])

@@ -134,13 +134,20 @@ def test_the_workbooks_formulas_come_to_the_answer(client: TestClient, number: i
         for line in alternative["lines"]:
             column = titles[line["line"]]
             computed = [book.value(sheet, column, 4 + month) for month in range(months)]
-            assert computed == pytest.approx([float(usd) for usd in line["usd_by_month"]], abs=CENT), (sheet, line["line"])
+            assert computed == pytest.approx([float(usd) for usd in line["usd_by_month"]], abs=CENT), (
+                sheet,
+                line["line"],
+            )
         total = [book.value(sheet, titles["total"], 4 + month) for month in range(months)]
         assert sum(total) == pytest.approx(float(alternative["total_usd"]), abs=CENT)
     labels = {book.text("summary", 1, row): row for row in range(1, 60)}
     for position, alternative in enumerate(answer["alternatives"], start=2):
-        assert book.value("summary", position, labels["total_usd"]) == pytest.approx(float(alternative["total_usd"]), abs=CENT)
-        assert book.value("summary", position, labels["npv_usd"]) == pytest.approx(float(alternative["npv_usd"]), abs=CENT)
+        assert book.value("summary", position, labels["total_usd"]) == pytest.approx(
+            float(alternative["total_usd"]), abs=CENT
+        )
+        assert book.value("summary", position, labels["npv_usd"]) == pytest.approx(
+            float(alternative["npv_usd"]), abs=CENT
+        )
 
 
 def test_a_changed_input_changes_what_depends_on_it(client: TestClient) -> None:

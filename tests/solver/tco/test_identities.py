@@ -138,7 +138,9 @@ class TestBreakEvenMonth:
 
     @settings(max_examples=40, deadline=None)
     @given(fleet=fleets, at=scenarios, month=st.integers(1, 60))
-    def test_a_curve_shows_what_the_same_would_have_cost_had_that_month_been_the_horizon(self, fleet, at, month) -> None:
+    def test_a_curve_shows_what_the_same_would_have_cost_had_that_month_been_the_horizon(
+        self, fleet, at, month
+    ) -> None:
         curve = _only(fleet, at).standing
         ended = _only(fleet, replace(at, horizon_months=month))
         scale = 1.0 + abs(curve.cash).max() * 1e-9
@@ -147,9 +149,13 @@ class TestBreakEvenMonth:
         worth = curve.present_value_if_ended(rate)[month]
         assert worth == pytest.approx(ended.npv / MICRO_PER_USD, abs=1e-3 * scale)
 
-    @pytest.mark.parametrize("owned", [bought(), replace(bought(finance_fraction_per_year=0.11), finance_term_months=48)])
+    @pytest.mark.parametrize(
+        "owned", [bought(), replace(bought(finance_fraction_per_year=0.11), finance_term_months=48)]
+    )
     def test_it_does_not_depend_on_the_horizon(self, owned) -> None:
-        found = [compare([owned, rented()], scenario(months), EXACT).break_even_months[0] for months in (24, 36, 48, 60)]
+        found = [
+            compare([owned, rented()], scenario(months), EXACT).break_even_months[0] for months in (24, 36, 48, 60)
+        ]
         assert found[0].if_ended.month is not None
         for measure in ("if_ended", "discounted", "cash"):
             assert {getattr(pair, measure).months for pair in found} == {getattr(found[0], measure).months}
@@ -173,7 +179,10 @@ class TestVerdict:
     def test_the_value_at_stake_is_what_the_right_choice_would_have_saved(self) -> None:
         found = compare([bought(), rented()], scenario(), SEED_AND_DRAWS).verdict
         assert found.value_at_stake_usd >= 0
-        shares = {c.name: c.uncertainty.cheapest_fraction for c in compare([bought(), rented()], scenario(), SEED_AND_DRAWS).alternatives}
+        shares = {
+            c.name: c.uncertainty.cheapest_fraction
+            for c in compare([bought(), rented()], scenario(), SEED_AND_DRAWS).alternatives
+        }
         assert found.chance == shares[found.name]
         assert found.most_often_chance == max(shares.values())
         certain = compare([rented(), rented("dear", usd_per_hour=60.0)], scenario(), SEED_AND_DRAWS).verdict
@@ -192,14 +201,20 @@ class TestGrowth:
     def test_spare_capacity_is_used_before_a_node_is_added(self) -> None:
         spare = replace(bought(nodes=1), carries=2.6)
         for grown in (0.001, 0.02):
-            flows = [line for line in _only(spare, scenario(36, growth_fraction_per_month=grown)).lines if line.name == "purchase"]
+            flows = [
+                line
+                for line in _only(spare, scenario(36, growth_fraction_per_month=grown)).lines
+                if line.name == "purchase"
+            ]
             assert [month for month, flow in enumerate(flows[0].flows) if flow] == [0]
         # 1.05^t exceeds 2.6 after ln 2.6 / ln 1.05 = 19.6 months, what two nodes carry (5.2) after 33.8
         late = _only(spare, scenario(36, growth_fraction_per_month=0.05))
         purchase = next(line for line in late.lines if line.name == "purchase")
         assert [month for month, flow in enumerate(purchase.flows) if flow] == [0, 20, 34]
 
-    def test_a_tenth_of_a_percent_a_month_with_half_again_to_spare_costs_next_to_nothing_in_the_first_year(self) -> None:
+    def test_a_tenth_of_a_percent_a_month_with_half_again_to_spare_costs_next_to_nothing_in_the_first_year(
+        self,
+    ) -> None:
         for fleet in (bought(nodes=1), rented(nodes=1), committed(nodes=1)):
             flat = _only(replace(fleet, carries=1.5), scenario(12))
             grown = _only(replace(fleet, carries=1.5), scenario(12, growth_fraction_per_month=0.001))
