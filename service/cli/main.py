@@ -128,6 +128,7 @@ LISTS: dict[str, tuple[str, ...]] = {
         "provider", "region", "commitment", "node", "device", "provider_class", "device_class", "named_place", "price_as_of",
     ),
     "providers": ("provider_class",),
+    "api-prices": ("provider", "model"),
 }  # fmt: skip
 
 

@@ -3,9 +3,9 @@
 import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 
-from catalog.read_api_prices import ApiPriceRow, ApiPrices, read_api_prices, sellers_of
+from catalog.read_api_prices import ApiPriceRow, sellers_of
+from service.api_prices.stored import api_prices
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.tco.defaults import Default, Origin
 from service.wire.tco import ApiIn
@@ -23,12 +23,6 @@ class ApiTerms:
     defaults: dict[str, Default]
     notes: tuple[str, ...]
     seller: str | None
-
-
-@cache
-def api_prices() -> ApiPrices:
-    """Read once: the files do not change while the service runs."""
-    return read_api_prices()
 
 
 def api_terms(asked: ApiIn, demand: TokenDemand, day: dt.date, pointer: str) -> ApiTerms:

@@ -13,6 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.tco.tables import ComparisonTable
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.sheet_formulas import Workbook
 from tests.service.tco_bodies import COMPARISON, INFEASIBLE, NODE, OFFER, RESULT, only, store_recommendation
@@ -354,6 +355,16 @@ class TestGet:
         assert made["cheapest"]["name"] in texts
         notes = {summary.text("notes", 2, row) for row in range(2, 60)}
         assert {note for a in made["alternatives"] for note in a["notes"]} <= notes
+
+    def test_one_stored_by_an_earlier_version_says_so(self, client: TestClient, app: FastAPI) -> None:
+        made = client.post(URL, json=COMPARISON).json()
+        with app.state.database.writing() as session:
+            row = session.get(ComparisonTable, made["id"])
+            row.result = {**row.result, "cheapest": "buy"}
+            session.add(row)
+        answer = client.get(made["link"])
+        assert answer.status_code == 404
+        assert "was answered by version" in answer.json()["detail"]
 
     def test_unknown(self, client: TestClient) -> None:
         assert client.get(f"{URL}/tco_{'0' * 32}").status_code == 404
