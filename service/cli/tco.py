@@ -75,9 +75,8 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
         per_million = one["usd_per_million_tokens"]
         table.add_row(
             escape(one["name"]),
-            _usd(one["total_usd"]),
             _usd(one["npv_usd"]),
-            "–" if drawn is None else f"{_usd(drawn['npv_usd']['p25'])} to {_usd(drawn['npv_usd']['p75'])}",
+            "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
             "–" if per_million is None else f"{float(per_million):,.3f}",
             "–" if drawn is None else f"{drawn['cheapest_fraction']:.0%}",
             _payback(one, first),
@@ -111,3 +110,7 @@ def _payback(one: Mapping[str, Any], first: str) -> str:
 
 def _usd(amount: str) -> str:
     return f"{float(amount):,.0f}"
+
+
+def _thousands(amount: str) -> str:
+    return f"{float(amount) / 1000:,.0f}k"

@@ -1,6 +1,8 @@
 """What a controller reads first: which alternative is cheapest and how sure that is, when it pays, and what is not the same."""
 
+import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -293,6 +295,14 @@ class TestCommitments:
         monthly, half, ahead, listed = (Decimal(a["total_usd"]) for a in _made(client, body)["alternatives"])
         assert monthly > half > ahead
         assert listed < monthly
+
+
+def test_the_committed_example_is_answered(client: TestClient) -> None:
+    body = json.loads(Path("examples/tco-rent-buy-api.json").read_text(encoding="utf-8"))
+    answer = _made(client, body)
+    assert [a["name"] for a in answer["alternatives"]] == ["rent", "commit for 3 years", "buy", "API"]
+    assert all(a["parts"][0]["carries"] > 1.0 for a in answer["alternatives"][:3])  # the planner's word on a fleet
+    assert answer["alternatives"][0]["precision"]
 
 
 class TestApiModels:
