@@ -100,6 +100,11 @@ class CostDefaults:
         hall = self._subject("power_usage_effectiveness", "modern")
         return {} if hall is None else {"power_usage_effectiveness": hall}
 
+    def egress(self, provider: str) -> Default | None:
+        """Price of data sent out: the provider's own row, else the one for any."""
+        row = self.costs.find("egress_usd_per_gb", provider) or self.costs.find("egress_usd_per_gb")
+        return None if row is None else _as_stated(row)
+
     def spot(self) -> dict[str, Default]:
         return self._plain("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 

@@ -165,6 +165,8 @@ def _rented(
     price = _rent(asked, part, prices, acquisition)
     defaults = {**prices.defaults.rented_hall(), **prices.defaults.power(part.machine), **standing_there(part.offer)}
     own = {} if stated is None else _of_machine(stated, (PEAK,))
+    if not resolved.parts:  # of the whole fleet: counted once
+        own |= _beside_rent(asked, part, defaults, prices.defaults)
     if CARBON not in defaults:
         resolved.notes.append(
             f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed"
@@ -207,6 +209,21 @@ def _rented(
         carries=part.carries,
         nodes_per_step=part.nodes_per_step,
     )
+
+
+def _beside_rent(
+    asked: AlternativeIn, part: Nodes, defaults: dict[str, Default], catalog: CostDefaults
+) -> dict[str, Figure]:
+    """Data sent out and disks, where the request states them; the price of sending is the provider's."""
+    own: dict[str, Figure] = {}
+    if asked.egress_gb_per_month is not None:
+        own["egress_gb_per_month"] = exactly(asked.egress_gb_per_month)
+        price = catalog.egress((part.offer or "").split(":", 1)[0])
+        if price is not None:
+            defaults["egress_usd_per_gb"] = price
+    if asked.storage_usd_per_month is not None:
+        own["rented_storage_usd_per_month"] = exactly(float(asked.storage_usd_per_month))
+    return own
 
 
 def _paid_ahead(
@@ -257,6 +274,13 @@ def _bought(
     own = _of_machine(stated, (PRICE, PEAK, "network_usd_per_node", "storage_usd_per_node"))
     if part.note is not None:
         resolved.notes.append(part.note)
+    works = asked.purchase.availability_fraction
+    if works is not None and works < 1.0:
+        count = math.ceil(part.count / works - 1e-9)
+        resolved.notes.append(
+            f"{count} of {part.machine.node} are bought so that {part.count} work on average at {works:.1%} of the time"
+        )
+        part = replace(part, count=count, carries=max(1.0, part.carries * count * works / part.count))
     try:
         terms = purchase_terms(asked.purchase, part.machine, part.count, defaults, {**owned, **own})
     except FigureMissingError as missing:
@@ -350,6 +374,7 @@ def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
         "network_usd_per_node": purchase.network_usd_per_node,
         "storage_usd_per_node": purchase.storage_usd_per_node,
         "software_usd_per_device_year": purchase.software_usd_per_device_year,
+        "decommissioning_usd_per_node": purchase.decommissioning_usd_per_node,
         "residual_fraction": purchase.residual_fraction,
         "staff_fte_per_node": purchase.staff_fte_per_node,
         "maintenance_fraction_per_year": _share(purchase.maintenance_percent_per_year),

@@ -18,7 +18,7 @@ LONGEST_FORMULA = 8000
 HOURS = f"{HOURS_PER_MONTH:g}"
 OUTLAYS = ("purchase", "network", "storage", "spares")
 TAXED = (
-    "rent", "unexpired_commitment", *OUTLAYS, "power", "cooling", "demand_charge", "space", "maintenance", "support",
+    "rent", "unexpired_commitment", "egress", "rented_storage", *OUTLAYS, "decommissioning", "power", "cooling", "demand_charge", "space", "maintenance", "support",
     "software", "api_input", "api_cached", "api_output",
 )  # fmt: skip
 
@@ -143,10 +143,10 @@ class PartSheet:
         if self.used.kind == "api":
             return ["api_input", "api_cached", "api_output", "tax"]
         if self.used.kind == "rent":
-            return ["rent", "unexpired_commitment", "tax"]
+            return ["rent", "unexpired_commitment", "egress", "rented_storage", "tax"]
         return [
             *OUTLAYS, "finance", "power", "cooling", "demand_charge", "space", "maintenance", "support", "staff", "software",
-            "insurance", "tax", "residual",
+            "insurance", "decommissioning", "tax", "residual",
         ]  # fmt: skip
 
     def _of(self, name: str) -> str:
@@ -183,6 +183,11 @@ class PartSheet:
         if self.used.interruptible:
             lost = f"{self._of('spot_interruptions_per_node_month')}*{self._of('spot_lost_hours_per_interruption')}"
             hour = f"{hour}/(1-{lost}/{HOURS})"
+        if name == "egress":
+            sent = f"{self._of('egress_gb_per_month')}*{self._of('egress_usd_per_gb')}"
+            return f"{sent}*{self._grown(month)}" if month else None
+        if name == "rented_storage":
+            return self._of("rented_storage_usd_per_month") if month else None
         if name == "contract_price":
             return f"{HOURS}*{hour}*{self._at('price_factor', month)}"
         if term is None:
@@ -248,6 +253,14 @@ class PartSheet:
             return self._balance(month)
         if name in OUTLAYS or name == "finance":
             return self._paid(name, month)
+        if name == "decommissioning":
+            first = max(0, month - life)
+            if month == 0 or (month < life and month < self.months):
+                return None
+            out = (
+                self._at("started", first) if month < self.months else f"SUM({self._span('started', first, month - 1)})"
+            )
+            return f"{out}*{self._of('decommissioning_usd_per_node')}*{self._at('inflation_factor', month - 1)}"
         if name == "residual":
             return self._sold(month, life)
         return None if month == 0 else self._bill(name, month, life)
@@ -327,12 +340,15 @@ class PartSheet:
         kind = name.removeprefix("api_")
         share = {"input": 1.0 - demand.cached_fraction, "cached": demand.cached_fraction, "output": 1.0}[kind]
         tokens = demand.output_tokens if kind == "output" else demand.input_tokens
-        ramp = self.comparison.request.ramp_months
-        rising = f"*{min(1.0, month / ramp)!r}" if ramp else ""
-        grown = f"(1+{self._of('growth_fraction_per_month')})^{month - 1}{rising}"
         seconds = f"{demand.requests_per_s!r}*{self._of('utilisation_fraction')}*{HOURS}*{SECONDS_PER_HOUR:g}"
         price = f"{self._of(f'api_usd_per_million_{kind}_tokens')}*{self._at('price_factor', month - 1)}"
-        return f"{seconds}*{tokens!r}*{share!r}*{grown}/1000000*{price}"
+        return f"{seconds}*{tokens!r}*{share!r}*{self._grown(month)}/1000000*{price}"
+
+    def _grown(self, month: int) -> str:
+        """Demand of a month relative to that stated."""
+        ramp = self.comparison.request.ramp_months
+        rising = f"*{min(1.0, month / ramp)!r}" if ramp else ""
+        return f"(1+{self._of('growth_fraction_per_month')})^{month - 1}{rising}"
 
 
 def _sum(terms: Iterable[str]) -> str | None:

@@ -62,7 +62,9 @@ class PurchaseIn(Request):
     usd_per_node, peak_kw_per_node: of every machine of the alternative; ``machines`` of the request states them one by one.
     residual_fraction: resale value when the machines are written off, after ``depreciation_months``. finance_rate_percent:
     null pays cash; a loan runs ``finance_months`` (null: as long as the machines last). lead_time_months: how long before
-    growth needs them machines are ordered and paid; those of the start stand ready.
+    growth needs them machines are ordered and paid; those of the start stand ready. availability_fraction: share of the
+    time that a machine works; so many more are bought that as many work on average; null counts none.
+    decommissioning_usd_per_node: taking a machine out when it is sold; counted only where stated.
     """
 
     usd_per_node: UsdOrFree | None = None
@@ -78,6 +80,8 @@ class PurchaseIn(Request):
     finance_rate_percent: Percent | None = None
     finance_months: Months | None = None
     lead_time_months: Annotated[int, Field(ge=0, le=LONGEST_HORIZON_MONTHS)] = 0
+    availability_fraction: Annotated[float, Field(ge=0.5, le=1, allow_inf_nan=False)] | None = None
+    decommissioning_usd_per_node: UsdOrFree | None = None
 
 
 Kilowatts = Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
@@ -153,6 +157,8 @@ class AlternativeIn(Request):
     acquisition: null keeps each offer's own. payment: of a commitment. follows_demand: nodes on demand are released and
     taken again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
     within their targets; null takes what the plan says, or the planner says of a fleet. Growth needs no node before.
+    egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out at the start (it grows with demand) and disks;
+    counted only where stated.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
@@ -163,6 +169,8 @@ class AlternativeIn(Request):
     payment: Payment = "no_upfront"
     follows_demand: bool = False
     carries: Annotated[float, Field(ge=1, le=10_000, allow_inf_nan=False)] | None = None
+    egress_gb_per_month: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
+    storage_usd_per_month: UsdOrFree | None = None
     purchase: PurchaseIn = PurchaseIn()
 
     @model_validator(mode="after")
@@ -172,6 +180,9 @@ class AlternativeIn(Request):
             raise ValueError("state exactly one of recommendation, fleet, api")
         if self.api is not None and (self.acquisition is not None or self.follows_demand):
             raise ValueError("an API has no acquisition and follows demand by itself")
+        rented = self.api is None and self.acquisition != "purchase"
+        if not rented and (self.egress_gb_per_month is not None or self.storage_usd_per_month is not None):
+            raise ValueError("egress_gb_per_month and storage_usd_per_month are of rented nodes")
         if self.fleet is not None and self.acquisition is None:
             raise ValueError("a fleet needs an acquisition")
         return self

@@ -148,6 +148,12 @@ REQUIRED: dict[type[Single], tuple[str, ...]] = {
 }  # fmt: skip
 """Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
 
+WHERE_STATED: dict[type[Single], tuple[str, ...]] = {
+    RentedFleet: ("egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month"),
+    PurchasedFleet: ("decommissioning_usd_per_node",),
+    ApiAccess: (),
+}
+"""Inputs of costs that are counted only where somebody states them."""
 SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 
 
@@ -182,6 +188,8 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
             raise CostInputError("follows_demand", "needs an hourly profile and no commitment", name)
         if alternative.interruptible:
             needed += SPOT_REQUIRED
+        if "egress_gb_per_month" in have:
+            needed += ("egress_usd_per_gb",)
     elif isinstance(alternative, PurchasedFleet):
         _check_nodes(alternative, name)
         if not 0 <= alternative.lead_time_months <= LONGEST_HORIZON_MONTHS:

@@ -22,15 +22,15 @@ from solver.tco.cohorts import alive_sum, starts
 from solver.tco.figures import Array, Quantity
 
 Line: TypeAlias = Literal[
-    "rent", "unexpired_commitment", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
+    "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
     "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
-    "api_output", "tax", "residual",
+    "api_output", "decommissioning", "tax", "residual",
 ]  # fmt: skip
 LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
 
 LINEAR_LINES: tuple[Line, ...] = tuple(
-    line for line in LINES if line not in ("api_input", "api_cached", "api_output")
+    line for line in LINES if line not in ("egress", "rented_storage", "api_input", "api_cached", "api_output")
 )  # fmt: skip
 """Lines that double when the fleet doubles."""
 
@@ -190,7 +190,19 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
         lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+    lines |= _beside_rent(scenario, values)
     return Flows(lines, *_energy(powered, scenario, values))
+
+
+def _beside_rent(scenario: Scenario, values: Values) -> dict[Line, Array]:
+    """What a cloud charges apart from machines, where it is stated: data sent out, which grows with demand, and disks."""
+    lines: dict[Line, Array] = {}
+    if "egress_gb_per_month" in values:
+        sent = values["egress_gb_per_month"] * demand_factor(scenario, values)
+        lines["egress"] = _at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
+    if "rented_storage_usd_per_month" in values:
+        lines["rented_storage"] = _at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
+    return lines
 
 
 def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
@@ -238,6 +250,8 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     else:
         lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
     lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
+    if "decommissioning_usd_per_node" in values:
+        lines["decommissioning"] = _decommissioned(fleet, started, scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
     return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
 
@@ -331,6 +345,17 @@ def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values
         age = float(sold - month)
         received[:, sold] -= hardware[:, month] * resale_fraction(age, fleet.life_months, values)[:, 0]
     return received
+
+
+def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, values: Values) -> Array:
+    """Taking machines out, wiping and shipping them, when they are sold; at the prices of the month before."""
+    months = scenario.horizon_months
+    each = values["decommissioning_usd_per_node"] * _inflation(scenario, values)
+    spent = np.zeros((max(len(started), len(each)), months + 1))
+    for month in np.flatnonzero(started.any(axis=0)).tolist():
+        sold = min(month + fleet.life_months, months)
+        spent[:, sold] += started[:, month] * each[:, sold - 1]
+    return spent
 
 
 def _residual_values(values: Values) -> list[Array]:

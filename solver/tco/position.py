@@ -11,6 +11,7 @@ import numpy as np
 
 from solver.tco.alternatives import PurchasedFleet, RentedFleet, Scenario, Single
 from solver.tco.capital import (
+    MONTHS_PER_YEAR,
     declining_balance_rate_per_month,
     declining_book_value,
     discount_factors,
@@ -37,8 +38,8 @@ NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh")
 class Standing:
     """USD at the start and at the end of each month, for the stated case.
 
-    cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans and commitments still to be
-    paid. market, book: what the machines at hand would fetch, and what the accounts value them at; fresh: machines bought
+    cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans, commitments and what
+    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts value them at; fresh: machines bought
     at that instant, which are not in ``market`` yet.
     """
 
@@ -109,6 +110,11 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
             fetched = float(resale_fraction(age, fleet.life_months, values)[0, 0])
             found.market[column] += resold[month] * fetched
         found.fresh[month] += resold[month]
+        if "decommissioning_usd_per_node" in values:
+            dearer = 1.0 + float(values["inflation_fraction_per_year"][0, 0])
+            due = np.arange(month + 1, end)
+            each = float(values["decommissioning_usd_per_node"][0, 0]) * dearer ** ((due - 1) / MONTHS_PER_YEAR)
+            found.owed[due] += started[0, month] * each * _taxed(values)
         left = float(resale_fraction(float(fleet.life_months), fleet.life_months, values)[0, 0]) * resold[month]
         found.book[month:end] += _book_value(fleet, float(spent[0, month]), left, end - month)
         placed = max(0, month - fleet.lead_time_months)

@@ -9,6 +9,7 @@ import numpy as np
 from solver.tco.alternatives import (
     REQUIRED,
     SPOT_REQUIRED,
+    WHERE_STATED,
     Alternative,
     PurchasedFleet,
     RentedFleet,
@@ -83,6 +84,7 @@ def inputs_used(alternative: Single, scenario: Scenario) -> dict[str, Figure]:
         residual = _RESIDUAL[:1] if "residual_fraction" in merged else _RESIDUAL[1:]
         finance = ("finance_fraction_per_year",) if alternative.finance_term_months is not None else ()
         names = (*names, *residual, *finance, *_OPTIONAL)
+    names = (*names, *WHERE_STATED[type(alternative)])
     return {name: merged[name] for name in names if name in merged}
 
 

@@ -49,7 +49,11 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
     if part["interruptible"]:
         lost = value["spot_interruptions_per_node_month"] * value["spot_lost_hours_per_interruption"]
         hour *= HOURS / (HOURS - lost)
-    yearly = 1 + value["rent_change_fraction_per_year"]
+    yearly, ramp = 1 + value["rent_change_fraction_per_year"], answer["request"]["ramp_months"]
+    for month in range(months):
+        demand = (1 + value["growth_fraction_per_month"]) ** month * (min(1.0, (month + 1) / ramp) if ramp else 1.0)
+        own["egress"][month + 1] += value.get("egress_gb_per_month", 0.0) * value.get("egress_usd_per_gb", 0.0) * demand
+        own["rented_storage"][month + 1] += value.get("rented_storage_usd_per_month", 0.0)
     if part["term_months"] is None:
         for k in range(1, months + 1):
             hours = HOURS * part["nodes_by_month"][k - 1]
@@ -91,6 +95,8 @@ def _purchase(answer: dict[str, Any], part: dict[str, Any], value: dict[str, flo
             else:
                 _repay(own, line, usd, ordered, loan, value["finance_fraction_per_year"], months)
         sold = min(start + life, months)
+        out = nodes * value.get("decommissioning_usd_per_node", 0.0)
+        own["decommissioning"][sold] += out * prices_rise ** ((sold - 1) / 12)
         own["residual"][sold] -= (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
         for month in range(start, min(start + life, months)):
             column, dearer = month + 1, prices_rise ** (month / 12)

@@ -45,6 +45,18 @@ CHANGES: list[dict[str, Any]] = [
     {"purchase": {**LOAN, "lead_time_months": 4}, "growth_percent_per_month": 2.5, "horizon_months": 60},
     {"purchase": {"depreciation_months": 18, "residual_fraction": 0.3}, "horizon_months": 50},
     {"purchase": {"usd_per_node": "333333.33", "software_usd_per_device_year": "4500.00"}, "tax_percent": 7.0},
+    {
+        "purchase": {
+            "decommissioning_usd_per_node": "2500.00",
+            "availability_fraction": 0.96,
+            "depreciation_months": 30,
+        },
+        "beside": {"egress_gb_per_month": 12000.0, "storage_usd_per_month": "310.50"},
+        "growth_percent_per_month": 2.0,
+        "inflation_percent_per_year": 3.0,
+        "tax_percent": 8.0,
+        "horizon_months": 48,
+    },
     {"carries": 1.6, "growth_percent_per_month": 3.0, "horizon_months": 60},
 ]
 
@@ -53,6 +65,7 @@ def _body(change: dict[str, Any]) -> dict[str, Any]:
     """Rent, spot, commitments paid in three ways, machines and an API, under changed circumstances."""
     change = dict(change)
     purchase, carries, follow = change.pop("purchase", None), change.pop("carries", None), change.pop("follow", False)
+    beside = change.pop("beside", {})
     alternatives: list[dict[str, Any]] = [dict(a) for a in COMPARISON["alternatives"]]
     rented = {"recommendation": "rec_plan"}
     alternatives += [
@@ -66,6 +79,8 @@ def _body(change: dict[str, Any]) -> dict[str, Any]:
             one["purchase"] = purchase
         if carries is not None and "recommendation" in one:
             one["carries"] = carries
+        if "recommendation" in one and one["acquisition"] != "purchase":
+            one.update(beside)
         if follow and one.get("acquisition") == "on_demand":
             one["follows_demand"] = True
     return {**COMPARISON, **change, "alternatives": alternatives, "monte_carlo": {"draws": 0}}
@@ -122,7 +137,7 @@ def test_the_second_computation_shares_no_code_with_the_first() -> None:
     assert not [name for name in imported if name and name.split(".")[0] in ("solver", "service", "catalog")]
 
 
-@pytest.mark.parametrize("number", [0, 4, 6, 7, 11, 19, 20, 22, 23, 25])
+@pytest.mark.parametrize("number", [0, 4, 6, 7, 11, 19, 20, 22, 23, 25, 26])
 def test_the_workbooks_formulas_come_to_the_answer(client: TestClient, number: int) -> None:
     answer = _answer(client, CHANGES[number])
     book = Workbook(client.get(answer["link"], params={"format": "xlsx"}).content)

@@ -61,6 +61,13 @@ class TestRent:
         cost = _cost(rented(), scenario(5, growth_fraction_per_month=0.1))
         assert [flow / (30 * 730 * 10**6) for flow in cost.flows[1:]] == [2, 3, 3, 3, 3]
 
+    def test_data_sent_out_grows_with_demand_and_disks_do_not(self) -> None:
+        stated = {"egress_gb_per_month": 500.0, "egress_usd_per_gb": 0.09, "rented_storage_usd_per_month": 40.0}
+        fleet = replace(rented(), figures={**rented().figures, **{name: exactly(v) for name, v in stated.items()}})
+        usd = _usd(_cost(fleet, scenario(2, growth_fraction_per_month=0.1)))
+        assert usd["egress"] == pytest.approx(500 * 0.09 * 2.1)
+        assert usd["rented_storage"] == 80
+
     def test_following_the_day(self) -> None:
         at = replace(scenario(1), hourly_profile=(0.5,) * 12 + (1.0,) * 12)
         follows = replace(rented(nodes=3), follows_demand=True)
@@ -117,6 +124,13 @@ class TestPurchase:
         usd = _usd(_cost(bought(), scenario(12, tax_fraction=0.1)))
         taxed = sum(v for k, v in usd.items() if k not in ("tax", "residual", "staff", "insurance"))
         assert usd["tax"] == pytest.approx(0.1 * taxed)
+
+    def test_taking_machines_out_is_paid_when_they_are_sold(self) -> None:
+        fleet = replace(bought(decommissioning_usd_per_node=1500.0), life_months=24)
+        cost = _cost(fleet, scenario(36, inflation_fraction_per_year=0.1))
+        line = next(line for line in cost.lines if line.name == "decommissioning")
+        found = {month: flow / 1e6 for month, flow in enumerate(line.flows) if flow}
+        assert found == pytest.approx({24: 3000 * 1.1 ** (23 / 12), 36: 3000 * 1.1 ** (35 / 12)})
 
     def test_demand_charge_is_on_the_peak_at_the_meter(self) -> None:
         usd = _usd(_cost(bought(), scenario(1, demand_charge_usd_per_kw_month=10.0)))

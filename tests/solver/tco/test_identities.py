@@ -29,6 +29,7 @@ fleets = st.one_of(
         ),
         st.integers(1, 50), st.integers(1, 72), st.floats(0.0, 0.3), st.integers(1, 84),
     ),
+    st.builds(bought, nodes=st.integers(1, 50), decommissioning_usd_per_node=st.floats(0.0, 5000.0)),
 )  # fmt: skip
 scenarios = st.builds(
     scenario,
