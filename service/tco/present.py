@@ -263,6 +263,7 @@ def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: in
             )
             for name, figure in sorted(used.figures.items())
         ],
+        usd_by_line={line: [_exactly(usd) for usd in flows] for line, flows in used.lines.items() if any(flows)},
     )
 
 

@@ -80,11 +80,10 @@ class PartSheet:
         self.title = f"{comparison.alternatives[alternative].name}: {self.used.name}"
         self._input: Callable[[str], str | None] = lambda name: inputs.cell(alternative, part, name)
         whole = comparison.alternatives[alternative]
-        self._known = (
-            {line.line: [float(usd) for usd in line.usd_by_month] for line in whole.lines}
-            if len(whole.computed_from) == 1
-            else {}
-        )
+        flows = {line.line: line.usd_by_month for line in whole.lines}
+        if len(whole.computed_from) > 1:
+            flows = self.used.usd_by_line
+        self._known = {line: [float(usd) for usd in usd_by_month] for line, usd_by_month in flows.items()}
         self.columns = [
             "month",
             "discount_factor",
@@ -116,7 +115,9 @@ class PartSheet:
         for month in range(self.months + 1):
             row = FIRST_ROW + month
             sheet.write_number(row, 0, month)
-            sheet.write_formula(row, 1, f"=(1+{self._of('discount_fraction_per_year')})^(-A{row + 1}/12)")
+            rate = self._of("discount_fraction_per_year")
+            known_factor = (1.0 + self._typical("discount_fraction_per_year")) ** (-month / 12)
+            sheet.write_formula(row, 1, f"=(1+{rate})^(-A{row + 1}/12)", None, known_factor)
             nodes, started = self.used.nodes_by_month, self.used.started_by_month
             sheet.write_number(row, 2, nodes[month - 1] if nodes and month else 0.0, formats["input"])
             sheet.write_number(row, 3, started[month] if month < len(started) else 0.0, formats["input"])
@@ -126,12 +127,25 @@ class PartSheet:
                 if formula is not None and len(formula) > LONGEST_FORMULA:
                     sheet.write_number(row, column, known[month] if known else 0.0, formats["money"])
                 elif formula is not None:
-                    sheet.write_formula(row, column, f"={formula}", formats["money"], known[month] if known else 0)
+                    stored = known[month] if known else self._factor(name, month)
+                    sheet.write_formula(row, column, f"={formula}", formats["money"] if known else None, stored)
             first, last = self._at(self.lines[0], month), self._at(self.lines[-1], month)
             known_total = sum(flows[month] for flows in self._known.values())
             sheet.write_formula(row, len(self.columns) - 1, f"=SUM({first}:{last})", formats["money"], known_total)
         sheet.freeze_panes(FIRST_ROW, 1)
         sheet.set_column(0, len(self.columns), 14)
+
+    def _typical(self, name: str) -> float:
+        return next((one.typical for one in self.used.inputs if one.input == name), 0.0)
+
+    def _factor(self, name: str, month: int) -> float:
+        """What a reader that does not compute formulas shows of the factors; of other helping columns, nothing."""
+        market = {"rent": "rent", "purchase": "hardware", "api": "api"}[self.used.kind]
+        rates = {
+            "price_factor": f"{market}_change_fraction_per_year",
+            "inflation_factor": "inflation_fraction_per_year",
+        }
+        return (1.0 + self._typical(rates[name])) ** (month / 12) if name in rates else 0.0
 
     def _help(self) -> list[str]:
         """Columns that lines are computed from."""

@@ -122,7 +122,8 @@ class UsedInputOut(Answer):
 class ComputedFromOut(Answer):
     """All that the costs of one kind of node, or of an API, were computed from: enough to compute them again.
 
-    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API.
+    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API. usd_by_line: by
+    month, where the alternative has several kinds of node; empty where ``lines`` are those of the only one.
     """
 
     name: str
@@ -138,6 +139,7 @@ class ComputedFromOut(Answer):
     finance_months: int | None
     lead_time_months: int | None
     inputs: list[UsedInputOut]
+    usd_by_line: dict[str, list[Usd]]
 
 
 class AlternativeCostOut(Answer):

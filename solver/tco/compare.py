@@ -134,6 +134,8 @@ class PartUsed:
     nodes: tuple[float, ...]
     started: tuple[float, ...]
     figures: Mapping[str, Figure]
+    lines: Mapping[Line, tuple[float, ...]]
+    """USD by column, where the alternative has several parts; empty where its own lines are the part's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ class _Evaluated:
     values: Values
     """Those of the first part; the scenario's inputs are the same in all."""
     flows: Flows
+    part_flows: tuple[Flows, ...]
     total_usd: Array
     npv_usd: Array
     tokens: Array
@@ -267,10 +270,18 @@ def _used(evaluated: _Evaluated, number: int, scenario: Scenario) -> PartUsed:
     part = parts_of(evaluated.alternative)[number]
     figures = inputs_used(part, scenario)
     if isinstance(part, ApiAccess):
-        return PartUsed(part, (), (), figures)
+        return PartUsed(part, (), (), figures, {})
     values = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in evaluated.samples.values[number].items()}
     nodes, started = nodes_started(part, scenario, values)
-    return PartUsed(part, tuple(nodes[0].tolist()), tuple(started[0].tolist()), figures)
+    several = len(evaluated.part_flows) > 1
+    lines = evaluated.part_flows[number].lines if several else {}
+    return PartUsed(
+        part,
+        tuple(nodes[0].tolist()),
+        tuple(started[0].tolist()),
+        figures,
+        {line: tuple(flow[STATED_ROW].tolist()) for line, flow in lines.items()},
+    )
 
 
 def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scenario, until: int) -> BreakEvenMonth:
@@ -289,7 +300,8 @@ def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scena
 def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> _Evaluated:
     samples = sample(alternative, scenario, sampling)
     parts = zip(parts_of(alternative), samples.values, strict=True)
-    flows = added([cash_flows(part, scenario, part_values) for part, part_values in parts])
+    part_flows = tuple(cash_flows(part, scenario, part_values) for part, part_values in parts)
+    flows = added(part_flows)
     values = samples.values[0]
     rows = len(values["utilisation_fraction"])
     total = np.zeros((rows, scenario.horizon_months + 1))
@@ -298,7 +310,7 @@ def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) 
     demand = scenario.demand
     tokens = served_tokens(scenario, values, demand.input_tokens + demand.output_tokens).sum(axis=-1)
     npv = present_value(total, values["discount_fraction_per_year"])
-    return _Evaluated(alternative, samples, values, flows, total.sum(axis=-1), npv, tokens)
+    return _Evaluated(alternative, samples, values, flows, part_flows, total.sum(axis=-1), npv, tokens)
 
 
 def _cost(

@@ -31,6 +31,8 @@ class Workbook:
         texts = ["".join(t.text or "" for t in one.iter(f"{_SPACE}t")) for one in strings.findall(f"{_SPACE}si")]
         self.sheets: dict[str, dict[tuple[int, int], Any]] = {}
         self.formulas = 0
+        self.stored: dict[tuple[str, int, int], float] = {}
+        """What stands beside each formula for readers that do not compute."""
         for number, sheet in enumerate(index.iter(f"{_SPACE}sheet"), start=1):
             cells: dict[tuple[int, int], Any] = {}
             for cell in ElementTree.fromstring(book.read(f"xl/worksheets/sheet{number}.xml")).iter(f"{_SPACE}c"):
@@ -41,6 +43,9 @@ class Workbook:
                 if formula is not None:
                     cells[place] = "=" + (formula.text or "")
                     self.formulas += 1
+                    self.stored[sheet.attrib["name"], *place] = float(
+                        (value.text if value is not None else None) or 0.0
+                    )
                 elif value is not None:
                     text = value.text or ""
                     cells[place] = ("text", texts[int(text)]) if cell.attrib.get("t") == "s" else float(text)

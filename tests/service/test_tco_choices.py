@@ -280,6 +280,28 @@ class TestSameService:
             assert any("not the same precision" in note for note in alternative["notes"])
 
 
+class TestBesideMachines:
+    def test_data_sent_out_is_priced_by_its_provider_and_of_rented_nodes_only(self, client: TestClient) -> None:
+        body = only("rent on demand", monte_carlo={"draws": 0})
+        body["alternatives"][0] |= {"egress_gb_per_month": 1000.0, "storage_usd_per_month": "50"}
+        rent = _made(client, body)["alternatives"][0]
+        lines = {line["line"]: Decimal(line["total_usd"]) for line in rent["lines"]}
+        assert lines["egress"] == 1000 * Decimal("0.09") * 36
+        assert lines["rented_storage"] == 50 * 36
+        owned = only("buy", monte_carlo={"draws": 0})
+        owned["alternatives"][0]["egress_gb_per_month"] = 1.0
+        assert client.post(URL, json=owned).status_code == 422
+
+    def test_machines_that_fail_are_more_machines_where_that_is_asked_for(self, client: TestClient) -> None:
+        body = only("buy", monte_carlo={"draws": 0})
+        body["alternatives"][0]["purchase"] = {"availability_fraction": 0.98, "decommissioning_usd_per_node": "900"}
+        buy = _made(client, body)["alternatives"][0]
+        assert buy["parts"][0]["nodes"] == 3
+        assert any("3 of" in note and "2 work on average" in note for note in buy["notes"])
+        lines = {line["line"]: Decimal(line["total_usd"]) for line in buy["lines"]}
+        assert lines["decommissioning"] == 2700
+
+
 class TestCommitments:
     def test_paying_ahead_is_not_dearer(self, client: TestClient) -> None:
         body = {**COMPARISON, "discount_rate_percent": 0, "monte_carlo": {"draws": 0}, "horizon_months": 12}

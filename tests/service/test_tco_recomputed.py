@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from tests.service import recomputed_costs
 from tests.service.recomputed_costs import lines_of, nodes_of
 from tests.service.sheet_formulas import Workbook
-from tests.service.tco_bodies import COMPARISON, RESULT, store_recommendation
+from tests.service.tco_bodies import COMPARISON, PLAN_LINE, RESULT, store_recommendation
 
 URL = "/v1/tco/comparisons"
 CENT = 0.005
@@ -176,3 +176,36 @@ def test_a_changed_input_changes_what_depends_on_it(client: TestClient) -> None:
     for position, alternative in enumerate(dearer["alternatives"], start=2):
         known = Decimal(alternative["npv_usd"])
         assert book.value("summary", position, labels["npv_usd"]) == pytest.approx(float(known), abs=CENT)
+
+
+def test_a_fleet_of_several_kinds_is_computed_part_by_part(client: TestClient, app: FastAPI) -> None:
+    """Each kind has a sheet of its own; what is stored beside the formulas, for readers that do not compute, agrees too."""
+    lines = [
+        PLAN_LINE,
+        {**PLAN_LINE, "node": "aws-p5en.48xlarge", "offer": "aws:p5en.48xlarge:us-east-1:on_demand", "nodes": 1},
+    ]
+    store_recommendation(app.state.database, "rec_two", {**RESULT, "plan": lines})
+    body = {**_body({"growth_percent_per_month": 1.5}), "horizon_months": 30}
+    body["alternatives"] = [
+        {"name": how, "recommendation": "rec_two", "acquisition": acquisition}
+        for how, acquisition in (("rent", "on_demand"), ("buy", "purchase"), ("commit", "reserved_1y"))
+    ]
+    made = client.post(URL, json=body)
+    assert made.status_code == 201, made.text
+    answer = made.json()
+    book = Workbook(client.get(answer["link"], params={"format": "xlsx"}).content)
+    for position, alternative in enumerate(answer["alternatives"], start=1):
+        assert len(alternative["computed_from"]) == 2
+        theirs = lines_of(answer, alternative)
+        for line in alternative["lines"]:
+            ours = [float(usd) for usd in line["usd_by_month"]]
+            assert ours == pytest.approx(theirs[line["line"]], abs=CENT)
+            computed, stored = [0.0] * len(ours), [0.0] * len(ours)
+            for part in (1, 2):
+                sheet = f"calc {position}.{part}"
+                column = next(c for c in range(1, 40) if book.text(sheet, c, 3) == line["line"])
+                for month in range(len(ours)):
+                    computed[month] += book.value(sheet, column, 4 + month)
+                    stored[month] += book.stored.get((sheet, column, 4 + month), 0.0)
+            assert computed == pytest.approx(ours, abs=CENT), (alternative["name"], line["line"])
+            assert stored == pytest.approx(ours, abs=CENT), (alternative["name"], line["line"])
