@@ -25,9 +25,9 @@ class CostFigureRow(Row):
     subject: Subject
     devices: int | None = Field(default=None, ge=1)
     """How many devices the figure covers, where it is for a whole server, rack or system."""
-    low: float = Field(ge=0, allow_inf_nan=False)
-    typical: float = Field(ge=0, allow_inf_nan=False)
-    high: float = Field(ge=0, allow_inf_nan=False)
+    low: float = Field(ge=-1, allow_inf_nan=False)
+    typical: float = Field(ge=-1, allow_inf_nan=False)
+    high: float = Field(ge=-1, allow_inf_nan=False)
     unit: str = Field(min_length=1)
     as_of: str = Field(pattern=r"^\d{4}(-(\d{2}(-\d{2})?|H[12]|\d{4}))?$")
     source: str = Field(min_length=3)
@@ -39,6 +39,8 @@ class CostFigureRow(Row):
     def _ordered(self) -> Self:
         if not self.low <= self.typical <= self.high:
             raise ValueError(f"low {self.low:g}, typical {self.typical:g}, high {self.high:g} are not in order")
+        if self.low < 0 and not self.name.endswith("_change_fraction_per_year"):
+            raise ValueError(f"{self.low:g} is negative; only a change of price may be")
         return self
 
 

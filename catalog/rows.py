@@ -246,6 +246,8 @@ class EnergyRow(Row):
     usd_per_kwh: UsdPerKwh
     low_usd_per_kwh: UsdPerKwh | None = None
     high_usd_per_kwh: UsdPerKwh | None = None
+    as_of: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")] | None = None
+    """The month the tariff is of; None for an assumption."""
     grid_kg_co2e_per_kwh: NotNegative | None = None
     provenance: Provenance
 

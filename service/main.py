@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from service import VERSION, health
 from service.access import FAILURES_BURST, FAILURES_PER_S, Doors, RecentCallers
+from service.api_prices import routes as api_prices
 from service.benchmarks import routes as benchmarks
 from service.benchmarks.predict import planner_loop
 from service.benchmarks.preparing import loop_of
@@ -138,6 +139,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         llms.router,
         offers.router,
         providers.router,
+        api_prices.router,
         estimates.router,
         recommendations.router,
         deployments.router,

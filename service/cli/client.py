@@ -39,6 +39,13 @@ class Client:
             if cursor is None:
                 return items
 
+    def file(self, path: str, parameters: dict[str, Any]) -> bytes:
+        """What is answered as a file."""
+        response = self._respond("GET", path, parameters=parameters)
+        if not response.is_success:
+            _answer(response)
+        return response.content
+
     def _send(
         self,
         method: str,
@@ -48,6 +55,17 @@ class Client:
         body: Any = None,
         prefer: str | None = None,
     ) -> dict[str, Any]:
+        return _answer(self._respond(method, path, parameters=parameters, body=body, prefer=prefer))
+
+    def _respond(
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: dict[str, Any] | None = None,
+        body: Any = None,
+        prefer: str | None = None,
+    ) -> httpx.Response:
         token = self._settings.token.get_secret_value() if self._settings.token else None
         arguments: dict[str, Any] = {
             "params": {k: v for k, v in (parameters or {}).items() if v is not None},
@@ -62,7 +80,7 @@ class Client:
                 response = httpx.request(method, self.url.rstrip("/") + path, timeout=TIMEOUT_S, **arguments)
         except httpx.HTTPError as error:
             raise CommandError(f"cannot reach {self.url}: {error}") from None
-        return _answer(response)
+        return response
 
     async def _in_process(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Response:
         from service.main import create_app

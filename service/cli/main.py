@@ -9,6 +9,7 @@ from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.plan_arguments import add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
+from service.cli.tco_arguments import add_tco_arguments
 from service.cli.why_arguments import (
     add_diff_arguments,
     add_pareto_arguments,
@@ -87,6 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
             add_pareto_arguments,
         ),
         ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
+        ("tco", "rent the machines of a stored plan, buy them, or call an API: what each costs", add_tco_arguments),
         ("deploy", "write files that start the servers of a stored plan", add_deploy_arguments),
     ):
         asking = _add(commands, name, text)
@@ -131,6 +133,7 @@ LISTS: dict[str, tuple[str, ...]] = {
         "provider", "region", "commitment", "node", "device", "provider_class", "device_class", "named_place", "price_as_of",
     ),
     "providers": ("provider_class",),
+    "api-prices": ("provider", "model"),
 }  # fmt: skip
 
 
@@ -197,6 +200,10 @@ def _command(name: str) -> Command:
         from service.cli.deploy import deploy_command
 
         return deploy_command
+    if name == "tco":
+        from service.cli.tco import tco_command
+
+        return tco_command
     if name in ("why-not", "price-curve", "pareto", "diff"):
         from service.cli import why
 

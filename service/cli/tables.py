@@ -26,6 +26,10 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("id", "id"), ("kind", "kind"), ("state", "state"), ("stage", "stage"), ("usd_per_hour", "USD/h so far"),
         ("created_at", "created"), ("result", "result"),
     ),
+    "api-prices": (
+        ("id", "id"), ("usd_per_million_input_tokens", "USD/M in"), ("usd_per_million_output_tokens", "USD/M out"),
+        ("usd_per_million_cached_tokens", "cached"), ("valid_from", "since"), ("seen_on", "seen"), ("ends", "ends"),
+    ),
     "providers": (("id", "id"), ("name", "name"), ("provider_class", "class")),
     "offers": (
         ("id", "id"), ("usd_per_hour", "USD/h"), ("usd_per_device_hour", "USD/device-h"), ("devices", "devices"),

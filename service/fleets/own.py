@@ -12,7 +12,7 @@ from service.fleets.queries import machines_known
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.money import usd
-from service.tco.defaults import CostDefaults, Default, MachineFacts, defaults_for, figures
+from service.tco.defaults import MARKET_CHANGES, CostDefaults, Default, MachineFacts, defaults_for, figures
 from service.tco.placement import limits_of, needs_of, room_of
 from service.tco.prepare import DEFAULT_REGION, machine_facts
 from service.tco.present import present_defaults
@@ -198,6 +198,7 @@ def _stated(site: OwnSiteIn) -> dict[str, Figure]:
     stated = {
         "utilisation_fraction": site.utilisation_fraction,
         "growth_fraction_per_month": 0.0,  # of demand, which the horizon states itself
+        **dict.fromkeys(MARKET_CHANGES, 0.0),  # what is rented keeps its price over the horizon, so what is bought does
         "inflation_fraction_per_year": _fraction(site.inflation_percent_per_year),
         "tax_fraction": _fraction(site.tax_percent),
         "electricity_usd_per_kwh": electricity.usd_per_kwh,
@@ -252,6 +253,8 @@ def _machine(
     """Raises FigureMissingError, CostInputError."""
     space = site.colocation_usd_per_kw_month
     owned = {} if space is None else {"colocation_usd_per_kw_month": exactly(float(space))}
+    if site.power_usage_effectiveness is not None:  # before that of a rack's liquid cooling
+        owned["power_usage_effectiveness"] = exactly(site.power_usage_effectiveness)
     terms = purchase_terms(one.purchase or site.purchase, machine, site.staffed_nodes, defaults, owned)
     months = asked.horizon.months
     # What is paid does not depend on the rate; the cost model asks for one all the same.

@@ -24,7 +24,7 @@ def circumstances(asked: ComparisonIn, demand: TokenDemand, shared: dict[str, De
     stated = _stated(asked)
     used = {name: default for name, default in shared.items() if name not in stated}
     profile = None if asked.hourly_profile is None else tuple(asked.hourly_profile)
-    scenario = Scenario(asked.horizon_months, demand, {**figures(used), **stated}, profile)
+    scenario = Scenario(asked.horizon_months, demand, {**figures(used), **stated}, profile, asked.ramp_months)
     return Circumstances(scenario, used)
 
 
@@ -44,7 +44,9 @@ def _stated(asked: ComparisonIn) -> dict[str, Figure]:
         "growth_fraction_per_month": asked.growth_percent_per_month / PERCENT,
         "discount_fraction_per_year": _fraction(asked.discount_rate_percent),
         "inflation_fraction_per_year": _fraction(asked.inflation_percent_per_year),
-        "price_learning_rate_fraction": _fraction(asked.price_learning_rate_percent),
+        "rent_change_fraction_per_year": _fraction(asked.market.rent_percent_per_year),
+        "api_change_fraction_per_year": _fraction(asked.market.api_percent_per_year),
+        "hardware_change_fraction_per_year": _fraction(asked.market.hardware_percent_per_year),
         "tax_fraction": _fraction(asked.tax_percent),
         "electricity_usd_per_kwh": electricity.usd_per_kwh,
         "demand_charge_usd_per_kw_month": electricity.demand_charge_usd_per_kw_month,

@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from fastapi.concurrency import run_in_threadpool
@@ -13,10 +15,14 @@ from service.tco.fairness import check_fleet
 from service.tco.prepare import Prepared, prepare
 from service.tco.present import present_comparison, present_result
 from service.tco.refusals import pointed
+from service.tco.resolve import Resolved
+from service.tco.stored_plan import capacity, formats
 from service.tco.tables import ComparisonTable
+from service.wire.recommendations import ResultOut, WorkloadIn
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 from solver.errors import FigureMissingError
+from solver.tco.alternatives import ApiAccess, MixedFleet, parts_of
 from solver.tco.compare import compare
 from solver.tco.errors import CostInputError
 
@@ -29,8 +35,28 @@ async def create_comparison(asked: ComparisonIn, workshop: Workshop) -> Comparis
     prepared = await run_in_threadpool(_prepare, asked, workshop)
     for position, planning in prepared.planning:
         check = partial(check_fleet, asked.alternatives[position], position, planning, workshop.plan)
-        await workshop.pool.run("comparison", check)
+        result = await workshop.pool.run("comparison", check)
+        _fit(prepared.resolved[position], result, prepared.workloads)
     return await asyncio.shield(run_in_threadpool(_compute_and_store, asked, prepared, workshop))
+
+
+def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> None:
+    """A fleet carries what the planner says: what the nodes it uses have to spare, and the nodes it does without."""
+    lines = [line.model_dump(mode="json") for line in planned.plan]
+    own.precision = tuple(sorted({formats(line) for line in lines} - {""}))
+    if own.asked.carries is not None:
+        return
+    spare, step = capacity(lines, workloads)
+    fleets = [part for part in parts_of(own.alternative) if not isinstance(part, ApiAccess)]
+    used = sum(line.nodes for line in planned.plan)
+    if len(fleets) == 1 and used:
+        spare *= sum(part.count for part in own.asked.fleet or ()) / used
+    fitted = tuple(replace(part, carries=part.carries * spare, nodes_per_step=step) for part in fleets)
+    own.alternative = fitted[0] if len(fitted) == 1 else MixedFleet(own.alternative.name, fitted)
+    own.parts = [
+        shown.model_copy(update={"carries": part.carries, "nodes_per_step": part.nodes_per_step})
+        for shown, part in zip(own.parts, fitted, strict=True)
+    ]
 
 
 def _prepare(asked: ComparisonIn, workshop: Workshop) -> Prepared:
@@ -45,7 +71,7 @@ def _compute_and_store(asked: ComparisonIn, prepared: Prepared, workshop: Worksh
         comparison = compare(alternatives, prepared.shared.scenario, sampling_of(asked))
     except (CostInputError, FigureMissingError) as error:
         raise pointed(asked, error) from error
-    result = present_result(asked, comparison, prepared.resolved, prepared.shared)
+    result = present_result(asked, comparison, prepared)
     row = ComparisonTable(
         id=f"tco_{secrets.token_hex(ID_BYTES)}",
         created_at=workshop.clock(),

@@ -4,7 +4,7 @@ The one place where cost rows are put together. What the catalog lacks stays mis
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.cost_rows import CostFigureRow, OperatorRow, PricePoint
 from catalog.read_costs import ANY_SUBJECT, CostCatalog
@@ -13,6 +13,13 @@ from solver.tco.errors import CostInputError
 from solver.tco.figures import Figure
 from solver.tco.operating import staff_fte
 
+MARKET_CHANGES = (
+    "rent_change_fraction_per_year",
+    "api_change_fraction_per_year",
+    "hardware_change_fraction_per_year",
+)
+DESKTOP_KINDS = frozenset(("workstation", "unified_desktop", "edge_board"))
+"""Node kinds that stand by somebody's desk: no cage, no cluster network, no staff of their own."""
 SERVER_KINDS = frozenset(("hgx_8", "oam_8", "pcie_server"))
 """Node kinds that the catalog's prices and power of servers around accelerators hold for."""
 
@@ -29,6 +36,8 @@ class MachineFacts:
     host_power_w: float | None = None
     psu_w: float | None = None
     pcie_lanes_per_device: int | None = None
+    instance: bool = False
+    """A cloud's instance type, which nobody sells: what is bought in its place is the machine it is a part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,10 @@ class Default:
     unit: str
     origins: tuple[Origin, ...]
     how: str = ""
+
+
+FREE = Figure(0.0, 0.0, 0.0)
+BY_A_DESK = "none: the machine stands by a desk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +83,7 @@ class CostDefaults:
                 "cost_of_capital_fraction_per_year", self.operator.cost_of_capital
             ),
             "inflation_fraction_per_year": self.costs.find("inflation_fraction_per_year"),
-            "price_learning_rate_fraction": self.costs.find("price_learning_rate_fraction"),
-            "volume_doubling_months": self.costs.find("volume_doubling_months"),
+            **{name: self.costs.find(name) for name in MARKET_CHANGES},
             "tax_fraction": self.costs.find("tax_fraction"),
         }
         defaults = {name: _as_stated(row) for name, row in rows.items() if row is not None}
@@ -83,6 +95,16 @@ class CostDefaults:
             "grid_kg_co2e_per_kwh", region.split("-")[0]
         )
 
+    def rented_hall(self) -> dict[str, Default]:
+        """Halls that machines are rented in, where their operator gives no figure of its own."""
+        hall = self._subject("power_usage_effectiveness", "modern")
+        return {} if hall is None else {"power_usage_effectiveness": hall}
+
+    def egress(self, provider: str) -> Default | None:
+        """Price of data sent out: the provider's own row, else the one for any."""
+        row = self.costs.find("egress_usd_per_gb", provider) or self.costs.find("egress_usd_per_gb")
+        return None if row is None else _as_stated(row)
+
     def spot(self) -> dict[str, Default]:
         return self._plain("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 
@@ -93,6 +115,29 @@ class CostDefaults:
             if row is not None:
                 return _as_stated(row)
         return None
+
+    def upfront_ratio(self, provider: str, payment: str) -> Default | None:
+        """Price of a commitment paid (partly) upfront relative to the same paid month by month, where it is known."""
+        row = self.costs.find("upfront_price_ratio", f"{provider}:{payment}")
+        return None if row is None else _as_stated(row)
+
+    def whole_machine(self, machine: MachineFacts) -> MachineFacts:
+        """What is sold: the rack that a tray is of, the server that a slice of a cloud is of; else the node itself."""
+        if machine.kind == "nvl_rack":
+            rows = (self.costs.find(name, machine.device) for name in ("system_all_in_usd", "system_purchase_usd"))
+            devices = next((row.devices for row in rows if row is not None and row.devices), machine.devices)
+            kind = machine.kind
+        elif machine.instance and machine.kind in {*SERVER_KINDS, "other"}:
+            parts = self.costs.find("server_parts_usd")
+            devices = machine.devices if parts is None or parts.devices is None else parts.devices
+            kind = machine.kind if machine.kind in SERVER_KINDS else "pcie_server"
+        else:
+            return machine
+        if devices <= machine.devices:
+            return replace(machine, kind=kind)
+        host = machine.host_power_w
+        host = None if host is None else host * devices / machine.devices
+        return replace(machine, devices=devices, kind=kind, host_power_w=host, psu_w=None)
 
     def power(self, machine: MachineFacts) -> dict[str, Default]:
         """Peak draw of a node and how much of it is used."""
@@ -134,7 +179,12 @@ class CostDefaults:
         optional = {
             **self._prices(machine),
             "maintenance_fraction_per_year": self._pointed("maintenance_fraction_per_year", "maintenance"),
-            "colocation_usd_per_kw_month": self._subject("colocation_usd_per_kw_month", self.operator.colocation),
+            "colocation_usd_per_kw_month": self._subject("colocation_usd_per_kw_month", self.operator.colocation)
+            if machine.kind not in DESKTOP_KINDS
+            else Default(FREE, "USD per kW-month", (), BY_A_DESK),
+            "power_usage_effectiveness": self._subject("power_usage_effectiveness", "liquid_cooled")
+            if machine.kind == "nvl_rack"
+            else None,
             "finance_fraction_per_year": self._subject(
                 "cost_of_capital_fraction_per_year", self.operator.cost_of_capital
             ),
@@ -157,7 +207,7 @@ class CostDefaults:
 
     def _prices(self, machine: MachineFacts) -> dict[str, Default | None]:
         """Bottom up from boards and parts; a system sold whole at its own price, which already holds the parts."""
-        none = Default(Figure(0.0, 0.0, 0.0), "USD", (), "in the price of the whole system")
+        none = Default(FREE, "USD", (), "in the price of the whole system")
         for name in ("system_all_in_usd", "system_purchase_usd"):
             row = self.costs.find(name, machine.device)
             if row is not None and row.devices and (row.devices == machine.devices or machine.kind == "nvl_rack"):
@@ -174,6 +224,10 @@ class CostDefaults:
     def _server_price(self, machine: MachineFacts) -> Default | None:
         board = self.costs.find("device_purchase_usd", machine.device)
         parts = self.costs.find("server_parts_usd")
+        if self.operator.pays_oem_margin:  # buys servers, not boards
+            server = self.costs.find("server_purchase_usd", machine.device)
+            if server is not None and server.devices == machine.devices and machine.kind in SERVER_KINDS:
+                return self._at_point([(server, 1.0)], "USD", "a complete server")
         if board is None or parts is None or machine.kind not in SERVER_KINDS:
             return None
         terms = [(board, float(machine.devices)), (parts, machine.devices / (parts.devices or 1))]
@@ -183,6 +237,8 @@ class CostDefaults:
         return self._at_point(terms, "USD", "devices plus server parts")
 
     def _network(self, machine: MachineFacts) -> Default | None:
+        if machine.kind in DESKTOP_KINDS:
+            return Default(FREE, "USD", (), BY_A_DESK)
         if self.operator.network == "small_cluster":
             row = self.costs.find("network_usd_per_node", "small_cluster")
             return None if row is None else self._at_point([(row, machine.devices / (row.devices or 1))], "USD", "")
@@ -197,6 +253,8 @@ class CostDefaults:
 
     def _staff(self, machine: MachineFacts, nodes: int) -> Default | None:
         """People per node for a fleet of this size; a large operator's site is large already."""
+        if machine.kind in DESKTOP_KINDS:
+            return Default(FREE, "FTE per node", (), BY_A_DESK)
         small = self.costs.find("staff_fte_per_node", "small")
         large = self.costs.find("staff_fte_per_1000_devices", "large")
         from_devices = self.costs.find("staff_small_fleet_devices")
@@ -264,7 +322,9 @@ def _origin(row: CostFigureRow) -> Origin:
 
 def _energy(row: EnergyRow) -> dict[str, Default]:
     """Tariff and, where the row states it, carbon intensity of a place."""
-    origin = Origin(row.provenance.source, row.provenance.retrieved_on.isoformat(), row.provenance.checked)
+    # A row without a date of its own is an assumption, of the day it was made.
+    as_of = row.as_of or row.provenance.retrieved_on.isoformat()
+    origin = Origin(row.provenance.source, as_of, row.provenance.checked)
     typical = float(row.usd_per_kwh)
     low = typical if row.low_usd_per_kwh is None else float(row.low_usd_per_kwh)
     high = typical if row.high_usd_per_kwh is None else float(row.high_usd_per_kwh)
@@ -293,9 +353,12 @@ def _combined(terms: list[tuple[CostFigureRow, float]], unit: str, how: str) -> 
 
 
 def _from_point(figure: Figure, point: PricePoint) -> Figure:
-    """The range as seen by a buyer who usually pays its low (or high) end: that end becomes the typical value."""
+    """The range as seen by a buyer who usually pays its low (or high) end: that end becomes the typical value, and the range
+    reaches as far beyond it, in proportion, as back to what others pay."""
     if point == "low":
-        return Figure(figure.low, figure.low, figure.typical)
+        beyond = 0.0 if figure.typical == 0 else figure.low * figure.low / figure.typical
+        return Figure(beyond, figure.low, figure.typical)
     if point == "high":
-        return Figure(figure.typical, figure.high, figure.high)
+        beyond = figure.high if figure.typical == 0 else figure.high * figure.high / figure.typical
+        return Figure(figure.typical, figure.high, beyond)
     return figure

@@ -154,11 +154,11 @@ def _why(snapshot: CatalogSnapshot) -> str:
 
 def check_fleet(
     alternative: AlternativeIn, position: int, planning: PlanningInputs, plan: Callable[[PlanningInputs], ResultOut]
-) -> None:
-    """Raises InvalidFieldsError with the planner's reason when the fleet cannot serve the workloads."""
+) -> ResultOut:
+    """The plan on these nodes. Raises InvalidFieldsError with the planner's reason when they cannot serve the workloads."""
     result = plan(planning)
     if result.outcome != "infeasible":
-        return
+        return result
     detail = f"{alternative.name!r} cannot serve the workload: {_reason(result)}"
     raise InvalidFieldsError([FieldError(detail, pointer=f"/alternatives/{position}/fleet")])
 

@@ -28,7 +28,11 @@ def check_site(
     for position, alternative in enumerate(asked.alternatives):
         if alternative.acquisition != PURCHASE:
             continue
-        machines = [(needs_of(part.machine, defaults), part) for part in nodes[position]]
+        own = {m.node: m.peak_kw_per_node or alternative.purchase.peak_kw_per_node for m in asked.machines}
+        machines = [
+            (needs_of(part.machine, defaults, own.get(part.machine.node, alternative.purchase.peak_kw_per_node)), part)
+            for part in nodes[position]
+        ]
         try:
             checks = [
                 c for needs, part in machines for c in machine_checks(needs, limits_of(site, part.machine, defaults))
@@ -46,13 +50,13 @@ def _broken(name: str, position: int, check: SiteCheck) -> FieldError:
     return FieldError(f"{name!r} does not fit: {check.reason}", pointer=f"/alternatives/{position}")
 
 
-def needs_of(machine: MachineFacts, defaults: CostDefaults) -> MachineNeeds:
-    """A machine at its limits, in SI units."""
+def needs_of(machine: MachineFacts, defaults: CostDefaults, stated_kw: float | None = None) -> MachineNeeds:
+    """A machine at its limits, in SI units. stated_kw: its peak draw, where the request states it."""
     peak = defaults.power(machine).get("peak_w_per_node")
     return MachineNeeds(
         name=machine.node,
         devices=machine.devices,
-        node_power_w=None if peak is None else peak.figure.typical,
+        node_power_w=_watts(stated_kw) if stated_kw is not None or peak is None else peak.figure.typical,
         pcie_lanes_per_device=machine.pcie_lanes_per_device or 0,
     )
 

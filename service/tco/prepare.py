@@ -16,6 +16,7 @@ from service.nodes.tables import NodeTable
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop, read_inputs
 from service.recommendations.plan import PlanningInputs
+from service.tco.apis import api_terms
 from service.tco.circumstances import Circumstances, circumstances
 from service.tco.defaults import CostDefaults, Default, MachineFacts, defaults_for
 from service.tco.fairness import agreed_workloads, fleet_planning, token_demand, usable_recommendations
@@ -25,12 +26,14 @@ from service.tco.queries import (
     energy_by_region,
     energy_regions,
     machines_by_ids,
+    offering_providers,
     priced_offers,
     recommendations_by_ids,
 )
 from service.tco.refusals import pointed
-from service.tco.resolve import PURCHASE, Resolved, nodes_of, resolve
-from service.tco.stored_plan import StoredPlan
+from service.tco.resolve import PURCHASE, Resolved, nodes_of, resolve, whole
+from service.tco.stored_plan import StoredPlan, losses_survived
+from service.tco.warnings import warnings_of
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.tco import ComparisonIn
 from solver.tco.errors import CostInputError
@@ -47,8 +50,10 @@ class Prepared:
     price_as_of: dt.datetime
     catalog_digest: str
     cost_catalog_digest: str
+    workloads: Sequence[WorkloadIn]
     resolved: list[Resolved]
     shared: Circumstances
+    warnings: list[str]
     planning: list[tuple[int, PlanningInputs]]
 
 
@@ -71,24 +76,43 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
     prices = PriceBook(priced_offers(session, _offers_of(asked, plans), price_as_of), defaults)
     _check_offers(asked, prices)
     try:
-        shared = circumstances(asked, token_demand(workloads), _place(session, asked, defaults))
+        demand = token_demand(workloads)
+        shared = circumstances(asked, demand, _place(session, asked, defaults))
     except CostInputError as error:
         raise pointed(asked, error) from error
     owned = _owned(asked)
+    stated = {machine.node: machine for machine in asked.machines}
     nodes = [
-        nodes_of(alternative, position, plans, machines) for position, alternative in enumerate(asked.alternatives)
-    ]
-    resolved = [
-        resolve(alternative, position, nodes[position], prices, owned)
+        [whole(alternative, part, defaults, stated) for part in nodes_of(alternative, position, plans, machines)]
         for position, alternative in enumerate(asked.alternatives)
     ]
+    resolved = [
+        resolve(
+            alternative,
+            position,
+            nodes[position],
+            prices,
+            owned,
+            stated,
+            None
+            if alternative.api is None
+            else api_terms(alternative.api, demand, price_as_of.date(), f"/alternatives/{position}/api/model"),
+        )
+        for position, alternative in enumerate(asked.alternatives)
+    ]
+    for own in resolved:
+        if own.asked.recommendation is not None:
+            plan = plans[own.asked.recommendation]
+            own.precision, own.survives = plan.precision, losses_survived(plan.limits)
     check_site(asked, nodes, shared.scenario.figures, defaults)
     return Prepared(
         price_as_of=price_as_of,
         catalog_digest=require_edition(session).digest,
         cost_catalog_digest=costs.digest,
+        workloads=workloads,
         resolved=resolved,
         shared=shared,
+        warnings=warnings_of(asked, resolved, shared, defaults),
         planning=_fleet_checks(session, asked, workloads, price_as_of, workshop),
     )
 
@@ -119,8 +143,11 @@ def _operator(asked: ComparisonIn, costs: CostCatalog) -> CostDefaults:
 
 def _owned(asked: ComparisonIn) -> dict[str, Figure]:
     """What the request states about ownership for all alternatives."""
-    space = asked.colocation_usd_per_kw_month
-    return {} if space is None else {"colocation_usd_per_kw_month": exactly(float(space))}
+    stated = {
+        "colocation_usd_per_kw_month": asked.colocation_usd_per_kw_month,
+        "power_usage_effectiveness": asked.power_usage_effectiveness,  # before that of a rack's liquid cooling
+    }
+    return {name: exactly(float(value)) for name, value in stated.items() if value is not None}
 
 
 def _place(session: Session, asked: ComparisonIn, defaults: CostDefaults) -> dict[str, Default]:
@@ -143,7 +170,7 @@ def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredP
         (part.node, f"/alternatives/{position}/fleet/{number}/node")
         for position, alternative in enumerate(asked.alternatives)
         for number, part in enumerate(alternative.fleet or [])
-    }
+    } | {(machine.node, f"/machines/{number}/node") for number, machine in enumerate(asked.machines)}
     planned = {line.node for plan in plans.values() for line in plan.lines}
     rows = machines_by_ids(session, {node for node, _ in named} | planned)
     missing = sorted((pointer, node) for node, pointer in named if node not in rows)
@@ -152,11 +179,15 @@ def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredP
         raise InvalidFieldsError(
             [FieldError(unknown_name("node", node, known), pointer=pointer) for pointer, node in missing]
         )
-    return {node_id: machine_facts(node, device) for node_id, (node, device) in rows.items()}
+    sellers = tuple(f"{provider}-" for provider in offering_providers(session))
+    return {
+        node_id: machine_facts(node, device, instance=node_id.startswith(sellers))
+        for node_id, (node, device) in rows.items()
+    }
 
 
-def machine_facts(node: NodeTable, device: DeviceTable) -> MachineFacts:
-    """What costs depend on, of a stored node."""
+def machine_facts(node: NodeTable, device: DeviceTable, instance: bool = False) -> MachineFacts:
+    """What costs depend on, of a stored node. instance: it is a cloud's, and bears its provider's name."""
     return MachineFacts(
         node=node.id,
         device=node.device_id,
@@ -166,6 +197,7 @@ def machine_facts(node: NodeTable, device: DeviceTable) -> MachineFacts:
         host_power_w=node.row["host_power_w"],
         psu_w=node.row["psu_w"],
         pcie_lanes_per_device=node.row["pcie_lanes_per_device"],
+        instance=instance,
     )
 
 
@@ -207,6 +239,12 @@ def _check_currency(asked: ComparisonIn, costs: CostCatalog) -> None:
 def _check_alternatives(asked: ComparisonIn) -> None:
     """Names apart; what follows the day needs the day."""
     errors = []
+    kinds = [machine.node for machine in asked.machines]
+    errors += [
+        FieldError(f"{node!r} is stated twice", pointer=f"/machines/{number}/node")
+        for number, node in enumerate(kinds)
+        if node in kinds[:number]
+    ]
     first: dict[str, int] = {}
     for position, alternative in enumerate(asked.alternatives):
         if alternative.name in first:

@@ -1,20 +1,26 @@
 """Results of the cost model → wire."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 
-from service.tco.circumstances import Circumstances
 from service.tco.defaults import Default
+from service.tco.notes import service_notes
+from service.tco.prepare import Prepared
+from service.tco.refusals import where_stated
 from service.tco.resolve import Resolved
+from service.tco.summary import MEASURE, summary_of, why_not
 from service.tco.tables import ComparisonTable
 from service.wire.tco import ComparisonIn, CurrencyIn
 from service.wire.tco_answers import (
     AlternativeCostOut,
     BreakEvenOut,
+    CheapestOut,
     ComparisonInputsOut,
     ComparisonOut,
     ComparisonResultOut,
+    ComputedFromOut,
     CostLineOut,
+    CrossingsOut,
     DefaultOut,
     DemandOut,
     DepreciationOut,
@@ -22,14 +28,15 @@ from service.wire.tco_answers import (
     SpreadOut,
     SwingOut,
     UncertaintyOut,
+    UsedInputOut,
+    WantedOut,
 )
-from solver.tco.alternatives import PurchasedFleet, parts_of
-from solver.tco.capital import residual_fraction_at
-from solver.tco.compare import AlternativeCost, Comparison, Spread
-from solver.tco.depreciation import book_values_usd
-from solver.tco.figures import Array
-from solver.tco.money import decimal_usd, in_currency
+from solver.tco.alternatives import PurchasedFleet, RentedFleet, parts_of
+from solver.tco.break_even import Crossings
+from solver.tco.compare import AlternativeCost, Comparison, PartUsed, Spread
+from solver.tco.money import MICRO_PER_USD, decimal_usd, in_currency
 
+MOST_WANTED = 3
 SIX_PLACES = Decimal("0.000001")
 
 
@@ -54,16 +61,17 @@ def present_comparison(row: ComparisonTable) -> ComparisonOut:
     )
 
 
-def present_result(
-    asked: ComparisonIn, comparison: Comparison, resolved: Sequence[Resolved], shared: Circumstances
-) -> ComparisonResultOut:
+def present_result(asked: ComparisonIn, comparison: Comparison, prepared: Prepared) -> ComparisonResultOut:
+    resolved, shared = prepared.resolved, prepared.shared
+    service = service_notes(resolved, comparison.alternatives)
     costs = [
-        _alternative(asked, cost, own, comparison, shared)
-        for cost, own in zip(comparison.alternatives, resolved, strict=True)
+        _alternative(asked, cost, own, comparison, notes, prepared)
+        for cost, own, notes in zip(comparison.alternatives, resolved, service, strict=True)
     ]
     demand = shared.scenario.demand
-    cheapest = min(comparison.alternatives, key=lambda cost: cost.npv)
     return ComparisonResultOut(
+        summary=summary_of(comparison, asked.horizon_months),
+        warnings=prepared.warnings,
         demand=DemandOut(
             requests_per_s=demand.requests_per_s,
             input_tokens=demand.input_tokens,
@@ -72,7 +80,8 @@ def present_result(
             utilisation_fraction=shared.scenario.figures["utilisation_fraction"].typical,
         ),
         alternatives=costs,
-        cheapest=cheapest.name,
+        cheapest=_cheapest(comparison),
+        wanted=_wanted(comparison, prepared),
         defaults=[
             *present_defaults(None, shared.defaults),
             *(d for r in resolved for d in present_defaults(r.asked.name, r.defaults)),
@@ -80,8 +89,57 @@ def present_result(
     )
 
 
+def _cheapest(comparison: Comparison) -> CheapestOut:
+    found = comparison.verdict
+    return CheapestOut(
+        name=found.name,
+        measure=MEASURE,
+        npv_usd=decimal_usd(found.npv_micro),
+        runner_up=found.runner_up,
+        lead_usd=None if found.lead_micro is None else decimal_usd(found.lead_micro),
+        chance=found.chance,
+        most_often_cheapest=found.most_often,
+        most_often_chance=found.most_often_chance,
+        value_at_stake_usd=_usd(found.value_at_stake_usd),
+        value_at_stake_p90_usd=_usd(found.value_at_stake_p90_usd),
+        agrees=found.agrees,
+        why_not=why_not(comparison),
+    )
+
+
+def _wanted(comparison: Comparison, prepared: Prepared) -> list[WantedOut]:
+    """The figures that a statement would make the choice surer by, most first."""
+    wanted = []
+    for doubt in comparison.doubts[:MOST_WANTED]:
+        ranges = {
+            default.figure
+            for table in (prepared.shared.defaults, *(own.defaults for own in prepared.resolved))
+            for name, default in table.items()
+            if name == doubt.input
+        }
+        figure = ranges.pop() if len(ranges) == 1 else None  # machines of an alternative have ranges of their own
+        wanted.append(
+            WantedOut(
+                input=doubt.input,
+                state=where_stated(doubt.input),
+                low=None if figure is None else figure.low,
+                typical=None if figure is None else figure.typical,
+                high=None if figure is None else figure.high,
+                lead_usd_at_low=_exactly(doubt.usd_at_low),
+                lead_usd_at_high=_exactly(doubt.usd_at_high),
+                effect_usd=_exactly(doubt.effect_usd),
+            )
+        )
+    return wanted
+
+
 def _alternative(
-    asked: ComparisonIn, cost: AlternativeCost, own: Resolved, comparison: Comparison, shared: Circumstances
+    asked: ComparisonIn,
+    cost: AlternativeCost,
+    own: Resolved,
+    comparison: Comparison,
+    notes: list[str],
+    prepared: Prepared,
 ) -> AlternativeCostOut:
     footprint, unit = cost.footprint, cost.unit
     total, npv = decimal_usd(cost.total), decimal_usd(cost.npv)
@@ -91,6 +149,7 @@ def _alternative(
         acquisition=own.acquisition,
         recommendation=own.asked.recommendation,
         parts=own.parts,
+        computed_from=[_computed_from(used, own, prepared, number) for number, used in enumerate(cost.parts)],
         lines=[
             CostLineOut(
                 line=line.name,
@@ -129,8 +188,10 @@ def _alternative(
             for swing in cost.swings
         ],
         uncertainty=_uncertainty(asked, cost),
-        depreciation=_depreciation(own, shared, asked.horizon_months),
-        notes=own.notes,
+        depreciation=_depreciation(own, cost, asked.horizon_months),
+        precision=list(own.precision),
+        survives=own.survives,
+        notes=[*own.notes, *notes, *_spread_note(cost)],
     )
 
 
@@ -145,7 +206,17 @@ def _uncertainty(asked: ComparisonIn, cost: AlternativeCost) -> UncertaintyOut |
         total_usd=_spread(found.total_usd),
         usd_per_million_tokens=None if found.usd_per_million_tokens is None else _spread(found.usd_per_million_tokens),
         cheapest_fraction=found.cheapest_fraction,
+        stated_in_middle_half=found.npv_usd.holds(cost.npv / MICRO_PER_USD),
     )
+
+
+def _spread_note(cost: AlternativeCost) -> list[str]:
+    """A stated case outside the middle half of its own draws says so: its inputs' ranges lie mostly to one side."""
+    found = cost.uncertainty
+    if found is None or found.npv_usd.holds(cost.npv / MICRO_PER_USD):
+        return []
+    side = "below" if cost.npv / MICRO_PER_USD < found.npv_usd.p25 else "above"
+    return [f"the stated case is {side} the middle half of its own draws: read the median"]
 
 
 def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
@@ -154,10 +225,10 @@ def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
     return [
         BreakEvenOut(
             against=month.second if month.first == name else month.first,
-            month=month.month,
-            crossings=list(month.crossings),
-            cheaper_at_start=month.cheaper_at_start,
-            cheaper_at_horizon=month.cheaper_at_horizon,
+            until_month=month.until_month,
+            undiscounted=_crossings(month.if_ended),
+            discounted=_crossings(month.discounted),
+            cash=_crossings(month.cash),
             utilisation_fraction=utilisation.utilisation_fraction,
             cheaper_below=utilisation.cheaper_below,
             cheaper_above=utilisation.cheaper_above,
@@ -168,35 +239,56 @@ def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
     ]
 
 
-def _depreciation(own: Resolved, shared: Circumstances, months: int) -> DepreciationOut | None:
-    """Book value of the machines bought at the start, network, storage and spares included."""
-    fleets = [part for part in parts_of(own.alternative) if isinstance(part, PurchasedFleet)]
-    if not fleets:
-        return None
-    values = [_book_values(fleet, shared, months) for fleet in fleets]
-    total = [sum(month) for month in zip(*(v.tolist() for v in values), strict=True)]
-    return DepreciationOut(
-        method=fleets[0].depreciation,
-        months=fleets[0].life_months,
-        book_value_usd_by_month=[_exactly(value) for value in total],
+def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: int) -> ComputedFromOut:
+    part = used.part
+    rented, bought = isinstance(part, RentedFleet), isinstance(part, PurchasedFleet)
+    name = own.asked.name if not own.parts else own.parts[number].node
+    catalog = own.defaults.keys() | prepared.shared.defaults.keys()
+    return ComputedFromOut(
+        name=name,
+        kind="rent" if rented else "purchase" if bought else "api",
+        nodes_by_month=list(used.nodes),
+        started_by_month=list(used.started),
+        devices_per_node=getattr(part, "devices_per_node", None),
+        term_months=getattr(part, "term_months", None),
+        upfront_fraction=getattr(part, "upfront_fraction", None),
+        interruptible=getattr(part, "interruptible", False),
+        follows_demand=getattr(part, "follows_demand", False),
+        life_months=getattr(part, "life_months", None),
+        finance_months=getattr(part, "finance_term_months", None),
+        lead_time_months=getattr(part, "lead_time_months", None),
+        inputs=[
+            UsedInputOut(
+                input=name, low=figure.low, typical=figure.typical, high=figure.high, stated=name not in catalog
+            )
+            for name, figure in sorted(used.figures.items())
+        ],
+        usd_by_line={line: [_exactly(usd) for usd in flows] for line, flows in used.lines.items() if any(flows)},
     )
 
 
-def _book_values(fleet: PurchasedFleet, shared: Circumstances, months: int) -> Array:
-    figures = {name: f.typical for name, f in {**shared.scenario.figures, **fleet.figures}.items()}
-    machines = fleet.nodes * figures["purchase_usd_per_node"] * (1.0 + figures["spare_fraction"])
-    price = machines + fleet.nodes * (figures["network_usd_per_node"] + figures["storage_usd_per_node"])
-    if "residual_fraction" in figures:
-        left = figures["residual_fraction"]
-    else:
-        left = float(
-            residual_fraction_at(
-                fleet.life_months,
-                figures["residual_fraction_after_3_years"],
-                figures["residual_fraction_after_5_years"],
-            )
-        )
-    return book_values_usd(fleet, price, machines * left, months)
+def _crossings(found: Crossings) -> CrossingsOut:
+    return CrossingsOut(
+        month=found.month,
+        crossings=list(found.months),
+        cheaper_at_start=found.cheaper_at_start,
+        cheaper_at_horizon=found.cheaper_at_horizon,
+    )
+
+
+def _depreciation(own: Resolved, cost: AlternativeCost, months: int) -> DepreciationOut | None:
+    """What the machines at hand are worth month by month, renewed and added ones included."""
+    fleets = [part for part in parts_of(own.alternative) if isinstance(part, PurchasedFleet)]
+    if not fleets:
+        return None
+    worth = cost.standing.market + cost.standing.fresh
+    worth[months] = cost.standing.market[months]  # what the horizon ends is not bought any more
+    return DepreciationOut(
+        method=fleets[0].depreciation,
+        months=fleets[0].life_months,
+        book_value_usd_by_month=[_exactly(value) for value in cost.standing.book[: months + 1]],
+        market_value_usd_by_month=[_exactly(value) for value in worth[: months + 1]],
+    )
 
 
 def present_defaults(alternative: str | None, defaults: Mapping[str, Default]) -> list[DefaultOut]:
@@ -217,7 +309,13 @@ def present_defaults(alternative: str | None, defaults: Mapping[str, Default]) -
 
 
 def _spread(spread: Spread) -> SpreadOut:
-    return SpreadOut(p10=_exactly(spread.p10), p50=_exactly(spread.p50), p90=_exactly(spread.p90))
+    return SpreadOut(
+        p10=_exactly(spread.p10),
+        p25=_exactly(spread.p25),
+        p50=_exactly(spread.p50),
+        p75=_exactly(spread.p75),
+        p90=_exactly(spread.p90),
+    )
 
 
 def _exactly(usd: float) -> Decimal:

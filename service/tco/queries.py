@@ -42,6 +42,10 @@ def priced_offers(
     return {row.id: (row, prices.get(row.id)) for row in rows}
 
 
+def offering_providers(session: Session) -> list[str]:
+    return list(session.exec(select(col(OfferTable.provider)).distinct()).all())
+
+
 def energy_by_region(session: Session, region: str) -> EnergyTable | None:
     return session.get(EnergyTable, region)
 

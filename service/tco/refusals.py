@@ -12,7 +12,10 @@ POINTERS = {
     "growth_fraction_per_month": "/growth_percent_per_month",
     "discount_fraction_per_year": "/discount_rate_percent",
     "inflation_fraction_per_year": "/inflation_percent_per_year",
-    "price_learning_rate_fraction": "/price_learning_rate_percent",
+    "rent_change_fraction_per_year": "/market/rent_percent_per_year",
+    "api_change_fraction_per_year": "/market/api_percent_per_year",
+    "hardware_change_fraction_per_year": "/market/hardware_percent_per_year",
+    "ramp_months": "/ramp_months",
     "tax_fraction": "/tax_percent",
     "electricity_usd_per_kwh": "/electricity/usd_per_kwh",
     "demand_charge_usd_per_kw_month": "/electricity/demand_charge_usd_per_kw_month",
@@ -23,6 +26,10 @@ POINTERS = {
 """The cost model's inputs that stand at the top of a request."""
 OF_PURCHASE = {
     "purchase_usd_per_node": "usd_per_node",
+    "staff_fte_per_node": "staff_fte_per_node",
+    "maintenance_fraction_per_year": "maintenance_percent_per_year",
+    "peak_w_per_node": "peak_kw_per_node",
+    "lead_time_months": "lead_time_months",
     "network_usd_per_node": "network_usd_per_node",
     "storage_usd_per_node": "storage_usd_per_node",
     "residual_fraction": "residual_fraction",
@@ -46,3 +53,16 @@ def pointed(asked: ComparisonIn, error: CostInputError | FigureMissingError) -> 
     else:
         pointer = ""
     return InvalidFieldsError([FieldError(detail, pointer=pointer)])
+
+
+def where_stated(name: str) -> str | None:
+    """The field of the request that states an input of the cost model, as a pointer; ``*`` for any alternative."""
+    if name in POINTERS:
+        return POINTERS[name]
+    if name in OF_PURCHASE:
+        return f"/alternatives/*/purchase/{OF_PURCHASE[name]}"
+    if name.startswith("residual_fraction"):
+        return "/alternatives/*/purchase/residual_fraction"
+    if name.startswith("api_usd_per_million"):
+        return f"/alternatives/*/api/{name.removeprefix('api_')}"
+    return "/alternatives/*/fleet/*/usd_per_node_hour" if name == "rent_usd_per_node_hour" else None

@@ -1,23 +1,36 @@
 """Alternatives of a request → alternatives of the cost model, with the origin of every figure."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from service.problems import FieldError, InvalidFieldsError
-from service.tco.defaults import CostDefaults, Default, MachineFacts, figures
+from service.tco.apis import ApiTerms
+from service.tco.defaults import DESKTOP_KINDS, CostDefaults, Default, MachineFacts, figures
+from service.tco.grids import CARBON, place_of, standing_there
 from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
 from service.tco.stored_plan import StoredPlan
-from service.wire.tco import AlternativeIn, PurchaseIn
+from service.wire.tco import AlternativeIn, MachineIn, PurchaseIn
 from service.wire.tco_answers import PartOut
 from solver.errors import FigureMissingError
-from solver.tco.alternatives import Alternative, ApiAccess, MixedFleet, PurchasedFleet, RentedFleet
+from solver.tco.alternatives import (
+    Alternative,
+    ApiAccess,
+    MixedFleet,
+    PurchasedFleet,
+    RentedFleet,
+)
 from solver.tco.figures import Figure, exactly
 
 PURCHASE = "purchase"
 PRICE = "purchase_usd_per_node"
+PEAK = "peak_w_per_node"
 LIFE = "depreciation_months"
-API_NOTE = "whether the API meets the latency targets cannot be checked here"
+API_NOTE = "whether the API meets the latency targets, and at which precision it serves, cannot be checked here"
+STATE = {PRICE: "usd_per_node", PEAK: "peak_kw_per_node"}
+"""Where a request states what the catalog lacks, in ``machines`` and in ``purchase``."""
+WATTS_PER_KW = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,10 @@ class Nodes:
     usd_per_node_hour: Decimal | None
     stated: bool
     pointer: str
+    carries: float = 1.0
+    nodes_per_step: int = 1
+    sold_as_devices: int | None = None
+    note: str | None = None
 
 
 @dataclass(slots=True)
@@ -42,6 +59,8 @@ class Resolved:
     defaults: dict[str, Default] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     acquisition: str | None = None
+    precision: tuple[str, ...] = ()
+    survives: dict[str, int] | None = None
 
 
 def nodes_of(
@@ -52,64 +71,106 @@ def nodes_of(
         return [
             Nodes(
                 machines[part.node], part.count, part.offer, part.usd_per_node_hour, part.usd_per_node_hour is not None,
-                f"/alternatives/{position}/fleet/{number}",
+                f"/alternatives/{position}/fleet/{number}", asked.carries or 1.0,
             )
             for number, part in enumerate(asked.fleet)
         ]  # fmt: skip
     if asked.recommendation is None:
         return []
-    counted: dict[tuple[str, str], tuple[int, Decimal]] = {}
-    for line in plans[asked.recommendation].lines:
-        nodes, usd = counted.get((line.node, line.offer), (0, Decimal(0)))
-        counted[line.node, line.offer] = nodes + line.nodes, usd + line.usd_per_hour
     pointer = f"/alternatives/{position}/recommendation"
-    return [
-        Nodes(machines[node], count, offer, usd / count, False, pointer)
-        for (node, offer), (count, usd) in counted.items()
-        if count
-    ]
+    counted: dict[tuple[str, str], Nodes] = {}
+    for line in plans[asked.recommendation].lines:
+        one = counted.get((line.node, line.offer))
+        nodes, usd = (0, Decimal(0)) if one is None else (one.count, (one.usd_per_node_hour or Decimal(0)) * one.count)
+        count = nodes + line.nodes
+        if count:
+            counted[line.node, line.offer] = Nodes(
+                machines[line.node], count, line.offer, (usd + line.usd_per_hour) / count, False, pointer,
+                asked.carries or line.carries, line.nodes_per_step,
+            )  # fmt: skip
+    return list(counted.values())
 
 
 def resolve(
-    asked: AlternativeIn, position: int, nodes: list[Nodes], prices: PriceBook, owned: Mapping[str, Figure]
+    asked: AlternativeIn,
+    position: int,
+    nodes: list[Nodes],
+    prices: PriceBook,
+    owned: Mapping[str, Figure],
+    machines: Mapping[str, MachineIn],
+    api: ApiTerms | None,
 ) -> Resolved:
-    """``owned``: figures of ownership that the request states for all alternatives.
+    """``owned``: figures of ownership that the request states for all alternatives; ``machines``: those of one kind of node.
 
     Raises InvalidFieldsError pointing at what is missing or contradictory.
     """
-    if asked.api is not None:
-        return _api(asked)
+    if api is not None:
+        notes = [API_NOTE, *api.notes]
+        return Resolved(asked, ApiAccess(asked.name, api.figures), defaults=dict(api.defaults), notes=notes)
     resolved = Resolved(asked, ApiAccess(asked.name, {}), acquisition=asked.acquisition)
     built: list[RentedFleet | PurchasedFleet] = []
     for part in nodes:
+        stated = machines.get(part.machine.node)
         if asked.acquisition == PURCHASE:
-            built.append(_bought(asked, part, prices.defaults, resolved, owned))
+            built.append(_bought(asked, part, prices.defaults, resolved, owned, stated))
         else:
-            built.append(_rented(asked, position, part, prices, resolved))
+            built.append(_rented(asked, position, part, prices, resolved, stated))
     resolved.alternative = built[0] if len(built) == 1 else MixedFleet(asked.name, tuple(built))
+    resolved.notes = list(dict.fromkeys(resolved.notes))
     return resolved
 
 
-def _api(asked: AlternativeIn) -> Resolved:
-    prices = asked.api
-    assert prices is not None
-    cached = prices.usd_per_million_cached_tokens
-    notes = [API_NOTE]
-    if cached is None:
-        cached = prices.usd_per_million_input_tokens
-        notes.append("no price of cached input is stated: it costs as much as other input")
-    table = {
-        "api_usd_per_million_input_tokens": exactly(float(prices.usd_per_million_input_tokens)),
-        "api_usd_per_million_cached_tokens": exactly(float(cached)),
-        "api_usd_per_million_output_tokens": exactly(float(prices.usd_per_million_output_tokens)),
-    }
-    return Resolved(asked, ApiAccess(asked.name, table), notes=notes)
+def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: Mapping[str, MachineIn]) -> Nodes:
+    """What is bought where the plan has slices: whole servers or racks, enough for all devices, with a note that says so.
+
+    A node that the request states a price for is bought as it is.
+    """
+    machine, stated = part.machine, machines.get(part.machine.node)
+    if asked.acquisition != PURCHASE or asked.purchase.usd_per_node is not None:
+        return part
+    if stated is not None and stated.usd_per_node is not None:
+        return part
+    sold = defaults.whole_machine(machine)
+    if sold.devices == machine.devices:
+        return replace(part, machine=sold)
+    needed = part.count * machine.devices
+    count = math.ceil(needed / sold.devices)
+    note = (
+        f"{machine.node} is {machine.devices} of the {sold.devices} devices of the machine that is sold: {needed} devices "
+        f"are bought as {count} whole, {count * sold.devices - needed} of them spare; colocation of a part, or a rented "
+        "slice, has its own price: state it in machines"
+    )
+    step = math.ceil(part.nodes_per_step * machine.devices / sold.devices)
+    carries = part.carries * count * sold.devices / needed
+    return replace(
+        part,
+        machine=sold,
+        count=count,
+        carries=carries,
+        nodes_per_step=step,
+        sold_as_devices=sold.devices,
+        note=note,
+    )
 
 
-def _rented(asked: AlternativeIn, position: int, part: Nodes, prices: PriceBook, resolved: Resolved) -> RentedFleet:
+def _rented(
+    asked: AlternativeIn,
+    position: int,
+    part: Nodes,
+    prices: PriceBook,
+    resolved: Resolved,
+    stated: MachineIn | None,
+) -> RentedFleet:
     acquisition = asked.acquisition or (part.offer or "").rsplit(":", 1)[-1]
     price = _rent(asked, part, prices, acquisition)
-    defaults = prices.defaults.power(part.machine)
+    defaults = {**prices.defaults.rented_hall(), **prices.defaults.power(part.machine), **standing_there(part.offer)}
+    own = {} if stated is None else _of_machine(stated, (PEAK,))
+    if not resolved.parts:  # of the whole fleet: counted once
+        own |= _beside_rent(asked, part, defaults, prices.defaults)
+    if CARBON not in defaults:
+        resolved.notes.append(
+            f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed"
+        )
     if acquisition == "spot":
         defaults |= prices.defaults.spot()
     term = TERM_MONTHS.get(acquisition)
@@ -120,6 +181,7 @@ def _rented(asked: AlternativeIn, position: int, part: Nodes, prices: PriceBook,
                 [FieldError(f"{acquisition} is not a commitment", pointer=f"/alternatives/{position}/payment")]
             )
         upfront = 1.0
+        price = _paid_ahead(asked, part, acquisition, price, prices.defaults, resolved)
         if asked.payment == "partial_upfront":
             partial = prices.defaults.partial_upfront()
             upfront = 1.0 if partial is None else partial.figure.typical
@@ -133,16 +195,53 @@ def _rented(asked: AlternativeIn, position: int, part: Nodes, prices: PriceBook,
         resolved.notes.append(f"no price of {part.offer} under {acquisition} is stored; a sourced ratio stands in")
     resolved.defaults |= defaults
     resolved.acquisition = resolved.acquisition or acquisition
-    resolved.parts.append(_part(part, price, defaults))
+    used = {**figures({name: d for name, d in defaults.items() if name not in own}), **own}
+    resolved.parts.append(_part(part, price, used))
     return RentedFleet(
         name=asked.name,
         nodes=part.count,
         devices_per_node=part.machine.devices,
-        figures={**figures(defaults), "rent_usd_per_node_hour": price.figure},
+        figures={**used, "rent_usd_per_node_hour": price.figure},
         term_months=term,
         upfront_fraction=upfront,
         interruptible=acquisition == "spot",
         follows_demand=asked.follows_demand,
+        carries=part.carries,
+        nodes_per_step=part.nodes_per_step,
+    )
+
+
+def _beside_rent(
+    asked: AlternativeIn, part: Nodes, defaults: dict[str, Default], catalog: CostDefaults
+) -> dict[str, Figure]:
+    """Data sent out and disks, where the request states them; the price of sending is the provider's."""
+    own: dict[str, Figure] = {}
+    if asked.egress_gb_per_month is not None:
+        own["egress_gb_per_month"] = exactly(asked.egress_gb_per_month)
+        price = catalog.egress((part.offer or "").split(":", 1)[0])
+        if price is not None:
+            defaults["egress_usd_per_gb"] = price
+    if asked.storage_usd_per_month is not None:
+        own["rented_storage_usd_per_month"] = exactly(float(asked.storage_usd_per_month))
+    return own
+
+
+def _paid_ahead(
+    asked: AlternativeIn, part: Nodes, acquisition: str, price: Priced, defaults: CostDefaults, resolved: Resolved
+) -> Priced:
+    """The price of a commitment paid (partly) upfront, where a source says how it relates to that of the same without."""
+    provider = (part.offer or "").split(":", 1)[0]
+    ratio = defaults.upfront_ratio(provider, asked.payment) if acquisition.endswith("_no_upfront") else None
+    if price.basis == "stated" or ratio is None:
+        if price.basis != "stated" and acquisition.endswith("_no_upfront"):
+            resolved.notes.append(
+                f"no source says what {provider or 'the seller'} takes off for paying upfront: nothing is"
+            )
+        return price
+    resolved.defaults["upfront_price_ratio"] = ratio
+    figure, times = price.figure, ratio.figure
+    return replace(
+        price, figure=Figure(figure.low * times.low, figure.typical * times.typical, figure.high * times.high)
     )
 
 
@@ -165,22 +264,36 @@ def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str
 
 
 def _bought(
-    asked: AlternativeIn, part: Nodes, defaults: CostDefaults, resolved: Resolved, owned: Mapping[str, Figure]
+    asked: AlternativeIn,
+    part: Nodes,
+    defaults: CostDefaults,
+    resolved: Resolved,
+    owned: Mapping[str, Figure],
+    stated: MachineIn | None,
 ) -> PurchasedFleet:
-    try:
-        terms = purchase_terms(asked.purchase, part.machine, part.count, defaults, owned)
-    except FigureMissingError as missing:
-        if missing.figure == LIFE:
-            detail = "figure_missing: no life of machines in the catalog"
-            raise InvalidFieldsError([FieldError(detail, pointer=f"{part.pointer}/depreciation_months")]) from missing
-        detail = (
-            f"{asked.name!r}: no price of {part.machine.node} in the catalog (figure_missing); state "
-            "purchase.usd_per_node"
+    own = _of_machine(stated, (PRICE, PEAK, "network_usd_per_node", "storage_usd_per_node"))
+    if part.note is not None:
+        resolved.notes.append(part.note)
+    works = asked.purchase.availability_fraction
+    if works is not None and works < 1.0:
+        count = math.ceil(part.count / works - 1e-9)
+        resolved.notes.append(
+            f"{count} of {part.machine.node} are bought so that {part.count} work on average at {works:.1%} of the time"
         )
-        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)]) from missing
+        part = replace(part, count=count, carries=max(1.0, part.carries * count * works / part.count))
+    try:
+        terms = purchase_terms(asked.purchase, part.machine, part.count, defaults, {**owned, **own})
+    except FigureMissingError as missing:
+        detail = "figure_missing: no life of machines in the catalog"
+        raise InvalidFieldsError([FieldError(detail, pointer=f"{part.pointer}/{LIFE}")]) from missing
+    lacking = [name for name in (PRICE, PEAK) if name not in terms.figures]
+    if lacking:
+        wanted = " and ".join(f"{name}: state machines[].{STATE[name]} or purchase.{STATE[name]}" for name in lacking)
+        detail = f"{asked.name!r}: figure_missing for {part.machine.node} (the catalog has no {wanted})"
+        raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)])
     resolved.notes += terms.notes
     resolved.defaults |= terms.defaults
-    resolved.parts.append(_part(part, None, terms.defaults))
+    resolved.parts.append(_part(part, None, terms.figures))
     return PurchasedFleet(
         name=asked.name,
         nodes=part.count,
@@ -189,7 +302,24 @@ def _bought(
         life_months=terms.life_months,
         finance_term_months=terms.finance_months,
         depreciation=asked.purchase.depreciation,
+        carries=part.carries,
+        nodes_per_step=part.nodes_per_step,
+        lead_time_months=asked.purchase.lead_time_months,
     )
+
+
+def _of_machine(stated: MachineIn | None, names: tuple[str, ...]) -> dict[str, Figure]:
+    """What the request states of one kind of node, as figures of the cost model."""
+    if stated is None:
+        return {}
+    kilowatts = stated.peak_kw_per_node
+    values = {
+        PRICE: stated.usd_per_node,
+        PEAK: None if kilowatts is None else kilowatts * WATTS_PER_KW,
+        "network_usd_per_node": stated.network_usd_per_node,
+        "storage_usd_per_node": stated.storage_usd_per_node,
+    }
+    return {name: exactly(float(value)) for name in names if (value := values[name]) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +338,9 @@ def purchase_terms(
 ) -> PurchaseTerms:
     """The request's figures before the catalog's; ``owned``: those it states for all machines.
 
-    Raises FigureMissingError for a machine without a price, or without a life.
+    Raises FigureMissingError for machines without a life; without a price or power the figure is not among ``figures``.
     """
-    stated = {**owned, **_stated(purchase)}
+    stated = {**_stated(purchase), **owned}
     found = {name: d for name, d in defaults.ownership(machine, nodes).items() if name not in stated}
     if "residual_fraction" in stated:
         found = {name: d for name, d in found.items() if not name.startswith("residual_fraction")}
@@ -225,9 +355,9 @@ def purchase_terms(
     if not financed:
         found.pop("finance_fraction_per_year", None)
     table = {**figures({n: d for n, d in found.items() if n != LIFE}), **stated}
-    if PRICE not in table:
-        raise FigureMissingError(machine.node, PRICE)
     notes = []
+    if machine.kind in DESKTOP_KINDS:
+        notes.append(f"{machine.node} stands by a desk: no colocation, cluster network or staff of its own is charged")
     for optional in ("network_usd_per_node", "storage_usd_per_node"):
         if optional not in table:
             table[optional] = exactly(0.0)
@@ -238,27 +368,39 @@ def purchase_terms(
 
 def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
     """What the request states itself; it has no range."""
-    rate = purchase.finance_rate_percent
     stated = {
-        "purchase_usd_per_node": purchase.usd_per_node,
+        PRICE: purchase.usd_per_node,
+        PEAK: None if purchase.peak_kw_per_node is None else purchase.peak_kw_per_node * WATTS_PER_KW,
         "network_usd_per_node": purchase.network_usd_per_node,
         "storage_usd_per_node": purchase.storage_usd_per_node,
         "software_usd_per_device_year": purchase.software_usd_per_device_year,
+        "decommissioning_usd_per_node": purchase.decommissioning_usd_per_node,
         "residual_fraction": purchase.residual_fraction,
-        "finance_fraction_per_year": None if rate is None else rate / 100.0,
+        "staff_fte_per_node": purchase.staff_fte_per_node,
+        "maintenance_fraction_per_year": _share(purchase.maintenance_percent_per_year),
+        "finance_fraction_per_year": _share(purchase.finance_rate_percent),
     }
     return {name: exactly(float(value)) for name, value in stated.items() if value is not None}
 
 
-def _part(part: Nodes, price: Priced | None, defaults: Mapping[str, Default]) -> PartOut:
-    peak = defaults.get("peak_w_per_node")
+def _share(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100.0
+
+
+def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure]) -> PartOut:
+    peak, carbon = used.get(PEAK), used.get(CARBON)
     return PartOut(
         node=part.machine.node,
         device=part.machine.device,
         nodes=part.count,
         devices=part.count * part.machine.devices,
+        sold_as_devices=part.sold_as_devices,
+        carries=part.carries,
+        nodes_per_step=part.nodes_per_step,
+        region=None if price is None or part.offer is None else place_of(part.offer)[1],
+        kg_co2e_per_kwh=None if carbon is None else carbon.typical,
         offer=None if price is None else price.offer,
         usd_per_node_hour=None if price is None else price.usd_per_node_hour,
         rent_basis="purchase" if price is None else price.basis,
-        peak_kw_per_node=None if peak is None else peak.figure.typical / 1000.0,
+        peak_kw_per_node=None if peak is None else peak.typical / WATTS_PER_KW,
     )

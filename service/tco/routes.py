@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response, status
+from pydantic import ValidationError
 
 from service.access import Reader
 from service.database import ReadSession
@@ -42,7 +43,13 @@ def get_comparison(
     row = comparison_by_id(session, comparison_id)
     if row is None:
         raise NotFoundError(f"no comparison {comparison_id[:80]!r}")
-    comparison = present_comparison(row)
+    try:
+        comparison = present_comparison(row)
+    except ValidationError:
+        detail = (
+            f"comparison {row.id} was answered by version {row.version} in a form that is not read any more; ask again"
+        )
+        raise NotFoundError(detail) from None
     if file_format == "json":
         return comparison
     body, media_type = (

@@ -10,6 +10,7 @@ from service.wire.recommendations import MOST_WORKLOADS, WorkloadIn
 
 MOST_ALTERNATIVES = 20
 MOST_NODE_KINDS = 20
+MOST_MACHINES = 100
 MOST_COUNT = 1_000_000
 LONGEST_HORIZON_MONTHS = 240
 MOST_DRAWS = 20_000
@@ -58,19 +59,29 @@ class CurrencyIn(Request):
 class PurchaseIn(Request):
     """Terms of buying; null takes the catalog's figure.
 
-    residual_fraction: resale value at the horizon. finance_rate_percent: null pays cash; a loan runs ``finance_months``
-    (null: as long as the machines last).
+    usd_per_node, peak_kw_per_node: of every machine of the alternative; ``machines`` of the request states them one by one.
+    residual_fraction: resale value when the machines are written off, after ``depreciation_months``. finance_rate_percent:
+    null pays cash; a loan runs ``finance_months`` (null: as long as the machines last). lead_time_months: how long before
+    growth needs them machines are ordered and paid; those of the start stand ready. availability_fraction: share of the
+    time that a machine works; so many more are bought that as many work on average; null counts none.
+    decommissioning_usd_per_node: taking a machine out when it is sold; counted only where stated.
     """
 
-    usd_per_node: UsdIn | None = None
+    usd_per_node: UsdOrFree | None = None
+    peak_kw_per_node: Annotated[float, Field(ge=1e-9, le=1e5, allow_inf_nan=False)] | None = None
     network_usd_per_node: UsdOrFree | None = None
     storage_usd_per_node: UsdOrFree | None = None
     software_usd_per_device_year: UsdOrFree = Decimal(0)
+    staff_fte_per_node: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    maintenance_percent_per_year: Percent | None = None
     residual_fraction: Fraction | None = None
     depreciation_months: Months | None = None
     depreciation: Literal["straight_line", "declining_balance"] = "straight_line"
     finance_rate_percent: Percent | None = None
     finance_months: Months | None = None
+    lead_time_months: Annotated[int, Field(ge=0, le=LONGEST_HORIZON_MONTHS)] = 0
+    availability_fraction: Annotated[float, Field(ge=0.5, le=1, allow_inf_nan=False)] | None = None
+    decommissioning_usd_per_node: UsdOrFree | None = None
 
 
 Kilowatts = Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
@@ -109,19 +120,45 @@ class FleetPartIn(Request):
     usd_per_node_hour: UsdIn | None = None
 
 
-class ApiIn(Request):
-    """Prices of somebody's API. Cached input costs as much as other input unless stated."""
+class MachineIn(Request):
+    """Figures of one kind of node that the catalog lacks, or that you know better, wherever an alternative has it.
 
-    usd_per_million_input_tokens: UsdOrFree
-    usd_per_million_output_tokens: UsdOrFree
+    Stated with a price, a node is bought as it is; otherwise slices of a server or rack are bought as whole ones.
+    """
+
+    node: Name
+    usd_per_node: UsdOrFree | None = None
+    peak_kw_per_node: Annotated[float, Field(ge=1e-9, le=1e5, allow_inf_nan=False)] | None = None
+    network_usd_per_node: UsdOrFree | None = None
+    storage_usd_per_node: UsdOrFree | None = None
+
+
+class ApiIn(Request):
+    """Prices of somebody's API: your own, or ``model`` as the catalog lists it (``provider/model``).
+
+    Cached input costs as much as other input unless stated.
+    """
+
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    usd_per_million_input_tokens: UsdOrFree | None = None
+    usd_per_million_output_tokens: UsdOrFree | None = None
     usd_per_million_cached_tokens: UsdOrFree | None = None
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        if self.model is None and None in (self.usd_per_million_input_tokens, self.usd_per_million_output_tokens):
+            raise ValueError("state model, or usd_per_million_input_tokens and usd_per_million_output_tokens")
+        return self
 
 
 class AlternativeIn(Request):
     """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API.
 
     acquisition: null keeps each offer's own. payment: of a commitment. follows_demand: nodes on demand are released and
-    taken again through the day; needs ``hourly_profile``.
+    taken again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
+    within their targets; null takes what the plan says, or the planner says of a fleet. Growth needs no node before.
+    egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out at the start (it grows with demand) and disks;
+    counted only where stated.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
@@ -131,6 +168,9 @@ class AlternativeIn(Request):
     acquisition: Acquisition | None = None
     payment: Payment = "no_upfront"
     follows_demand: bool = False
+    carries: Annotated[float, Field(ge=1, le=10_000, allow_inf_nan=False)] | None = None
+    egress_gb_per_month: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
+    storage_usd_per_month: UsdOrFree | None = None
     purchase: PurchaseIn = PurchaseIn()
 
     @model_validator(mode="after")
@@ -140,6 +180,9 @@ class AlternativeIn(Request):
             raise ValueError("state exactly one of recommendation, fleet, api")
         if self.api is not None and (self.acquisition is not None or self.follows_demand):
             raise ValueError("an API has no acquisition and follows demand by itself")
+        rented = self.api is None and self.acquisition != "purchase"
+        if not rented and (self.egress_gb_per_month is not None or self.storage_usd_per_month is not None):
+            raise ValueError("egress_gb_per_month and storage_usd_per_month are of rented nodes")
         if self.fleet is not None and self.acquisition is None:
             raise ValueError("a fleet needs an acquisition")
         return self
@@ -153,17 +196,29 @@ class SensitivityIn(Request):
 
 
 class MonteCarloIn(Request):
-    """Triangular draws over the ranges of the catalog's figures; what you state yourself does not vary."""
+    """Draws over the ranges of the catalog's figures, half on either side of typical; what you state does not vary."""
 
     draws: Annotated[int, Field(ge=0, le=MOST_DRAWS)] = 1_000
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+
+
+PercentPerYear = Annotated[float, Field(ge=-90, le=100, allow_inf_nan=False)]
+
+
+class MarketIn(Request):
+    """Where prices go, a year; null takes the catalog's figure with its range. Zero: as they are today."""
+
+    rent_percent_per_year: PercentPerYear | None = None
+    api_percent_per_year: PercentPerYear | None = None
+    hardware_percent_per_year: PercentPerYear | None = None
 
 
 class ComparisonIn(Request):
     """What is compared, and the circumstances that all alternatives share. Null takes the catalog's figure.
 
     utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
-    hourly_profile states it hour by hour instead. workloads: needed unless a recommendation brings them.
+    hourly_profile states it hour by hour instead. ramp_months: demand rises evenly to that of the workloads over so many
+    months. workloads: needed unless a recommendation brings them.
     """
 
     horizon_months: Months = 36
@@ -173,8 +228,9 @@ class ComparisonIn(Request):
         Annotated[tuple[Fraction, ...], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None
     ) = None
     growth_percent_per_month: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] = 0.0
+    ramp_months: Annotated[int, Field(ge=0, le=LONGEST_HORIZON_MONTHS)] = 0
     inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
-    price_learning_rate_percent: Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)] | None = None
+    market: MarketIn = MarketIn()
     tax_percent: Percent | None = None
     electricity: ElectricityIn = ElectricityIn()
     power_usage_effectiveness: Annotated[float, Field(ge=1, le=5, allow_inf_nan=False)] | None = None
@@ -185,6 +241,7 @@ class ComparisonIn(Request):
     price_as_of: Instant | None = None
     workloads: Annotated[tuple[WorkloadIn, ...], Field(min_length=1, max_length=MOST_WORKLOADS)] | None = None
     alternatives: Annotated[tuple[AlternativeIn, ...], Field(min_length=1, max_length=MOST_ALTERNATIVES)]
+    machines: Annotated[tuple[MachineIn, ...], Field(max_length=MOST_MACHINES)] = ()
     sensitivity: SensitivityIn = SensitivityIn()
     monte_carlo: MonteCarloIn = MonteCarloIn()
 

@@ -16,12 +16,22 @@ class CostLineOut(Answer):
 
 
 class PartOut(Answer):
-    """Nodes of one kind in an alternative, and where the price comes from."""
+    """Nodes of one kind in an alternative, and where the price comes from.
+
+    sold_as_devices: of the whole machine that is bought where ``node`` is a slice of one, and ``nodes`` and ``devices`` are
+    then of whole machines; null otherwise. carries: the demand they serve, relative to that of the start; nodes_per_step:
+    how many are added at a time. kg_co2e_per_kwh: of the grid where they stand, null where nobody says.
+    """
 
     node: str
     device: str
     nodes: int
     devices: int
+    sold_as_devices: int | None
+    carries: float
+    nodes_per_step: int
+    region: str | None
+    kg_co2e_per_kwh: float | None
     offer: str | None
     usd_per_node_hour: Usd | None
     rent_basis: str
@@ -41,12 +51,15 @@ class SwingOut(Answer):
 
 class SpreadOut(Answer):
     p10: Usd
+    p25: Usd
     p50: Usd
+    p75: Usd
     p90: Usd
 
 
 class UncertaintyOut(Answer):
-    """``cheapest_fraction``: share of draws in which this alternative has the lowest net present value."""
+    """``cheapest_fraction``: share of draws in which this alternative has the lowest net present value. stated_in_middle_half:
+    whether the net present value at typical inputs lies between p25 and p75."""
 
     draws: int
     seed: int
@@ -54,32 +67,79 @@ class UncertaintyOut(Answer):
     total_usd: SpreadOut
     usd_per_million_tokens: SpreadOut | None
     cheapest_fraction: float
+    stated_in_middle_half: bool
 
 
 class DepreciationOut(Answer):
-    """Book value of what was bought at the start: at the start, then at the end of each month. Moves no cash."""
+    """What owned machines are worth at the start, then at the end of each month: to the accounts, network and storage
+    included, and on the market, where only machines fetch anything. Moves no cash until they are sold."""
 
     method: str
     months: int
     book_value_usd_by_month: list[Usd]
+    market_value_usd_by_month: list[Usd]
 
 
-class BreakEvenOut(Answer):
-    """Against one other alternative.
+class CrossingsOut(Answer):
+    """month: first crossing of two curves of cost so far, null without one; crossings: all of them."""
 
-    month: first crossing of cumulative costs, null without one; crossings: all of them. utilisation_fraction: where
-    net present values are equal, null (with ``utilisation_reason``) where there is none.
-    """
-
-    against: str
     month: float | None
     crossings: list[float]
     cheaper_at_start: str | None
     cheaper_at_horizon: str | None
+
+
+class BreakEvenOut(Answer):
+    """Against one other alternative, looked for to ``until_month`` whatever the horizon.
+
+    undiscounted: cost had either ended in that month, machines sold at what they fetch then and debts paid. discounted:
+    the same in present value (discounted payback). cash: payments alone, undiscounted, machines worth nothing until sold.
+    utilisation_fraction: where net present values (discounted, over the horizon) are equal, null (with
+    ``utilisation_reason``) where there is none.
+    """
+
+    against: str
+    until_month: int
+    undiscounted: CrossingsOut
+    discounted: CrossingsOut
+    cash: CrossingsOut
     utilisation_fraction: float | None
     cheaper_below: str | None
     cheaper_above: str | None
     utilisation_reason: str | None
+
+
+class UsedInputOut(Answer):
+    """One input of the cost model with the range that draws are taken from; ``stated`` ones have none."""
+
+    input: str
+    low: float
+    typical: float
+    high: float
+    stated: bool
+
+
+class ComputedFromOut(Answer):
+    """All that the costs of one kind of node, or of an API, were computed from: enough to compute them again.
+
+    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API. usd_by_line: by
+    month, where the alternative has several kinds of node; empty where ``lines`` are those of the only one.
+    """
+
+    name: str
+    kind: str
+    nodes_by_month: list[float]
+    started_by_month: list[float]
+    devices_per_node: int | None
+    term_months: int | None
+    upfront_fraction: float | None
+    interruptible: bool
+    follows_demand: bool
+    life_months: int | None
+    finance_months: int | None
+    lead_time_months: int | None
+    inputs: list[UsedInputOut]
+    usd_by_line: dict[str, list[Usd]]
 
 
 class AlternativeCostOut(Answer):
@@ -90,6 +150,7 @@ class AlternativeCostOut(Answer):
     acquisition: str | None
     recommendation: str | None
     parts: list[PartOut]
+    computed_from: list[ComputedFromOut]
     lines: list[CostLineOut]
     usd_by_month: list[Usd]
     total_usd: Usd
@@ -111,6 +172,10 @@ class AlternativeCostOut(Answer):
     sensitivity: list[SwingOut]
     uncertainty: UncertaintyOut | None
     depreciation: DepreciationOut | None
+    precision: list[str]
+    """Formats of weights and cache that the plan serves with; empty where nobody says."""
+    survives: dict[str, int] | None
+    """Losses after which the plan still serves all demand, by kind; null where nobody says."""
     notes: list[str]
 
 
@@ -150,13 +215,56 @@ class ComparisonInputsOut(Answer):
     version: str
 
 
-class ComparisonResultOut(Answer):
-    """What was computed: stored as it is."""
+class CheapestOut(Answer):
+    """The alternative with the lowest net present value at the typical value of every input (``measure``).
 
+    lead_usd: how far ``runner_up`` is behind. Over the draws, null without any: chance of being cheapest;
+    most_often_cheapest and its chance; value_at_stake_usd, the net present value lost on average by taking this one and not
+    whichever turns out cheapest, and its 90th percentile. agrees: whether both measures name the same alternative; why_not:
+    the reason where they do not.
+    """
+
+    name: str
+    measure: str
+    npv_usd: Usd
+    runner_up: str | None
+    lead_usd: Usd | None
+    chance: float | None
+    most_often_cheapest: str | None
+    most_often_chance: float | None
+    value_at_stake_usd: Usd | None
+    value_at_stake_p90_usd: Usd | None
+    agrees: bool | None
+    why_not: str | None
+
+
+class WantedOut(Answer):
+    """A figure not stated, at either end of its catalog range: what that does to the lead of the cheapest alternative over
+    the runner-up (of a single alternative, to its net present value). ``state``: where the request takes it."""
+
+    input: str
+    state: str | None
+    low: float | None
+    typical: float | None
+    high: float | None
+    lead_usd_at_low: Usd
+    lead_usd_at_high: Usd
+    effect_usd: Usd
+
+
+class ComparisonResultOut(Answer):
+    """What was computed: stored as it is.
+
+    warnings: what in the request is free, or far from what anybody is known to pay. wanted: the three figures whose
+    statement would make the choice surer than any other's.
+    """
+
+    summary: str
+    warnings: list[str]
     demand: DemandOut
     alternatives: list[AlternativeCostOut]
-    cheapest: str
-    """Lowest net present value."""
+    cheapest: CheapestOut
+    wanted: list[WantedOut]
     defaults: list[DefaultOut]
 
 

@@ -1,7 +1,7 @@
 """The things compared: a rented fleet, a bought fleet, an API; and the scenario they share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from solver.errors import FigureMissingError
@@ -23,12 +23,14 @@ class Scenario:
 
     figures: shared inputs (utilisation, electricity, PUE, discount rate, …).
     hourly_profile: demand of each hour of a day relative to the peak; its mean is then the utilisation.
+    ramp_months: demand rises evenly to what is stated over so many months; 0: it is there from the first.
     """
 
     horizon_months: int
     demand: TokenDemand
     figures: FigureTable
     hourly_profile: tuple[float, ...] | None = None
+    ramp_months: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.horizon_months <= LONGEST_HORIZON_MONTHS:
@@ -43,6 +45,8 @@ class Scenario:
             mean = sum(self.hourly_profile) / HOURS_PER_DAY
             object.__setattr__(self, "figures", {**self.figures, "utilisation_fraction": exactly(mean)})
         check_figures(self.figures)
+        if not 0 <= self.ramp_months <= LONGEST_HORIZON_MONTHS:
+            raise CostInputError("ramp_months", f"must be between 0 and {LONGEST_HORIZON_MONTHS}")
         growth = self.figures.get("growth_fraction_per_month")
         if growth is not None and (1.0 + growth.high) ** self.horizon_months > MOST_GROWTH:
             raise CostInputError(
@@ -59,6 +63,8 @@ class RentedFleet:
     upfront_fraction: share of a commitment paid when it starts (0: no upfront, 1: all upfront).
     interruptible: spot; interruptions cost the hours stated in ``figures``.
     follows_demand: nodes are released and taken again through the day; needs the scenario's hourly profile.
+    carries: the demand that the nodes serve within their targets, relative to the demand at the start: what a plan left
+    spare is used before a node is added. nodes_per_step: nodes are added in whole steps, those of one replica.
     """
 
     name: str
@@ -69,7 +75,8 @@ class RentedFleet:
     upfront_fraction: float = 0.0
     interruptible: bool = False
     follows_demand: bool = False
-    notes: tuple[str, ...] = field(default=())
+    carries: float = 1.0
+    nodes_per_step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,8 @@ class PurchasedFleet:
 
     finance_term_months: None pays in cash; otherwise a loan with level payments at ``finance_fraction_per_year``.
     depreciation: how book value falls (it moves no cash).
+    carries, nodes_per_step: as for rented nodes. lead_time_months: how long before they are needed nodes are ordered and
+    paid for; those of the start stand ready.
     """
 
     name: str
@@ -89,7 +98,9 @@ class PurchasedFleet:
     depreciation: Literal["straight_line", "declining_balance"] = "straight_line"
     declining_multiple: float = 2.0
     """Double declining balance, the usual accelerated method."""
-    notes: tuple[str, ...] = field(default=())
+    carries: float = 1.0
+    nodes_per_step: int = 1
+    lead_time_months: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,6 @@ class ApiAccess:
 
     name: str
     figures: FigureTable
-    notes: tuple[str, ...] = field(default=())
 
 
 Single: TypeAlias = RentedFleet | PurchasedFleet | ApiAccess
@@ -121,11 +131,10 @@ def parts_of(alternative: Alternative) -> tuple[Single, ...]:
 
 
 _SHARED = ("utilisation_fraction", "growth_fraction_per_month", "discount_fraction_per_year")
-_PRICES_MOVE = ("price_learning_rate_fraction", "volume_doubling_months")
 REQUIRED: dict[type[Single], tuple[str, ...]] = {
-    RentedFleet: (*_SHARED, *_PRICES_MOVE, "rent_usd_per_node_hour", "tax_fraction"),
+    RentedFleet: (*_SHARED, "rent_change_fraction_per_year", "rent_usd_per_node_hour", "tax_fraction"),
     PurchasedFleet: (
-        *_SHARED, *_PRICES_MOVE, "inflation_fraction_per_year", "purchase_usd_per_node", "network_usd_per_node",
+        *_SHARED, "hardware_change_fraction_per_year", "inflation_fraction_per_year", "purchase_usd_per_node", "network_usd_per_node",
         "storage_usd_per_node", "spare_fraction", "peak_w_per_node", "idle_power_fraction", "serving_power_fraction",
         "power_usage_effectiveness", "electricity_usd_per_kwh", "demand_charge_usd_per_kw_month",
         "colocation_usd_per_kw_month", "maintenance_fraction_per_year", "support_fraction_per_year",
@@ -133,12 +142,18 @@ REQUIRED: dict[type[Single], tuple[str, ...]] = {
         "tax_fraction",
     ),
     ApiAccess: (
-        *_SHARED, *_PRICES_MOVE, "api_usd_per_million_input_tokens", "api_usd_per_million_cached_tokens",
+        *_SHARED, "api_change_fraction_per_year", "api_usd_per_million_input_tokens", "api_usd_per_million_cached_tokens",
         "api_usd_per_million_output_tokens", "tax_fraction",
     ),
 }  # fmt: skip
 """Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
 
+WHERE_STATED: dict[type[Single], tuple[str, ...]] = {
+    RentedFleet: ("egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month"),
+    PurchasedFleet: ("decommissioning_usd_per_node",),
+    ApiAccess: (),
+}
+"""Inputs of costs that are counted only where somebody states them."""
 SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 
 
@@ -164,8 +179,7 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
     have = scenario.figures.keys() | alternative.figures.keys()
     needed: tuple[str, ...] = REQUIRED[type(alternative)]
     if isinstance(alternative, RentedFleet):
-        _check_count("nodes", alternative.nodes, MOST_NODES, name)
-        _check_count("devices_per_node", alternative.devices_per_node, MOST_NODES, name)
+        _check_nodes(alternative, name)
         if alternative.term_months is not None:
             _check_count("term_months", alternative.term_months, LONGEST_HORIZON_MONTHS, name)
         if not 0.0 <= alternative.upfront_fraction <= 1.0:
@@ -174,9 +188,12 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
             raise CostInputError("follows_demand", "needs an hourly profile and no commitment", name)
         if alternative.interruptible:
             needed += SPOT_REQUIRED
+        if "egress_gb_per_month" in have:
+            needed += ("egress_usd_per_gb",)
     elif isinstance(alternative, PurchasedFleet):
-        _check_count("nodes", alternative.nodes, MOST_NODES, name)
-        _check_count("devices_per_node", alternative.devices_per_node, MOST_NODES, name)
+        _check_nodes(alternative, name)
+        if not 0 <= alternative.lead_time_months <= LONGEST_HORIZON_MONTHS:
+            raise CostInputError("lead_time_months", f"must be between 0 and {LONGEST_HORIZON_MONTHS}", name)
         _check_count("depreciation_months", alternative.life_months, LONGEST_HORIZON_MONTHS, name)
         if alternative.finance_term_months is not None:
             _check_count("finance_term_months", alternative.finance_term_months, LONGEST_HORIZON_MONTHS, name)
@@ -186,6 +203,14 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
     for figure in needed:
         if figure not in have:
             raise FigureMissingError(name, figure)
+
+
+def _check_nodes(fleet: RentedFleet | PurchasedFleet, name: str) -> None:
+    _check_count("nodes", fleet.nodes, MOST_NODES, name)
+    _check_count("devices_per_node", fleet.devices_per_node, MOST_NODES, name)
+    _check_count("nodes_per_step", fleet.nodes_per_step, MOST_NODES, name)
+    if not 1.0 <= fleet.carries <= MOST_GROWTH:
+        raise CostInputError("carries", f"must be between 1 and {MOST_GROWTH:g}; got {fleet.carries:g}", name)
 
 
 def _check_count(field_name: str, value: int, most: int, alternative: str) -> None:

@@ -1,44 +1,62 @@
 """When, and at which utilisation, two alternatives cost the same."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from solver.tco.figures import Array
+from solver.tco.money import MICRO_PER_USD
 
 
 @dataclass(frozen=True, slots=True)
-class BreakEvenMonth:
-    """Where two cumulative cost curves cross.
+class Crossings:
+    """Where two curves of cost so far cross.
 
-    crossings: months from the start, ascending (a fraction within a month, by straight line); a fleet that renews or
-    sells machines may cross more than once.
-    cheaper_at_start: who has spent less once they first differ; cheaper_at_horizon: at the end, None where equal.
+    months: from the start, ascending (a fraction within a month, by straight line); machines renewed or prices that move
+    may cross them more than once. cheaper_at_start: who has cost less once they first differ; cheaper_at_horizon: at the
+    horizon, None where equal.
     """
 
-    first: str
-    second: str
-    crossings: tuple[float, ...]
+    months: tuple[float, ...]
     cheaper_at_start: str | None
     cheaper_at_horizon: str | None
 
     @property
     def month(self) -> float | None:
         """The first crossing."""
-        return self.crossings[0] if self.crossings else None
+        return self.months[0] if self.months else None
 
 
-def break_even_month(
-    first: str, second: str, first_micro: NDArray[np.int64], second_micro: NDArray[np.int64]
-) -> BreakEvenMonth:
-    """Every crossing of the cumulative costs, on exact money. Curves that only touch do not cross.
+@dataclass(frozen=True, slots=True)
+class BreakEvenMonth:
+    """The same pair by three curves, month by month to ``until_month``, which lies beyond a short horizon: a break-even
+    point does not depend on the horizon it is asked for with.
 
-    >>> buy, rent = np.array([100, 0, 0, 0]), np.array([0, 40, 40, 40])
-    >>> break_even_month("buy", "rent", buy, rent).month
-    2.5
+    if_ended: what either would have cost had it ended then, machines sold and debts paid. discounted: the same in present
+    value (discounted payback). cash: payments alone, machines worth nothing until they are sold.
     """
-    gap = [int(g) for g in np.cumsum(first_micro) - np.cumsum(second_micro)]
+
+    first: str
+    second: str
+    until_month: int
+    if_ended: Crossings
+    discounted: Crossings
+    cash: Crossings
+
+
+def crossings(
+    first: str, second: str, first_usd: Sequence[float] | Array, second_usd: Array, horizon: int
+) -> Crossings:
+    """Every crossing of two curves, compared in whole micro-dollars. Curves that only touch do not cross.
+
+    >>> buy, rent = np.array([100.0, 100.0, 100.0, 100.0]), np.array([0.0, 40.0, 80.0, 120.0])
+    >>> crossings("buy", "rent", buy, rent, 3)
+    Crossings(months=(2.5,), cheaper_at_start='rent', cheaper_at_horizon='buy')
+    """
+    gap = [round(g * MICRO_PER_USD) for g in (np.asarray(first_usd) - second_usd).tolist()]
     cheaper = {1: second, -1: first}
-    crossings: list[float] = []
+    found: list[float] = []
     opened: int | None = None  # the last column in which the curves differ
     start_sign = 0
     for column, current in enumerate(gap):
@@ -49,11 +67,9 @@ def break_even_month(
         elif _sign(gap[opened]) != _sign(current):
             # Between two open columns the gap may have rested at zero: it closed in the column after ``opened``.
             previous, following = gap[opened], gap[opened + 1]
-            crossings.append(opened + previous / (previous - following))
+            found.append(opened + previous / (previous - following))
         opened = column
-    return BreakEvenMonth(
-        first, second, tuple(crossings), cheaper.get(start_sign), cheaper.get(_sign(gap[-1])) if gap else None
-    )
+    return Crossings(tuple(found), cheaper.get(start_sign), cheaper.get(_sign(gap[min(horizon, len(gap) - 1)])))
 
 
 def _sign(number: int) -> int:

@@ -122,13 +122,13 @@ def residual_fraction_at(age_months: Quantity, after_3_years: Quantity, after_5_
     return np.maximum(0.0, young + (at_5 - after_3_years) * np.maximum(np.asarray(age_months) - 36.0, 0.0) / 24)
 
 
-def residual_fraction_towards(age_months: Quantity, residual_at_horizon: Quantity, horizon_months: int) -> Quantity:
-    """A stated value at the horizon: one straight line from the price paid, for machines bought later too.
+def residual_fraction_towards(age_months: Quantity, residual_at_end: Quantity, life_months: int) -> Quantity:
+    """A stated value at the end of the machines' life: one straight line from the price paid.
 
     >>> float(residual_fraction_towards(18, 0.15, 36))
     0.575
     """
-    return 1.0 + (residual_at_horizon - 1.0) * np.minimum(age_months, horizon_months) / horizon_months
+    return 1.0 + (residual_at_end - 1.0) * np.minimum(age_months, life_months) / life_months
 
 
 def loan_balance_fraction(annual_fraction: Quantity, term_months: int, paid_months: Quantity) -> Quantity:

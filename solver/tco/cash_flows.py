@@ -22,15 +22,15 @@ from solver.tco.cohorts import alive_sum, starts
 from solver.tco.figures import Array, Quantity
 
 Line: TypeAlias = Literal[
-    "rent", "unexpired_commitment", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
+    "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
     "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
-    "api_output", "tax", "residual",
+    "api_output", "decommissioning", "tax", "residual",
 ]  # fmt: skip
 LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
 
 LINEAR_LINES: tuple[Line, ...] = tuple(
-    line for line in LINES if line not in ("api_input", "api_cached", "api_output")
+    line for line in LINES if line not in ("egress", "rented_storage", "api_input", "api_cached", "api_output")
 )  # fmt: skip
 """Lines that double when the fleet doubles."""
 
@@ -42,11 +42,13 @@ Values: TypeAlias = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """lines: cost lines. energy: facility kWh by month; it_energy: of the machines alone; None where not known."""
+    """lines: cost lines. By month, each None where it is not known: it_kwh, energy of the machines alone; facility_kwh, of
+    all it takes to house them; kg_co2e, by the grid where they stand."""
 
     lines: dict[Line, Array]
     it_kwh: Array | None
     facility_kwh: Array | None
+    kg_co2e: Array | None = None
 
 
 def added(flows: Sequence[Flows]) -> Flows:
@@ -59,8 +61,14 @@ def added(flows: Sequence[Flows]) -> Flows:
             lines[line] = np.asarray(lines[line] + flow) if line in lines else flow
     it = [part.it_kwh for part in flows if part.it_kwh is not None]
     facility = [part.facility_kwh for part in flows if part.facility_kwh is not None]
+    emitted = [part.kg_co2e for part in flows if part.kg_co2e is not None]
     known = len(it) == len(facility) == len(flows)
-    return Flows(lines, np.asarray(sum(it)) if known else None, np.asarray(sum(facility)) if known else None)
+    return Flows(
+        lines,
+        np.asarray(sum(it)) if known else None,
+        np.asarray(sum(facility)) if known else None,
+        np.asarray(sum(emitted)) if len(emitted) == len(flows) else None,
+    )
 
 
 def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
@@ -68,9 +76,19 @@ def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows
     if isinstance(alternative, RentedFleet):
         return _taxed(_rented(alternative, scenario, values), values)
     if isinstance(alternative, PurchasedFleet):
-        needed = renting.whole_nodes(alternative.nodes * _growth(scenario, values))
+        needed = nodes_needed(alternative, demand_factor(scenario, values))
         return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
     return _taxed(_api(alternative, scenario, values), values)
+
+
+def nodes_started(fleet: RentedFleet | PurchasedFleet, scenario: Scenario, values: Values) -> tuple[Array, Array]:
+    """Nodes paid for in each month, and those that start in it: bought, or begun a commitment with; by the hour none are."""
+    needed = nodes_needed(fleet, demand_factor(scenario, values))
+    lasting = fleet.life_months if isinstance(fleet, PurchasedFleet) else fleet.term_months
+    if lasting is None:
+        return needed, np.zeros_like(needed)
+    started = starts(needed, lasting)
+    return alive_sum(started, lasting), started
 
 
 def bought_in_month(fleet: PurchasedFleet, scenario: Scenario, values: Values, month: int) -> Flows:
@@ -96,29 +114,43 @@ def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float)
     per_month = tokens.tokens_per_month(
         scenario.demand.requests_per_s, tokens_per_request, values["utilisation_fraction"]
     )
-    return np.asarray(per_month * _growth(scenario, values))
+    return np.asarray(per_month * demand_factor(scenario, values))
 
 
-def _growth(scenario: Scenario, values: Values) -> Array:
-    """Demand relative to the first month, by month; one row where nothing grows."""
+def demand_factor(scenario: Scenario, values: Values) -> Array:
+    """Demand relative to that stated, by month; one row where it is the same in every draw."""
     growth = values["growth_fraction_per_month"]
+    months = _month_starts(scenario)
+    ramp = np.minimum(1.0, (months + 1.0) / scenario.ramp_months) if scenario.ramp_months else np.ones_like(months)
     if not growth.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.growth_factor(_month_starts(scenario), growth))
+        return np.asarray(ramp[np.newaxis, :])
+    return np.asarray(renting.growth_factor(months, growth) * ramp)
+
+
+def nodes_needed(fleet: RentedFleet | PurchasedFleet, demand: Array) -> Array:
+    """Nodes by month: those of the start until demand exceeds what they carry, then whole steps on top; fewer, in whole
+    steps, where demand is below that of the start.
+
+    >>> fleet = RentedFleet("rent", 4, 8, {}, carries=1.5, nodes_per_step=2)
+    >>> nodes_needed(fleet, np.array([[0.4, 1.0, 1.5, 1.6, 2.5]])).tolist()
+    [[2.0, 4.0, 4.0, 6.0, 8.0]]
+    """
+    step = float(fleet.nodes_per_step)
+    fewer = np.minimum(fleet.nodes, renting.whole_nodes(fleet.nodes * demand / step) * step)
+    more = renting.whole_nodes(fleet.nodes * np.maximum(0.0, demand / fleet.carries - 1.0) / step) * step
+    return np.asarray(np.where(demand < 1.0, fewer, fleet.nodes + more))
 
 
 def _month_starts(scenario: Scenario) -> Array:
     return np.arange(scenario.horizon_months, dtype=float)
 
 
-def _price_factor(scenario: Scenario, values: Values) -> Array:
-    """How market prices move from the start, by month."""
-    learning = values["price_learning_rate_fraction"]
-    if not learning.any():
+def _price_factor(scenario: Scenario, values: Values, change: str) -> Array:
+    """How a market's prices move from the start, by month."""
+    per_year = values[change]
+    if not per_year.any():
         return np.ones((1, scenario.horizon_months))
-    return np.asarray(
-        renting.learning_price_factor(_month_starts(scenario), learning, values["volume_doubling_months"])
-    )
+    return np.asarray(renting.price_factor(_month_starts(scenario), per_year))
 
 
 def _inflation(scenario: Scenario, values: Values) -> Array:
@@ -144,17 +176,12 @@ def _at_month_starts(by_month: Quantity, months: int) -> Array:
 
 def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     months = scenario.horizon_months
-    needed = renting.whole_nodes(fleet.nodes * _growth(scenario, values))
-    price = values["rent_usd_per_node_hour"]
-    if fleet.interruptible:
-        price = price * renting.spot_overhead_factor(
-            values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
-        )
-    market_price = price * _price_factor(scenario, values)
+    needed = nodes_needed(fleet, demand_factor(scenario, values))
+    market_price = _market_rent_per_hour(fleet, scenario, values)
     lines: dict[Line, Array] = {}
     powered = needed
     if fleet.term_months is not None:
-        committed = _committed(fleet, fleet.term_months, needed, market_price)
+        committed = _committed(fleet, fleet.term_months, needed, market_rent_per_month(fleet, scenario, values))
         lines |= {line: flow for line, flow in committed.items() if flow.any()}
         powered = alive_sum(starts(needed, fleet.term_months), fleet.term_months)
     elif fleet.follows_demand and scenario.hourly_profile is not None:
@@ -163,15 +190,40 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
         lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
-    it_kwh, facility_kwh = _energy(powered, scenario, values)
-    return Flows(lines, it_kwh, facility_kwh)
+    lines |= _beside_rent(scenario, values)
+    return Flows(lines, *_energy(powered, scenario, values))
 
 
-def _committed(fleet: RentedFleet, term_months: int, needed: Array, market_price: Array) -> dict[Line, Array]:
+def _beside_rent(scenario: Scenario, values: Values) -> dict[Line, Array]:
+    """What a cloud charges apart from machines, where it is stated: data sent out, which grows with demand, and disks."""
+    lines: dict[Line, Array] = {}
+    if "egress_gb_per_month" in values:
+        sent = values["egress_gb_per_month"] * demand_factor(scenario, values)
+        lines["egress"] = _at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
+    if "rented_storage_usd_per_month" in values:
+        lines["rented_storage"] = _at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
+    return lines
+
+
+def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
+    price = values["rent_usd_per_node_hour"]
+    if fleet.interruptible:
+        price = price * renting.spot_overhead_factor(
+            values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
+        )
+    return np.asarray(price * _price_factor(scenario, values, "rent_change_fraction_per_year"))
+
+
+def market_rent_per_month(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
+    """Rent of one node for a month, by the month a contract starts in."""
+    per_hour = _market_rent_per_hour(fleet, scenario, values)
+    return np.asarray(renting.rent_usd_per_month(renting.node_hours_per_month(1.0), per_hour))
+
+
+def _committed(fleet: RentedFleet, term_months: int, needed: Array, monthly_price: Array) -> dict[Line, Array]:
     """A commitment keeps the price of the month it starts in; what outlasts the horizon is still owed."""
     months = needed.shape[-1]
     started = starts(needed, term_months)
-    monthly_price = np.asarray(renting.rent_usd_per_month(renting.node_hours_per_month(1.0), market_price))
     contracted = started * monthly_price  # per month of the term, by month of start
     upfront = contracted * term_months * fleet.upfront_fraction
     instalments = alive_sum(contracted, term_months) * (1.0 - fleet.upfront_fraction)
@@ -189,23 +241,46 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     """started: nodes bought by month."""
     months = scenario.horizon_months
     alive = alive_sum(started, fleet.life_months)
-    price = values["purchase_usd_per_node"] * _price_factor(scenario, values)
-    outlays: dict[Line, Array] = {
+    outlays = hardware_outlays(fleet, scenario, values, started)
+    installed = alive_sum(sum(outlays.values(), start=np.zeros((1, months))), fleet.life_months)
+    lines: dict[Line, Array] = {}
+    ordered = {line: paid_when_ordered(outlay, fleet.lead_time_months) for line, outlay in outlays.items()}
+    if fleet.finance_term_months is None:
+        lines |= {line: _at_month_starts(outlay, months) for line, outlay in ordered.items()}
+    else:
+        lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
+    lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
+    if "decommissioning_usd_per_node" in values:
+        lines["decommissioning"] = _decommissioned(fleet, started, scenario, values)
+    lines |= _running(fleet, scenario, values, alive, installed)
+    return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+
+
+def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
+    """What machines that start in each month cost, at the price of the month they are ordered in."""
+    factor = _price_factor(scenario, values, "hardware_change_fraction_per_year")
+    when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)
+    price = values["purchase_usd_per_node"] * factor[:, when_ordered]
+    return {
         "purchase": started * price,
         "network": started * values["network_usd_per_node"],
         "storage": started * values["storage_usd_per_node"],
         "spares": started * price * values["spare_fraction"],
     }
-    installed = alive_sum(sum(outlays.values(), start=np.zeros((1, months))), fleet.life_months)
-    lines: dict[Line, Array] = {}
-    if fleet.finance_term_months is None:
-        lines |= {line: _at_month_starts(outlay, months) for line, outlay in outlays.items()}
-    else:
-        lines |= _financed(outlays, values["finance_fraction_per_year"], fleet.finance_term_months)
-    lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
-    lines |= _running(fleet, scenario, values, alive, installed)
-    it_kwh, facility_kwh = _energy(alive, scenario, values)
-    return _taxed(Flows(lines, it_kwh, facility_kwh), values)
+
+
+def paid_when_ordered(outlay: Array, lead_time_months: int) -> Array:
+    """Outlays moved from the month machines start in to the month they are ordered in.
+
+    >>> paid_when_ordered(np.array([[5.0, 0.0, 1.0, 2.0]]), 2).tolist()
+    [[6.0, 2.0, 0.0, 0.0]]
+    """
+    if not lead_time_months:
+        return outlay
+    paid = np.zeros_like(outlay)
+    for month in range(outlay.shape[-1]):
+        paid[:, max(0, month - lead_time_months)] += outlay[:, month]
+    return paid
 
 
 def _running(
@@ -246,14 +321,16 @@ def _average_w(values: Values) -> Quantity:
     )
 
 
-def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None]:
-    """Energy of the machines and of the whole building by month, where every input is known."""
+def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None, Array | None]:
+    """Energy of the machines and of the whole building, and what it emits, by month, where every input is known."""
     names = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
     if any(name not in values for name in names):
-        return None, None
+        return None, None, None
     it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_w(values)) * nodes)
     it_kwh = np.broadcast_to(it_kwh, (it_kwh.shape[0], scenario.horizon_months))
-    return it_kwh, np.asarray(it_kwh * values["power_usage_effectiveness"])
+    facility_kwh = np.asarray(it_kwh * values["power_usage_effectiveness"])
+    carbon = values.get("grid_kg_co2e_per_kwh")
+    return it_kwh, facility_kwh, None if carbon is None else np.asarray(electricity.grid_kg_co2e(facility_kwh, carbon))
 
 
 def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values: Values) -> Array:
@@ -266,17 +343,29 @@ def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values
     for month in np.flatnonzero(hardware.any(axis=0)):
         sold = min(int(month) + fleet.life_months, months)
         age = float(sold - month)
-        received[:, sold] -= hardware[:, month] * _residual_fraction(age, months, values)[:, 0]
+        received[:, sold] -= hardware[:, month] * resale_fraction(age, fleet.life_months, values)[:, 0]
     return received
+
+
+def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, values: Values) -> Array:
+    """Taking machines out, wiping and shipping them, when they are sold; at the prices of the month before."""
+    months = scenario.horizon_months
+    each = values["decommissioning_usd_per_node"] * _inflation(scenario, values)
+    spent = np.zeros((max(len(started), len(each)), months + 1))
+    for month in np.flatnonzero(started.any(axis=0)).tolist():
+        sold = min(month + fleet.life_months, months)
+        spent[:, sold] += started[:, month] * each[:, sold - 1]
+    return spent
 
 
 def _residual_values(values: Values) -> list[Array]:
     return [value for name, value in values.items() if name.startswith("residual_fraction")]
 
 
-def _residual_fraction(age_months: float, horizon_months: int, values: Values) -> Array:
+def resale_fraction(age_months: float, life_months: int, values: Values) -> Array:
+    """Of the price paid, at that age. A stated figure is that at the end of the machines' life."""
     if "residual_fraction" in values:
-        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], horizon_months))
+        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], life_months))
     return np.asarray(
         residual_fraction_at(
             age_months, values["residual_fraction_after_3_years"], values["residual_fraction_after_5_years"]
@@ -315,7 +404,7 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     del access  # its prices are in ``values``
     demand = scenario.demand
     fresh = demand.input_tokens * (1.0 - demand.cached_fraction)
-    prices = _price_factor(scenario, values)
+    prices = _price_factor(scenario, values, "api_change_fraction_per_year")
     kinds: tuple[tuple[Line, float, str], ...] = (
         ("api_input", fresh, "api_usd_per_million_input_tokens"),
         ("api_cached", demand.input_tokens * demand.cached_fraction, "api_usd_per_million_cached_tokens"),

@@ -1,14 +1,17 @@
 """Alternatives side by side: the whole comparison in one deterministic call."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
+from solver.tco import position
 from solver.tco.alternatives import (
+    MOST_GROWTH,
     Alternative,
     ApiAccess,
     PurchasedFleet,
@@ -21,16 +24,26 @@ from solver.tco.alternatives import (
 from solver.tco.break_even import (
     BreakEvenMonth,
     BreakEvenUtilisation,
-    break_even_month,
     break_even_utilisation,
+    crossings,
 )
 from solver.tco.capital import discount_factors, present_value
-from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, served_tokens
-from solver.tco.electricity import grid_kg_co2e, water_l
-from solver.tco.figures import Array
+from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, nodes_started, served_tokens
+from solver.tco.electricity import water_l
+from solver.tco.figures import Array, Figure
 from solver.tco.money import MICRO_PER_USD, micro_dollars
-from solver.tco.sampling import BUSY_ROW, FIRST_SWING_ROW, IDLE_ROW, STATED_ROW, Samples, Sampling, sample
+from solver.tco.sampling import (
+    BUSY_ROW,
+    FIRST_SWING_ROW,
+    IDLE_ROW,
+    STATED_ROW,
+    Samples,
+    Sampling,
+    inputs_used,
+    sample,
+)
 from solver.tco.tokens import usd_per_million
+from solver.tco.verdict import Verdict, cheapest_fractions, verdict
 
 Kind = Literal["rent", "purchase", "api", "mixed"]
 _KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
@@ -91,8 +104,14 @@ class Spread:
     """Percentiles over the draws."""
 
     p10: float
+    p25: float
     p50: float
+    p75: float
     p90: float
+
+    def holds(self, usd: float) -> bool:
+        """Whether a value lies in the middle half of the draws, to the cent."""
+        return self.p25 - 0.005 <= usd <= self.p75 + 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +123,19 @@ class Uncertainty:
     usd_per_million_tokens: Spread | None
     cheapest_fraction: float
     """Share of draws in which this alternative has the lowest net present value."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartUsed:
+    """What the stated case of one part was computed from. nodes: paid for in each month; started: bought or committed in
+    it; both empty for an API. figures: every input that enters."""
+
+    part: Single
+    nodes: tuple[float, ...]
+    started: tuple[float, ...]
+    figures: Mapping[str, Figure]
+    lines: Mapping[Line, tuple[float, ...]]
+    """USD by column, where the alternative has several parts; empty where its own lines are the part's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +155,23 @@ class AlternativeCost:
     swings: tuple[Swing, ...]
     uncertainty: Uncertainty | None
     """None when no draws were asked for."""
+    standing: position.Standing = field(compare=False)
+    parts: tuple[PartUsed, ...] = ()
+    """Month by month, to ``LOOK_AHEAD_MONTHS`` or the horizon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One input at either end of its own range, all others as stated: what it does to the lead of the cheapest alternative
+    over the runner-up, or, of a single alternative, to its net present value."""
+
+    input: str
+    usd_at_low: float
+    usd_at_high: float
+
+    @property
+    def effect_usd(self) -> float:
+        return abs(self.usd_at_high - self.usd_at_low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +179,9 @@ class Comparison:
     """Alternatives in the order given, and every pair's break-even points."""
 
     alternatives: tuple[AlternativeCost, ...]
+    verdict: Verdict
+    doubts: tuple[Doubt, ...]
+    """Inputs that have a range, the one that matters most to the choice first."""
     break_even_months: tuple[BreakEvenMonth, ...]
     break_even_utilisations: tuple[BreakEvenUtilisation, ...]
 
@@ -141,11 +193,14 @@ class _Evaluated:
     values: Values
     """Those of the first part; the scenario's inputs are the same in all."""
     flows: Flows
+    part_flows: tuple[Flows, ...]
     total_usd: Array
     npv_usd: Array
     tokens: Array
 
 
+LOOK_AHEAD_MONTHS = 120
+"""How far break-even is looked for whatever the horizon: twice the usual life of machines."""
 AS_STATED = Sampling()
 
 
@@ -160,23 +215,93 @@ def compare(
     """
     check_alternatives(alternatives, scenario)
     evaluated = [_evaluate(alternative, scenario, sampling) for alternative in alternatives]
-    cheapest = _cheapest_fractions(evaluated, sampling.draws)
-    costs = tuple(_cost(e, scenario, sampling, share) for e, share in zip(evaluated, cheapest, strict=True))
+    draws = sampling.draws
+    npv_draws = np.stack([e.npv_usd[-draws:] for e in evaluated]) if draws else None
+    chances = [0.0] * len(evaluated) if npv_draws is None else cheapest_fractions(npv_draws)
+    until = _look_ahead(scenario)
+    costs = tuple(_cost(e, scenario, sampling, share, until) for e, share in zip(evaluated, chances, strict=True))
     pairs = list(combinations(range(len(costs)), 2))
+    found = verdict([cost.name for cost in costs], [cost.npv for cost in costs], npv_draws)
     return Comparison(
         alternatives=costs,
-        break_even_months=tuple(
-            break_even_month(costs[a].name, costs[b].name, np.array(costs[a].flows), np.array(costs[b].flows))
-            for a, b in pairs
-        ),
+        verdict=found,
+        doubts=_doubts({e.alternative.name: e for e in evaluated}, found),
+        break_even_months=tuple(_break_even(costs[a], costs[b], scenario, until) for a, b in pairs),
         break_even_utilisations=tuple(_utilisation(evaluated[a], evaluated[b]) for a, b in pairs),
+    )
+
+
+def _doubts(evaluated: dict[str, _Evaluated], found: Verdict) -> tuple[Doubt, ...]:
+    first = evaluated[found.name]
+    second = None if found.runner_up is None else evaluated[found.runner_up]
+    names = set(first.samples.inputs) | set(() if second is None else second.samples.inputs)
+
+    def npv(one: _Evaluated, name: str, end: int) -> float:
+        rows = one.samples.range_rows(name)
+        return float(one.npv_usd[STATED_ROW if rows is None else rows[end]])
+
+    def stake(name: str, end: int) -> float:
+        return npv(first, name, end) if second is None else npv(second, name, end) - npv(first, name, end)
+
+    doubts = [Doubt(name, stake(name, 0), stake(name, 1)) for name in sorted(names)]
+    return tuple(sorted((d for d in doubts if d.effect_usd > 0.005), key=lambda doubt: -doubt.effect_usd))
+
+
+def _look_ahead(scenario: Scenario) -> int:
+    """Months over which break-even is looked for: at least LOOK_AHEAD_MONTHS, as far as growth stays plausible."""
+    rate = math.log1p(max(0.0, scenario.figures["growth_fraction_per_month"].typical))
+    sensible = (
+        LOOK_AHEAD_MONTHS if rate * LOOK_AHEAD_MONTHS < math.log(MOST_GROWTH) else math.log(MOST_GROWTH) / rate - 1
+    )
+    return max(scenario.horizon_months, min(LOOK_AHEAD_MONTHS, int(sensible)))
+
+
+def _standing(evaluated: _Evaluated, scenario: Scenario, until: int) -> position.Standing:
+    ahead = replace(scenario, horizon_months=until)
+    parts = zip(parts_of(evaluated.alternative), evaluated.samples.values, strict=True)
+    found = [
+        position.standing(part, ahead, {name: column[STATED_ROW : STATED_ROW + 1] for name, column in values.items()})
+        for part, values in parts
+    ]
+    return position.added(found)
+
+
+def _used(evaluated: _Evaluated, number: int, scenario: Scenario) -> PartUsed:
+    part = parts_of(evaluated.alternative)[number]
+    figures = inputs_used(part, scenario)
+    if isinstance(part, ApiAccess):
+        return PartUsed(part, (), (), figures, {})
+    values = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in evaluated.samples.values[number].items()}
+    nodes, started = nodes_started(part, scenario, values)
+    several = len(evaluated.part_flows) > 1
+    lines = evaluated.part_flows[number].lines if several else {}
+    return PartUsed(
+        part,
+        tuple(nodes[0].tolist()),
+        tuple(started[0].tolist()),
+        figures,
+        {line: tuple(flow[STATED_ROW].tolist()) for line, flow in lines.items()},
+    )
+
+
+def _break_even(first: AlternativeCost, second: AlternativeCost, scenario: Scenario, until: int) -> BreakEvenMonth:
+    rate = scenario.figures["discount_fraction_per_year"].typical
+    horizon, one, other = scenario.horizon_months, first.standing, second.standing
+    names = first.name, second.name
+    return BreakEvenMonth(
+        *names,
+        until_month=until,
+        if_ended=crossings(*names, one.if_ended, other.if_ended, horizon),
+        discounted=crossings(*names, one.present_value_if_ended(rate), other.present_value_if_ended(rate), horizon),
+        cash=crossings(*names, one.cash, other.cash, horizon),
     )
 
 
 def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) -> _Evaluated:
     samples = sample(alternative, scenario, sampling)
     parts = zip(parts_of(alternative), samples.values, strict=True)
-    flows = added([cash_flows(part, scenario, part_values) for part, part_values in parts])
+    part_flows = tuple(cash_flows(part, scenario, part_values) for part, part_values in parts)
+    flows = added(part_flows)
     values = samples.values[0]
     rows = len(values["utilisation_fraction"])
     total = np.zeros((rows, scenario.horizon_months + 1))
@@ -185,10 +310,12 @@ def _evaluate(alternative: Alternative, scenario: Scenario, sampling: Sampling) 
     demand = scenario.demand
     tokens = served_tokens(scenario, values, demand.input_tokens + demand.output_tokens).sum(axis=-1)
     npv = present_value(total, values["discount_fraction_per_year"])
-    return _Evaluated(alternative, samples, values, flows, total.sum(axis=-1), npv, tokens)
+    return _Evaluated(alternative, samples, values, flows, part_flows, total.sum(axis=-1), npv, tokens)
 
 
-def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float) -> AlternativeCost:
+def _cost(
+    evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float, until: int
+) -> AlternativeCost:
     values = evaluated.values
     lines = _cost_lines(evaluated.flows, float(values["discount_fraction_per_year"][STATED_ROW, 0]))
     total = sum(line.total for line in lines)
@@ -210,6 +337,8 @@ def _cost(evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapes
         footprint=_footprint(evaluated),
         swings=_swings(evaluated),
         uncertainty=_uncertainty(evaluated, sampling.draws, cheapest_fraction),
+        standing=_standing(evaluated, scenario, until),
+        parts=tuple(_used(evaluated, number, scenario) for number in range(len(evaluated.samples.values))),
     )
 
 
@@ -252,11 +381,11 @@ def _footprint(evaluated: _Evaluated) -> Footprint:
         return Footprint(None, None, None, None)
     it_kwh = float(flows.it_kwh[STATED_ROW].sum())
     facility_kwh = float(flows.facility_kwh[STATED_ROW].sum())
-    carbon, water = values.get("grid_kg_co2e_per_kwh"), values.get("water_l_per_kwh")
+    water = values.get("water_l_per_kwh")
     return Footprint(
         it_kwh=it_kwh,
         facility_kwh=facility_kwh,
-        kg_co2e=None if carbon is None else float(grid_kg_co2e(facility_kwh, carbon[STATED_ROW, 0])),
+        kg_co2e=None if flows.kg_co2e is None else float(flows.kg_co2e[STATED_ROW].sum()),
         water_l=None if water is None else float(water_l(it_kwh, water[STATED_ROW, 0])),
     )
 
@@ -265,21 +394,13 @@ def _swings(evaluated: _Evaluated) -> tuple[Swing, ...]:
     """Tornado: largest effect first; inputs that move nothing are left out."""
     npv = evaluated.npv_usd
     swings = []
-    for position, name in enumerate(evaluated.samples.inputs):
-        row = FIRST_SWING_ROW + 2 * position
-        low, high = evaluated.samples.ends[position] or (None, None)
+    for number, name in enumerate(evaluated.samples.inputs):
+        row = FIRST_SWING_ROW + 2 * number
+        low, high = evaluated.samples.ends[number] or (None, None)
         swing = Swing(name, low, high, float(npv[row]), float(npv[row + 1]))
         if swing.effect_usd > 0:
             swings.append(swing)
     return tuple(sorted(swings, key=lambda swing: (-swing.effect_usd, swing.input)))
-
-
-def _cheapest_fractions(evaluated: Sequence[_Evaluated], draws: int) -> list[float]:
-    if not draws:
-        return [0.0] * len(evaluated)
-    npv = np.stack([e.npv_usd[-draws:] for e in evaluated])
-    lowest = npv.argmin(axis=0)
-    return [float((lowest == position).mean()) for position in range(len(evaluated))]
 
 
 def _uncertainty(evaluated: _Evaluated, draws: int, cheapest_fraction: float) -> Uncertainty | None:
@@ -295,8 +416,7 @@ def _uncertainty(evaluated: _Evaluated, draws: int, cheapest_fraction: float) ->
 
 
 def _spread(samples: Array) -> Spread:
-    p10, p50, p90 = np.percentile(samples, (10, 50, 90))
-    return Spread(float(p10), float(p50), float(p90))
+    return Spread(*(float(p) for p in np.percentile(samples, (10, 25, 50, 75, 90))))
 
 
 def _utilisation(first: _Evaluated, second: _Evaluated) -> BreakEvenUtilisation:

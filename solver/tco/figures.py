@@ -44,6 +44,7 @@ MOST_USD = 1e9
 
 _FRACTION = Domain("(fraction)", 0.0, 1.0)
 _YEARLY_SHARE = Domain("per year", 0.0, 1.0)
+_CHANGE = Domain("per year", -0.9, 1.0)
 
 
 def _usd(unit: str) -> Domain:
@@ -64,8 +65,12 @@ QUANTITIES: Mapping[str, Domain] = MappingProxyType(
         "rent_usd_per_node_hour": _usd("USD/h"),
         "spot_interruptions_per_node_month": Domain("per month", 0.0, 1000.0),
         "spot_lost_hours_per_interruption": Domain("h", 0.0, 24.0),
-        "price_learning_rate_fraction": Domain("per doubling", 0.0, 0.9),
-        "volume_doubling_months": Domain("months", 0.0, 1200.0, above_lower=True),
+        "rent_change_fraction_per_year": _CHANGE,
+        "api_change_fraction_per_year": _CHANGE,
+        "hardware_change_fraction_per_year": _CHANGE,
+        "egress_gb_per_month": Domain("GB per month", 0.0, 1e12),
+        "egress_usd_per_gb": _usd("USD/GB"),
+        "rented_storage_usd_per_month": _usd("USD/month"),
         "purchase_usd_per_node": _usd("USD"),
         "network_usd_per_node": _usd("USD"),
         "storage_usd_per_node": _usd("USD"),
@@ -85,6 +90,7 @@ QUANTITIES: Mapping[str, Domain] = MappingProxyType(
         "staff_fte_per_node": Domain("FTE", 0.0, 100.0),
         "staff_usd_per_fte_year": _usd("USD/year"),
         "software_usd_per_device_year": _usd("USD/year"),
+        "decommissioning_usd_per_node": _usd("USD"),
         "api_usd_per_million_input_tokens": _usd("USD"),
         "api_usd_per_million_cached_tokens": _usd("USD"),
         "api_usd_per_million_output_tokens": _usd("USD"),
@@ -133,13 +139,42 @@ def check_figures(figures: FigureTable, alternative: str | None = None) -> None:
             raise CostInputError(name, "low, typical and high are not in order", alternative)
 
 
-def draw(figure: Figure, stream: str, draws: int, seed: int) -> Array:
-    """Triangular draws from low to high with mode at typical.
+MARKET = "market"
+MARKET_FIGURES = frozenset(
+    (
+        "rent_change_fraction_per_year",
+        "api_change_fraction_per_year",
+        "hardware_change_fraction_per_year",
+        "residual_fraction_after_3_years",
+        "residual_fraction_after_5_years",
+    )
+)
+"""Where prices go. One draw moves them all: a machine that earns less rent fetches less when it is sold, and who rents
+cheaper machines sells cheaper tokens. Drawn apart, owned machines would lose their value in a market that pays for them
+as before."""
 
-    The generator is seeded by the stream's name as well, so a figure's draws do not depend on which others are drawn,
-    and alternatives that share a figure share its draws.
+
+def draw(figure: Figure, name: str, draws: int, seed: int) -> Array:
+    """Draws from low to high, half of them on either side of typical, denser towards it.
+
+    The median is the typical value: what is computed from typical values then stands in the middle of the draws. (A
+    triangle with its mode there has most of its mass on the longer side.) The generator is seeded by the input's name, so
+    a figure's draws do not depend on which others are drawn, and every alternative sees the same future.
     """
     if figure.low == figure.high:
         return np.full(draws, figure.typical)
+    stream = MARKET if name in MARKET_FIGURES else name
     generator = np.random.default_rng([seed, zlib.crc32(stream.encode())])
-    return generator.triangular(figure.low, figure.typical, figure.high, draws)
+    return quantile(figure, generator.random(draws))
+
+
+def quantile(figure: Figure, share: Quantity) -> Array:
+    """The value that a share of the draws lies below: two right triangles that meet at typical.
+
+    >>> [round(float(x), 3) for x in quantile(Figure(0.0, 1.0, 3.0), np.array([0.0, 0.125, 0.5, 0.875, 1.0]))]
+    [0.0, 0.5, 1.0, 2.0, 3.0]
+    """
+    share = np.asarray(share)
+    below = figure.low + (figure.typical - figure.low) * np.sqrt(2.0 * np.minimum(share, 0.5))
+    above = figure.high - (figure.high - figure.typical) * np.sqrt(2.0 * (1.0 - np.maximum(share, 0.5)))
+    return np.asarray(np.where(share < 0.5, below, above))

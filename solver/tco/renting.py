@@ -61,15 +61,13 @@ def spot_overhead_factor(interruptions_per_node_month: Quantity, lost_hours_per_
     return 1.0 / (1.0 - lost)
 
 
-def learning_price_factor(months: Quantity, learning_rate_fraction: Quantity, doubling_months: Quantity) -> Quantity:
-    """Wright's law: each doubling of shipped volume takes the same share off the price, (1 − l)^(months / doubling).
+def price_factor(months: Quantity, change_fraction_per_year: Quantity) -> Quantity:
+    """A market price relative to the start, changing by the same share every year: (1 + c)^(months / 12).
 
-    Source: T. P. Wright, Factors Affecting the Cost of Airplanes, 1936.
-
-    >>> round(float(learning_price_factor(24.0, 0.2, 24.0)), 6)
-    0.8
+    >>> round(price_factor(24.0, -0.2), 6)
+    0.64
     """
-    return (1.0 - learning_rate_fraction) ** (months / doubling_months)
+    return (1.0 + change_fraction_per_year) ** (months / 12.0)
 
 
 def inflation_factor(months: Quantity, inflation_fraction_per_year: Quantity) -> Quantity:

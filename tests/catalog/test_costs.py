@@ -56,6 +56,44 @@ def test_power_usage_effectiveness_is_at_least_one_and_shares_at_most_one() -> N
             assert row.high <= 1.0, row
 
 
+def _value_of_earnings(age: int, life: int, change: float, running: float, capital: float) -> float:
+    """What the rest of a machine's life earns, month by month: rent that moves, less what running it costs, discounted."""
+    return sum(
+        ((1 + change) ** (month / 12) - running) * (1 + capital) ** (-(month - age) / 12) for month in range(age, life)
+    )
+
+
+def test_resale_and_rent_tell_of_the_same_future() -> None:
+    """Over the six years that most owners write machines off in, what a machine still earns at the rent's typical change is
+    what its resale rows say it fetches: a fleet does not lose its value in a market that pays for it as before."""
+    change = COSTS.find("rent_change_fraction_per_year").typical
+    capital = COSTS.find("cost_of_capital_fraction_per_year", "enterprise").typical
+    life = round(COSTS.find("it_life_years").high * 12)
+    new = _value_of_earnings(0, life, change, 0.25, capital)
+    for years in (3, 5):
+        row = COSTS.find(f"residual_fraction_after_{years}_years")
+        implied = _value_of_earnings(12 * years, life, change, 0.25, capital) / new
+        assert implied == pytest.approx(row.typical, abs=0.05), years
+
+
+def test_only_changes_of_price_may_be_negative() -> None:
+    assert {name for (name, _), row in COSTS.figures.items() if row.low < 0} <= {
+        "rent_change_fraction_per_year",
+        "api_change_fraction_per_year",
+        "hardware_change_fraction_per_year",
+    }
+
+
+def test_a_newer_rack_is_not_cheaper_and_a_commitment_paid_ahead_not_dearer() -> None:
+    racks = [COSTS.find("system_all_in_usd", f"{name}-nvl72").typical for name in ("gb200", "gb300")]
+    assert racks == sorted(racks)
+    ratios = {
+        name: COSTS.find("commitment_price_ratio", f"aws:{name}").typical
+        for name in ("reserved_1y", "reserved_1y_no_upfront")
+    }
+    assert ratios["reserved_1y"] < ratios["reserved_1y_no_upfront"]
+
+
 def test_nothing_stands_in_for_another_subject() -> None:
     assert COSTS.find("grid_kg_co2e_per_kwh", "atlantis") is None
 

@@ -105,3 +105,20 @@ class TestGetLlms:
         answer = client.get("/v1/llms/llama-3.1-70")
         assert answer.status_code == 404
         assert "llama-3.1-70b" in answer.json()["close_matches"]
+
+
+class TestApiPrices:
+    def test_by_model_page_by_page_with_sources(self, client: TestClient) -> None:
+        asked = {"model": "LLAMA-3.3-70b", "limit": 10}
+        first = client.get("/v1/api-prices", params=asked).json()
+        assert len(first["items"]) == 10
+        second = client.get("/v1/api-prices", params={**asked, "next": first["next"]}).json()
+        ids = [row["id"] for row in (*first["items"], *second["items"])]
+        assert ids == sorted(set(ids))
+        assert all("llama-3.3-70b" in row["model"].lower() for row in first["items"])
+        assert all(row["source"] and row["seen_on"] >= "2026-10-01" for row in first["items"])
+
+    def test_by_seller(self, client: TestClient) -> None:
+        rows = client.get("/v1/api-prices", params={"provider": "Novita", "limit": 500}).json()["items"]
+        assert {row["provider"] for row in rows} == {"novita"}
+        assert client.get("/v1/api-prices", params={"provider": "nobody"}).json() == {"items": [], "next": None}

@@ -13,7 +13,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.tco.tables import ComparisonTable
 from tests.service.bodies import RECOMMENDATION, changed
+from tests.service.sheet_formulas import Workbook
 from tests.service.tco_bodies import COMPARISON, INFEASIBLE, NODE, OFFER, RESULT, only, store_recommendation
 
 URL = "/v1/tco/comparisons"
@@ -65,7 +67,8 @@ class TestPost:
             assert effects == sorted(effects, reverse=True)
 
     def test_rent_is_the_plans_price_for_every_hour(self, client: TestClient) -> None:
-        rent = client.post(URL, json=only("rent on demand")).json()["alternatives"][0]
+        body = only("rent on demand", market={"rent_percent_per_year": 0})
+        rent = client.post(URL, json=body).json()["alternatives"][0]
         assert _money(rent["total_usd"]) == Decimal("110.08") * 730 * 36
         assert rent["parts"][0]["rent_basis"] == "plan"
         assert rent["energy_kwh"] > 0
@@ -109,12 +112,22 @@ class TestPost:
         assert _money(next(x for x in buy["lines"] if x["line"] == "finance")["total_usd"]) > 0
         assert _money(buy["usd_by_month"][0]) == 0
 
-    def test_book_value_falls_to_the_residual(self, client: TestClient) -> None:
+    def test_book_and_market_value_fall_until_machines_are_renewed(self, client: TestClient) -> None:
         body = only("buy", horizon_months=72)
-        values = client.post(URL, json=body).json()["alternatives"][0]["depreciation"]["book_value_usd_by_month"]
-        assert len(values) == 73
-        assert all(Decimal(a) >= Decimal(b) for a, b in pairwise(values))
-        assert values[60] == values[72]
+        buy = client.post(URL, json=body).json()["alternatives"][0]
+        for values in (
+            buy["depreciation"]["book_value_usd_by_month"],
+            buy["depreciation"]["market_value_usd_by_month"],
+        ):
+            assert len(values) == 73
+            assert all(Decimal(a) > Decimal(b) for a, b in pairwise(values[:60]))
+            assert Decimal(values[60]) > Decimal(values[59])
+        machines = sum(_money(x["usd_by_month"][0]) for x in buy["lines"] if x["line"] in ("purchase", "spares"))
+        assert _money(buy["depreciation"]["market_value_usd_by_month"][0]) == pytest.approx(machines)
+        # sold after 60 months at what the market gives for them then
+        sold = next(x for x in buy["lines"] if x["line"] == "residual")["usd_by_month"]
+        assert -_money(sold[60]) == pytest.approx(machines * Decimal("0.15"))
+        assert -_money(sold[72]) == pytest.approx(_money(buy["depreciation"]["market_value_usd_by_month"][72]))
 
     def test_no_use_leaves_costs_per_token_undefined(self, client: TestClient) -> None:
         rent = client.post(URL, json=only("rent on demand", utilisation_fraction=0.0)).json()["alternatives"][0]
@@ -305,38 +318,53 @@ class TestGet:
         assert client.get(made["link"]).json() == made
         assert len(made["id"]) == len("tco_") + 32
 
-    def test_csv_sums_to_the_totals(self, client: TestClient) -> None:
+    def test_csv_is_tidy_and_any_sum_of_it_is_a_sum_of_costs(self, client: TestClient) -> None:
         made = client.post(URL, json=COMPARISON).json()
         answer = client.get(made["link"], params={"format": "csv"})
         assert answer.headers["content-type"].startswith("text/csv")
         assert "attachment" in answer.headers["content-disposition"]
         rows = list(csv.DictReader(io.StringIO(answer.text)))
+        assert list(rows[0]) == ["alternative", "kind", "line", "month", "usd", "discount_factor"]
+        assert sum(Decimal(row["usd"]) for row in rows) == sum(_money(a["total_usd"]) for a in made["alternatives"])
         for alternative in made["alternatives"]:
             own = [row for row in rows if row["alternative"] == alternative["name"]]
-            lines, total = own[:-1], own[-1]
-            assert total["line"] == "total"
-            for column in ("total_usd", "present_value_usd", "start", "month 1", "month 36"):
-                assert sum(Decimal(row[column]) for row in lines) == Decimal(total[column])
-            assert total["total_usd"] == alternative["total_usd"]
+            assert sum(Decimal(row["usd"]) for row in own) == _money(alternative["total_usd"])
+            worth = sum(Decimal(row["usd"]) * Decimal(row["discount_factor"]) for row in own)
+            assert worth == pytest.approx(_money(alternative["npv_usd"]), abs=Decimal("0.01"))
+            assert {int(row["month"]) for row in own} == set(range(37))
 
-    def test_no_cell_is_a_formula(self, client: TestClient) -> None:
-        body = only("API", workloads=RECOMMENDATION["workloads"])
-        body["alternatives"][0]["name"] = "=HYPERLINK(1)"
+    @pytest.mark.parametrize("before", ["", " ", "\n", "\r\n", "\t", "\u00a0", "\u200b", "\ufeff", "\u3000 "])
+    @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠"])
+    def test_no_cell_is_a_formula(self, client: TestClient, before: str, sign: str) -> None:
+        body = only("API", workloads=RECOMMENDATION["workloads"], monte_carlo={"draws": 0})
+        body["alternatives"][0]["name"] = f"{before}{sign}HYPERLINK(1)"
         made = client.post(URL, json=body).json()
         text = client.get(made["link"], params={"format": "csv"}).text
-        assert "'=HYPERLINK(1)" in text
-        assert "\n=HYPERLINK" not in text
+        names = {row["alternative"] for row in csv.DictReader(io.StringIO(text, newline=""))}
+        assert names == {f"'{before}{sign}HYPERLINK(1)"}
 
     def test_workbook_opens_and_holds_the_figures(self, client: TestClient) -> None:
         made = client.post(URL, json=COMPARISON).json()
         answer = client.get(made["link"], params={"format": "xlsx"})
         book = zipfile.ZipFile(io.BytesIO(answer.content))
-        sheets = [book.read(f"xl/worksheets/sheet{n}.xml").decode() for n in (1, 2, 3, 4)]
-        total = float(made["alternatives"][0]["total_usd"])
-        assert (
-            f"<v>{total:g}</v>" in sheets[0] or f"<v>{total!r}</v>" in sheets[0] or f"<v>{total:.16G}</v>" in sheets[0]
-        )
-        assert all("<f>" not in sheet for sheet in sheets)
+        names = [name for name in book.namelist() if name.startswith("xl/charts/chart")]
+        assert len(names) == 3  # cumulative cost, tornado, draws
+        summary = Workbook(answer.content)
+        texts = [summary.text("summary", 2, row) for row in range(1, 12)]
+        assert made["summary"] in texts
+        assert made["cheapest"]["name"] in texts
+        notes = {summary.text("notes", 2, row) for row in range(2, 60)}
+        assert {note for a in made["alternatives"] for note in a["notes"]} <= notes
+
+    def test_one_stored_by_an_earlier_version_says_so(self, client: TestClient, app: FastAPI) -> None:
+        made = client.post(URL, json=COMPARISON).json()
+        with app.state.database.writing() as session:
+            row = session.get(ComparisonTable, made["id"])
+            row.result = {**row.result, "cheapest": "buy"}
+            session.add(row)
+        answer = client.get(made["link"])
+        assert answer.status_code == 404
+        assert "was answered by version" in answer.json()["detail"]
 
     def test_unknown(self, client: TestClient) -> None:
         assert client.get(f"{URL}/tco_{'0' * 32}").status_code == 404

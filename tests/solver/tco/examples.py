@@ -18,8 +18,9 @@ SHARED = {
     "demand_charge_usd_per_kw_month": exactly(0.0),
     "grid_kg_co2e_per_kwh": exactly(0.369),
     "water_l_per_kwh": exactly(1.8),
-    "price_learning_rate_fraction": exactly(0.0),
-    "volume_doubling_months": exactly(24.0),
+    "rent_change_fraction_per_year": exactly(0.0),
+    "api_change_fraction_per_year": exactly(0.0),
+    "hardware_change_fraction_per_year": exactly(0.0),
     "tax_fraction": exactly(0.0),
 }
 OWNED = {

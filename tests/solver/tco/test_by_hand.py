@@ -61,14 +61,21 @@ class TestRent:
         cost = _cost(rented(), scenario(5, growth_fraction_per_month=0.1))
         assert [flow / (30 * 730 * 10**6) for flow in cost.flows[1:]] == [2, 3, 3, 3, 3]
 
+    def test_data_sent_out_grows_with_demand_and_disks_do_not(self) -> None:
+        stated = {"egress_gb_per_month": 500.0, "egress_usd_per_gb": 0.09, "rented_storage_usd_per_month": 40.0}
+        fleet = replace(rented(), figures={**rented().figures, **{name: exactly(v) for name, v in stated.items()}})
+        usd = _usd(_cost(fleet, scenario(2, growth_fraction_per_month=0.1)))
+        assert usd["egress"] == pytest.approx(500 * 0.09 * 2.1)
+        assert usd["rented_storage"] == 80
+
     def test_following_the_day(self) -> None:
         at = replace(scenario(1), hourly_profile=(0.5,) * 12 + (1.0,) * 12)
         follows = replace(rented(nodes=3), follows_demand=True)
         # 12 of 24 hours need ceil(1.5) = 2 nodes, 12 need 3
         assert _usd(_cost(follows, at))["rent"] == pytest.approx(30 * 730 * 2.5)
 
-    def test_a_learning_rate_lowers_the_market_price_but_not_a_commitment(self) -> None:
-        at = scenario(36, price_learning_rate_fraction=0.2, volume_doubling_months=12.0)
+    def test_a_falling_market_lowers_rent_but_not_a_commitment(self) -> None:
+        at = scenario(36, rent_change_fraction_per_year=-0.2)
         assert _cost(rented(), at).flows[13] / 1e6 == pytest.approx(43_800 * 0.8)
         assert set(_cost(committed(), at).flows[1:]) == {26_280 * 10**6}
 
@@ -99,9 +106,12 @@ class TestPurchase:
         assert footprint.kg_co2e == pytest.approx(117_131.712 * 1.25 * 0.369)
         assert footprint.water_l == pytest.approx(117_131.712 * 1.8)
 
-    def test_a_stated_residual_stands_at_the_horizon(self) -> None:
+    def test_a_stated_residual_stands_at_the_end_of_life(self) -> None:
+        at_end = _usd(_cost(bought(residual_fraction=0.15), scenario(60)))
+        assert at_end["residual"] == pytest.approx(-714_000 * 0.15)
+        # 36 of 60 months on: 1 − 0.85 · 0.6
         usd = _usd(_cost(bought(residual_fraction=0.15), scenario(36)))
-        assert usd["residual"] == pytest.approx(-714_000 * 0.15)
+        assert usd["residual"] == pytest.approx(-714_000 * 0.49)
 
     def test_replaced_at_the_end_of_life(self) -> None:
         cost = _cost(replace(bought(), life_months=24), scenario(36))
@@ -114,6 +124,13 @@ class TestPurchase:
         usd = _usd(_cost(bought(), scenario(12, tax_fraction=0.1)))
         taxed = sum(v for k, v in usd.items() if k not in ("tax", "residual", "staff", "insurance"))
         assert usd["tax"] == pytest.approx(0.1 * taxed)
+
+    def test_taking_machines_out_is_paid_when_they_are_sold(self) -> None:
+        fleet = replace(bought(decommissioning_usd_per_node=1500.0), life_months=24)
+        cost = _cost(fleet, scenario(36, inflation_fraction_per_year=0.1))
+        line = next(line for line in cost.lines if line.name == "decommissioning")
+        found = {month: flow / 1e6 for month, flow in enumerate(line.flows) if flow}
+        assert found == pytest.approx({24: 3000 * 1.1 ** (23 / 12), 36: 3000 * 1.1 ** (35 / 12)})
 
     def test_demand_charge_is_on_the_peak_at_the_meter(self) -> None:
         usd = _usd(_cost(bought(), scenario(1, demand_charge_usd_per_kw_month=10.0)))

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.tco.alternatives import PurchasedFleet, RentedFleet
-from solver.tco.break_even import break_even_month
+from solver.tco.break_even import crossings
 from solver.tco.cash_flows import LINEAR_LINES
 from solver.tco.compare import AlternativeCost, compare
+from solver.tco.figures import Figure, draw
 from solver.tco.money import MICRO_PER_USD
 from solver.tco.sampling import Sampling
 from tests.solver.tco.examples import api, bought, committed, rented, scenario, ten_alternatives
@@ -28,6 +29,7 @@ fleets = st.one_of(
         ),
         st.integers(1, 50), st.integers(1, 72), st.floats(0.0, 0.3), st.integers(1, 84),
     ),
+    st.builds(bought, nodes=st.integers(1, 50), decommissioning_usd_per_node=st.floats(0.0, 5000.0)),
 )  # fmt: skip
 scenarios = st.builds(
     scenario,
@@ -123,26 +125,118 @@ class TestLoan:
 class TestBreakEvenMonth:
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=60))
-    def test_it_is_where_the_cumulative_curves_cross(self, flows) -> None:
-        first, second = (np.array(side) for side in zip(*flows, strict=True))
-        found = break_even_month("a", "b", first, second)
-        gap = np.cumsum(first) - np.cumsum(second)
+    def test_it_is_where_the_curves_cross(self, flows) -> None:
+        first, second = (np.cumsum(side).astype(float) for side in zip(*flows, strict=True))
+        found = crossings("a", "b", first, second, len(flows))
+        gap = first - second
         nonzero = np.sign(gap[gap != 0])
-        assert len(found.crossings) == int((nonzero[1:] != nonzero[:-1]).sum())
-        for month in found.crossings:
+        assert len(found.months) == int((nonzero[1:] != nonzero[:-1]).sum())
+        for month in found.months:
             # The gap between the two curves, drawn as straight lines, is zero there.
             assert np.interp(month, np.arange(len(gap)), gap) == pytest.approx(0.0, abs=1e-9 * (1 + np.abs(gap).max()))
         if found.cheaper_at_horizon is not None:
             assert (found.cheaper_at_horizon == "a") == (gap[-1] < 0)
 
-    def test_buying_beats_renting_when_the_rent_saved_has_paid_the_price(self) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(fleet=fleets, at=scenarios, month=st.integers(1, 60))
+    def test_a_curve_shows_what_the_same_would_have_cost_had_that_month_been_the_horizon(
+        self, fleet, at, month
+    ) -> None:
+        curve = _only(fleet, at).standing
+        ended = _only(fleet, replace(at, horizon_months=month))
+        scale = 1.0 + abs(curve.cash).max() * 1e-9
+        assert curve.if_ended[month] == pytest.approx(ended.total / MICRO_PER_USD, abs=1e-3 * scale)
+        rate = at.figures["discount_fraction_per_year"].typical
+        worth = curve.present_value_if_ended(rate)[month]
+        assert worth == pytest.approx(ended.npv / MICRO_PER_USD, abs=1e-3 * scale)
+
+    @pytest.mark.parametrize(
+        "owned", [bought(), replace(bought(finance_fraction_per_year=0.11), finance_term_months=48)]
+    )
+    def test_it_does_not_depend_on_the_horizon(self, owned) -> None:
+        found = [
+            compare([owned, rented()], scenario(months), EXACT).break_even_months[0] for months in (24, 36, 48, 60)
+        ]
+        assert found[0].if_ended.month is not None
+        for measure in ("if_ended", "discounted", "cash"):
+            assert {getattr(pair, measure).months for pair in found} == {getattr(found[0], measure).months}
+
+    def test_cash_pays_back_when_the_rent_saved_has_paid_the_price_and_what_is_left_pays_back_sooner(self) -> None:
         comparison = compare([bought(), rented()], scenario(36), EXACT)
         buy, rent = comparison.alternatives
         found = comparison.break_even_months[0]
-        assert found.cheaper_at_start == "rent"
-        assert found.cheaper_at_horizon == "buy"
+        assert found.cash.cheaper_at_start == "rent"
         upfront, running = buy.flows[0], buy.flows[1]
-        assert found.month == pytest.approx(upfront / (rent.flows[1] - running))
+        assert found.cash.month == pytest.approx(upfront / (rent.flows[1] - running))
+        # discounted, the money tied up in machines costs something: later than undiscounted, both before cash alone
+        assert found.if_ended.month < found.discounted.month < found.cash.month
+
+
+class TestVerdict:
+    def test_the_stated_case_lies_in_the_middle_half_of_its_own_draws(self) -> None:
+        for cost in compare(ten_alternatives(), scenario(60), Sampling(draws=2000)).alternatives:
+            assert cost.uncertainty.npv_usd.holds(cost.npv / MICRO_PER_USD), cost.name
+
+    def test_the_value_at_stake_is_what_the_right_choice_would_have_saved(self) -> None:
+        found = compare([bought(), rented()], scenario(), SEED_AND_DRAWS).verdict
+        assert found.value_at_stake_usd >= 0
+        shares = {
+            c.name: c.uncertainty.cheapest_fraction
+            for c in compare([bought(), rented()], scenario(), SEED_AND_DRAWS).alternatives
+        }
+        assert found.chance == shares[found.name]
+        assert found.most_often_chance == max(shares.values())
+        certain = compare([rented(), rented("dear", usd_per_hour=60.0)], scenario(), SEED_AND_DRAWS).verdict
+        assert (certain.name, certain.chance, certain.value_at_stake_usd) == ("rent", 1.0, 0.0)
+
+    def test_machines_lose_value_in_the_draws_in_which_rent_falls(self) -> None:
+        table = {
+            "rent_change_fraction_per_year": Figure(-0.3, -0.1, 0.1),
+            "residual_fraction_after_3_years": Figure(0.2, 0.45, 0.7),
+        }
+        rent, resale = (draw(figure, name, 500, 3) for name, figure in table.items())
+        assert (np.argsort(rent) == np.argsort(resale)).all()
+
+
+class TestGrowth:
+    def test_spare_capacity_is_used_before_a_node_is_added(self) -> None:
+        spare = replace(bought(nodes=1), carries=2.6)
+        for grown in (0.001, 0.02):
+            flows = [
+                line
+                for line in _only(spare, scenario(36, growth_fraction_per_month=grown)).lines
+                if line.name == "purchase"
+            ]
+            assert [month for month, flow in enumerate(flows[0].flows) if flow] == [0]
+        # 1.05^t exceeds 2.6 after ln 2.6 / ln 1.05 = 19.6 months, what two nodes carry (5.2) after 33.8
+        late = _only(spare, scenario(36, growth_fraction_per_month=0.05))
+        purchase = next(line for line in late.lines if line.name == "purchase")
+        assert [month for month, flow in enumerate(purchase.flows) if flow] == [0, 20, 34]
+
+    def test_a_tenth_of_a_percent_a_month_with_half_again_to_spare_costs_next_to_nothing_in_the_first_year(
+        self,
+    ) -> None:
+        for fleet in (bought(nodes=1), rented(nodes=1), committed(nodes=1)):
+            flat = _only(replace(fleet, carries=1.5), scenario(12))
+            grown = _only(replace(fleet, carries=1.5), scenario(12, growth_fraction_per_month=0.001))
+            assert abs(grown.total / flat.total - 1) <= 0.02
+
+    def test_nodes_ordered_ahead_are_paid_ahead(self) -> None:
+        fleet = replace(bought(nodes=2), lead_time_months=4)
+        cost = _only(fleet, scenario(36, growth_fraction_per_month=0.05))
+        now = _only(replace(fleet, lead_time_months=0), scenario(36, growth_fraction_per_month=0.05))
+
+        def paid(cost: AlternativeCost) -> list[int]:
+            line = next(line for line in cost.lines if line.name == "purchase")
+            return [month for month, flow in enumerate(line.flows) if flow]
+
+        # 2 · 1.05^t: a third from month 1, a fourth from 9, a fifth from 15, …
+        assert paid(now)[:4] == [0, 1, 9, 15]
+        assert paid(cost)[:3] == [0, 5, 11]
+
+    def test_demand_that_ramps_up_takes_its_nodes_as_it_comes(self) -> None:
+        cost = _only(rented(nodes=4), replace(scenario(6), ramp_months=4))
+        assert [flow / (30 * 730 * 10**6) for flow in cost.flows[1:]] == [1, 2, 3, 4, 4, 4]
 
 
 class TestBreakEvenUtilisation:

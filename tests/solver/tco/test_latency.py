@@ -9,7 +9,7 @@ from tests.solver.tco.examples import scenario, ten_alternatives
 
 def test_ten_alternatives_over_sixty_months_with_a_thousand_draws_take_at_most_300_ms() -> None:
     at = scenario(
-        60, growth_fraction_per_month=0.02, inflation_fraction_per_year=0.02, price_learning_rate_fraction=0.1
+        60, growth_fraction_per_month=0.02, inflation_fraction_per_year=0.02, rent_change_fraction_per_year=-0.1
     )
     compare(ten_alternatives(), at, Sampling(draws=1000))
     seconds = []

@@ -28,7 +28,7 @@ from tests.solver.tco.examples import DEMAND, SHARED, bought, committed, rented,
         ({"electricity_usd_per_kwh": math.nan}, "electricity_usd_per_kwh"),
         ({"electricity_usd_per_kwh": math.inf}, "electricity_usd_per_kwh"),
         ({"growth_fraction_per_month": 0.5}, "growth_fraction_per_month"),
-        ({"volume_doubling_months": 0.0}, "volume_doubling_months"),
+        ({"rent_change_fraction_per_year": -1.0}, "rent_change_fraction_per_year"),
         ({"colour": 1.0}, "colour"),
     ],
 )

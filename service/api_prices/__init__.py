@@ -1,0 +1,1 @@
+"""What sellers of tokens ask, model by model."""

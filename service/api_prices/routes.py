@@ -1,0 +1,54 @@
+"""GET /v1/api-prices."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from catalog.read_api_prices import ApiPriceRow
+from service.access import Reader
+from service.api_prices.stored import api_prices
+from service.guarded_route import GuardedRoute
+from service.paging import Limit, Next, cut_page, last_id
+from service.wire.api_prices import ApiPriceOut
+from service.wire.pages import Page
+
+router = APIRouter(prefix="/v1/api-prices", tags=["catalog"], route_class=GuardedRoute)
+Name = Annotated[str | None, Query(max_length=200)]
+
+
+@router.get("", summary="What sellers of tokens ask, by seller and model; `model` matches any part of a name")
+def get_api_prices(
+    _caller: Reader, limit: Limit = 100, after: Next = None, provider: Name = None, model: Name = None
+) -> Page[ApiPriceOut]:
+    start = last_id("next", after) or ""
+    rows = sorted(
+        (
+            row
+            for row in api_prices().rows.values()
+            if row.id > start
+            and (provider is None or row.provider.lower() == provider.lower())
+            and (model is None or model.lower() in row.model.lower())
+        ),
+        key=lambda row: row.id,
+    )
+    page, cursor = cut_page(rows[: limit + 1], limit)
+    return Page(items=[present_api_price(row) for row in page], next=cursor)
+
+
+def present_api_price(row: ApiPriceRow) -> ApiPriceOut:
+    """As on the wire, its source spelled out."""
+    source = api_prices().sources[row.source]
+    return ApiPriceOut(
+        id=row.id,
+        provider=row.provider,
+        model=row.model,
+        usd_per_million_input_tokens=row.usd_per_million_input_tokens,
+        usd_per_million_output_tokens=row.usd_per_million_output_tokens,
+        usd_per_million_cached_tokens=row.usd_per_million_cached_tokens,
+        valid_from=row.valid_from,
+        seen_on=row.seen_on,
+        ends=None if row.ends is None else str(row.ends),
+        confidence=row.confidence,
+        source=f"{source}; {row.page}" if row.page else source,
+        notes=row.notes,
+    )

@@ -1,0 +1,116 @@
+"""The command tco: a stored plan rented, bought, committed to, or done without by calling an API."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from service.cli.ask import print_json
+from service.cli.client import Client
+from service.cli.exit_codes import CommandError, ExitCode
+from service.settings import Settings
+
+URL = "/v1/tco/comparisons"
+PERCENT = 100.0
+FORMATS = {".xlsx": "xlsx", ".csv": "csv"}
+
+
+def tco_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    file_format = FORMATS.get(Path(arguments.out).suffix) if arguments.out else None
+    if arguments.out and file_format is None:
+        raise CommandError(f"{arguments.out}: ends in neither .xlsx nor .csv", ExitCode.bad_input)
+    client = Client(settings, arguments.url)
+    answer = client.post(URL, request_of(arguments))
+    if arguments.out:
+        Path(arguments.out).write_bytes(client.file(answer["link"], {"format": file_format}))
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_comparison(answer, Console())
+    return ExitCode.ok
+
+
+def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The comparison that the flags ask for."""
+    plan = {"recommendation": arguments.recommendation}
+    alternatives: list[dict[str, Any]] = [{"name": "rent", **plan}]
+    alternatives += [{"name": commitment, **plan, "acquisition": commitment} for commitment in arguments.commit]
+    if arguments.buy:
+        stated = {"usd_per_node": arguments.usd_per_node, "peak_kw_per_node": arguments.peak_kw}
+        purchase = {name: value for name, value in stated.items() if value is not None}
+        alternatives.append({"name": "buy", **plan, "acquisition": "purchase", "purchase": purchase})
+    alternatives += [{"name": f"API {model}"[:120], "api": {"model": model}} for model in arguments.api]
+    return {
+        "horizon_months": arguments.months,
+        "utilisation_fraction": arguments.busy / PERCENT,
+        "growth_percent_per_month": arguments.growth,
+        "alternatives": alternatives,
+    }
+
+
+def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
+    """The sentences, one line an alternative, and what is not the same or not known."""
+    months = answer["request"]["horizon_months"]
+    for warning in answer["warnings"]:
+        console.print(f"[bold]warning:[/bold] {escape(warning)}")
+    console.print(escape(answer["summary"]))
+    table = Table(title=f"USD over {months} months, busy {answer['demand']['utilisation_fraction']:.0%} of the peak")
+    for heading in (
+        "",
+        "total",
+        "present value",
+        "half of the draws",
+        "per M tokens",
+        "cheapest in",
+        "pays back after",
+    ):
+        table.add_column(heading, justify="left" if not heading else "right")
+    first = answer["alternatives"][0]["name"]
+    for one in answer["alternatives"]:
+        drawn = one["uncertainty"]
+        per_million = one["usd_per_million_tokens"]
+        table.add_row(
+            escape(one["name"]),
+            _usd(one["npv_usd"]),
+            "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
+            "–" if per_million is None else f"{float(per_million):,.3f}",
+            "–" if drawn is None else f"{drawn['cheapest_fraction']:.0%}",
+            _payback(one, first),
+        )
+    console.print(table)
+    console.print(f"pays back against {escape(first)}, discounted, machines counted at what they fetch")
+    if answer["cheapest"]["why_not"] is not None:
+        console.print(escape(answer["cheapest"]["why_not"]))
+    for one in answer["alternatives"]:
+        for note in one["notes"]:
+            console.print(f"{escape(one['name'])}: {escape(note)}")
+    for wanted in answer["wanted"]:
+        where = "" if wanted["state"] is None else f" ({wanted['state']})"
+        console.print(
+            f"state {escape(wanted['input'] + where)}: worth up to {_usd(wanted['effect_usd'])} USD of the lead"
+        )
+    console.print(f"{answer['link']}?format=xlsx is the workbook, ?format=csv every line by month")
+
+
+def _payback(one: Mapping[str, Any], first: str) -> str:
+    pair = next((pair for pair in one["break_even"] if pair["against"] == first), None)
+    if pair is None:
+        return ""
+    crossing = pair["discounted"]
+    if crossing["month"] is None:
+        return "at once" if crossing["cheaper_at_start"] == one["name"] else "never"
+    return (
+        f"{crossing['month']:.1f} months" if crossing["cheaper_at_start"] == first else f"until {crossing['month']:.1f}"
+    )
+
+
+def _usd(amount: str) -> str:
+    return f"{float(amount):,.0f}"
+
+
+def _thousands(amount: str) -> str:
+    return f"{float(amount) / 1000:,.0f}k"

@@ -1,0 +1,34 @@
+"""Arguments of the command tco."""
+
+import argparse
+
+BUSY_PERCENT = 60.0
+MONTHS = 36
+
+
+def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION", help="whose machines are rented, as it planned")
+    parser.add_argument("--buy", action="store_true", help="beside it, the same machines bought")
+    parser.add_argument(
+        "--api", metavar="MODEL", action="append", default=[], help="beside it, a model's API by its list price"
+    )
+    parser.add_argument(
+        "--commit",
+        action="append",
+        default=[],
+        metavar="COMMITMENT",
+        help="beside it, reserved_1y_no_upfront, reserved_3y, …",
+    )
+    parser.add_argument("--months", type=int, default=MONTHS, help="horizon (default: %(default)s)")
+    parser.add_argument(
+        "--busy", type=float, default=BUSY_PERCENT, metavar="PERCENT",
+        help="mean demand over that of the peak hour (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--growth", type=float, default=0.0, metavar="PERCENT", help="of demand, a month (default: %(default)s)"
+    )
+    parser.add_argument("--usd-per-node", metavar="USD", help="price of a machine that the catalog has none of")
+    parser.add_argument(
+        "--peak-kw", type=float, metavar="KW", help="peak draw of a machine that the catalog has none of"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the comparison there too: .xlsx or .csv")

@@ -1,0 +1,95 @@
+"""The command tco, against an application in this process."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from service.cli import tco
+from service.cli.exit_codes import CommandError
+from service.cli.main import build_parser
+from service.settings import Settings
+from tests.service.sheet_formulas import Workbook
+from tests.service.tco_bodies import RESULT, store_recommendation
+
+MODEL = "novita/meta-llama/llama-3.3-70b-instruct"
+
+
+class Asked:
+    """A client of the command line that asks the test's application."""
+
+    http: TestClient
+
+    def __init__(self, _settings: Settings, _url: str | None) -> None: ...
+
+    def post(self, path: str, body: dict[str, object]) -> object:
+        answer = self.http.post(path, json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def file(self, path: str, parameters: dict[str, str]) -> bytes:
+        return self.http.get(path, params=parameters).content
+
+
+@pytest.fixture(autouse=True)
+def asked(client: TestClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/healthz").status_code == 200
+    store_recommendation(app.state.database, "rec_plan", RESULT)
+    monkeypatch.setattr(Asked, "http", client, raising=False)
+    monkeypatch.setattr(tco, "Client", Asked)
+
+
+def test_rent_buy_and_api_of_a_stored_plan_in_one_command(
+    settings: Settings, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "costs.xlsx"
+    line = ["tco", "rec_plan", "--buy", "--api", MODEL]
+    arguments = build_parser().parse_args([*line, "--out", str(out)])
+    assert tco.tco_command(arguments, settings) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "is cheapest at" in said
+    assert "in present value" in said
+    assert "pays back" in said
+    assert "worth up to" in said
+    assert Workbook(out.read_bytes()).formulas > 1000
+    arguments = build_parser().parse_args([*line, "--json"])
+    assert tco.tco_command(arguments, settings) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [a["name"] for a in answer["alternatives"]] == ["rent", "buy", f"API {MODEL}"]
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        tco.tco_command(arguments, settings)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.3, seconds
+
+
+def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = build_parser().parse_args(
+        [
+            "tco",
+            "rec_plan",
+            "--buy",
+            "--usd-per-node",
+            "250000",
+            "--peak-kw",
+            "10.2",
+            "--commit",
+            "reserved_3y",
+            "--json",
+        ]
+    )
+    assert tco.tco_command(arguments, settings) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [a["name"] for a in answer["alternatives"]] == ["rent", "reserved_3y", "buy"]
+    buy = answer["alternatives"][2]["computed_from"][0]["inputs"]
+    stated = {one["input"]: one["typical"] for one in buy if one["stated"]}
+    assert stated["purchase_usd_per_node"] == 250_000
+    assert stated["peak_w_per_node"] == pytest.approx(10_200)
+    with pytest.raises(CommandError, match=r"neither \.xlsx nor \.csv"):
+        tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--out", "costs.pdf"]), settings)
