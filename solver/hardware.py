@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+PlaceKind = Literal["provider", "region", "device"]
+"""By what the offers that one workload uses may be kept few. A region is one provider's."""
 MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
 
 

@@ -7,8 +7,7 @@ from typing import Literal
 from solver.configuration import Configuration
 from solver.corrections.sets import CorrectionSet
 from solver.estimate import Correction, Estimate
-from solver.fleet.problem import PlaceKind
-from solver.hardware import Node, Offer
+from solver.hardware import Node, Offer, PlaceKind
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
 from solver.search import Rejection

@@ -6,7 +6,8 @@ from math import ceil
 from service.deployments.refusals import PartError
 from service.deployments.words import label_name
 from service.wire.deployment import EngineIn
-from service.wire.recommendations import FleetNodesOut, PlanLineOut, WorkloadIn
+from service.wire.plan_lines import FleetNodesOut, PlanLineOut
+from service.wire.recommendations import WorkloadIn
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from service.wire.fleet_answers import (
     PeriodOut,
     PeriodReplicasOut,
 )
-from service.wire.recommendations import RejectedOut
+from service.wire.plan_explained import RejectedOut
 from solver.outcome import Outcome
 from solver.units import HOURS_PER_MONTH
 

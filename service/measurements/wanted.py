@@ -27,8 +27,9 @@ from service.wire.benchmarks import (
 )
 from service.wire.deployment import LayoutIn
 from service.wire.measurements import MeasurementIn, WantedOut, WantedTraffic
+from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import Interval
-from service.wire.recommendations import PlanLineOut, RecommendationOut, WorkloadIn
+from service.wire.recommendations import RecommendationOut, WorkloadIn
 from service.wire.traffic import TrafficShape
 from solver.corrections.sets import configuration_correction
 from solver.deploy import deploy

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from service.wire.recommendations import CautionOut, PlanLineOut, RecommendationIn, WorkloadIn
+from service.wire.plan_explained import CautionOut
+from service.wire.plan_lines import PlanLineOut
+from service.wire.recommendations import RecommendationIn, WorkloadIn
 from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")

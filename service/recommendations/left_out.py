@@ -4,7 +4,8 @@ from collections import Counter
 
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers
-from service.wire.recommendations import LeftOutOut, LimitsIn
+from service.wire.plan_explained import LeftOutOut
+from service.wire.recommendations import LimitsIn
 
 MOST_NAMES = 20
 

@@ -2,7 +2,8 @@
 
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, limits_that_leave_out
-from service.wire.recommendations import LimitsIn, RecommendationIn, RejectedOut
+from service.wire.plan_explained import RejectedOut
+from service.wire.recommendations import LimitsIn, RecommendationIn
 from solver.hardware import Offer
 
 COMMITMENTS_SHOWN = 4

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.wire.recommendations import LinePartitionOut, SplitDevicesOut
+from service.wire.plan_lines import LinePartitionOut, SplitDevicesOut
 from solver.hardware import Device, Partition
 from solver.planning import SplitDevices
 from solver.units import gib_from_bytes

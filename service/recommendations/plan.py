@@ -1,12 +1,11 @@
 """From a checked request and a snapshot to the solver, and back to the wire's result."""
 
 import datetime as dt
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
@@ -16,39 +15,22 @@ from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
 from service.recommendations.nothing_offered import nothing_offered
-from service.recommendations.partitions import present_splits
-from service.recommendations.present_line import Ask, present_line
+from service.recommendations.present_line import Ask
 from service.recommendations.replanned import present_replanned
 from service.recommendations.sourcing import line_source
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
-from service.recommendations.statuses import plan_outcome, solve_status
-from service.wire.recommendations import (
-    AlternativeOut,
-    BindingOut,
-    ConflictOut,
+from service.wire.plan_explained import (
     ContextOut,
-    FleetNodesOut,
-    LowerPrecisionOut,
-    PoolsOut,
-    RecommendationIn,
-    RejectedOut,
-    RelaxationOut,
-    ResultOut,
-    SolveOut,
-    SourcingChangeOut,
-    TotalsOut,
-    WorkloadIn,
 )
+from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
-from service.wire.resilience import LossOut, ServedOut
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
 from solver.hardware import Offer
 from solver.llm_shape import LlmShape
-from solver.planning import Freed, Observer, PlanEntry, PlanningInput, PoolsReport, Recommendation, unobserved
-from solver.traffic_classes import streams_of, with_classes
-from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from solver.planning import Observer, PlanningInput, unobserved
+from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
     Percentile,
@@ -61,6 +43,7 @@ from solver.workload import (
 
 if TYPE_CHECKING:
     from solver.recommend import Standing
+from service.recommendations.present_result import present_result
 
 elapsed_s = time.monotonic
 """The clock of time limits: who asked waits by the wall."""
@@ -292,201 +275,3 @@ def _seconds(limits: dict[str, float]) -> dict[Percentile, float]:
 
 def _source_of(inputs: PlanningInputs) -> Ask:
     return partial(line_source, limits=inputs.request.limits, price_as_of=inputs.price_as_of)
-
-
-def present_result(planning: PlanningInput, found: Recommendation, seconds: float, source: Ask) -> ResultOut:
-    """The solver's answer as it is stored and sent. source: what the buying policy asks of an offer."""
-    solve = found.solve
-    costs = planning.objective == "cost"
-    asked = math.fsum(w.requests_per_s for w in planning.workloads)
-    return ResultOut(
-        outcome=plan_outcome(solve.outcome),
-        solve=SolveOut(
-            status=solve_status(solve.status),
-            usd_per_hour=usd(found.usd_per_hour) if found.entries else None,
-            bound_usd_per_hour=usd(solve.bound) if costs and solve.bound is not None and found.entries else None,
-            gap_fraction=solve.gap_fraction,
-            candidates=solve.candidates,
-            solver=solve.solver,
-            seconds=round(seconds, 4),
-            confirmation_rounds=solve.confirmation_rounds,
-            simulations=solve.simulated,
-            proof_over="simulated_mixes" if any(w.classes for w in planning.workloads) else "every_candidate",
-        ),
-        plan=[present_line(entry, source) for entry in found.entries],
-        fleet=_fleet(planning, found),
-        totals=_totals(planning, found) if found.entries else None,
-        alternatives=[
-            AlternativeOut(
-                why=other.why,
-                extra_usd_per_hour=None if other.extra_usd_per_hour is None else usd(other.extra_usd_per_hour),
-                less_served_requests_per_s=None
-                if other.worse_by is None or planning.objective != "throughput"
-                else other.worse_by * asked,
-                extra_power_kw=None
-                if other.worse_by is None or planning.objective != "power"
-                else other.worse_by / 1e3,
-                plan=[present_line(entry, source) for entry in other.entries],
-            )
-            for other in found.alternatives
-        ],
-        binding=[
-            BindingOut(
-                limit=_limit_as_asked(planning, b.limit),
-                workload=b.workload,
-                relaxing_to=b.relaxing_to,
-                **_gained(planning, b.gains),
-            )
-            for b in found.binding
-        ],
-        sourcing=[
-            SourcingChangeOut(rule=change.rule, **_gained(planning, change.freed.gains), **_freed(change.freed, source))
-            for change in found.sourcing
-        ],
-        lower_precision=None
-        if found.lower_precision is None
-        else LowerPrecisionOut(
-            **_gained(planning, found.lower_precision.gains), **_freed(found.lower_precision, source)
-        ),
-        rejected=[
-            RejectedOut(
-                workload=r.workload,
-                traffic_class=r.traffic_class,
-                device=r.device_id,
-                partition=r.partition,
-                reason=r.reason,
-                count=r.count,
-                nearest=r.nearest,
-            )
-            for r in found.rejected
-        ],
-        conflicts=[
-            ConflictOut(limits=[_limit_as_asked(planning, name) for name in c.limits], detail=c.message)
-            for c in found.conflicts
-        ],
-        relaxations=[
-            RelaxationOut(
-                limit=_limit_as_asked(planning, r.limit),
-                workload=r.workload,
-                relaxing_from=r.from_value,
-                relaxing_to=r.to_value,
-                usd_per_hour=None if r.usd_per_hour is None else usd(r.usd_per_hour),
-            )
-            for r in found.relaxations
-        ],
-        served=_served(planning, found) if planning.on_shortage == "shed" else [],
-        worst_losses=[
-            LossOut(
-                workload=loss.workload,
-                kind=loss.kind,
-                lost=list(loss.lost),
-                utilisation_fraction=loss.utilisation_fraction,
-            )
-            for loss in found.worst_losses
-        ],
-        largest_servable_fraction=found.largest_servable_multiple,
-        pools=None if found.pools is None else _pools(found.pools),
-        confidence_premium_usd_per_hour=None
-        if found.confidence_premium_usd_per_hour is None
-        else usd(found.confidence_premium_usd_per_hour),
-    )
-
-
-def _gained(planning: PlanningInput, gains: float) -> dict[str, Any]:
-    """A gain in the objective's own unit, under the name that says which."""
-    match planning.objective:
-        case "throughput":
-            return {"serves_more_requests_per_s": gains * math.fsum(w.requests_per_s for w in planning.workloads)}
-        case "power":
-            return {"saves_power_kw": gains / 1e3}
-        case _:
-            return {"saves_usd_per_hour": usd(gains)}
-
-
-def _freed(freed: Freed, source: Ask) -> dict[str, Any]:
-    return {
-        "usd_per_hour": None if freed.usd_per_hour is None else usd(freed.usd_per_hour),
-        "plan": [present_line(entry, source) for entry in freed.entries],
-    }
-
-
-def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
-    whole = 1.0 if found.entries else 0.0
-    shares = found.shares or (whole,) * len(planning.workloads)
-    return [
-        ServedOut(workload=workload.name, priority=workload.priority, served_fraction=share)
-        for workload, share in zip(planning.workloads, shares, strict=True)
-    ]
-
-
-def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
-    """Idle spares have two names; the one that asked for more is meant."""
-    limits = planning.limits
-    if limit == "limits.spare_nodes" and limits.survive.nodes > limits.spare_nodes:
-        return "limits.survive.nodes"
-    return limit
-
-
-def _pools(found: PoolsReport) -> PoolsOut:
-    saves, extra = found.saves_usd_per_hour, found.extra_usd_per_hour
-    return PoolsOut(
-        chosen=found.chosen,
-        saves_usd_per_hour=None if saves is None else usd(saves),
-        extra_usd_per_hour=None if extra is None else usd(extra),
-        reason=found.reason,
-    )
-
-
-def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut]:
-    offers = {offer.id: offer for offer in planning.offers}
-    return [
-        FleetNodesOut(
-            offer=offer_id,
-            node=offers[offer_id].node.id,
-            device=offers[offer_id].node.device.id,
-            nodes=nodes,
-            usd_per_hour=usd(nodes * offers[offer_id].usd_per_hour),
-            splits=present_splits(found.splits, offer_id),
-        )
-        for offer_id, nodes in found.nodes.items()
-    ]
-
-
-def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
-    traffic = {(w.name, stream.class_name): stream.traffic for w in planning.workloads for stream in streams_of(w)}
-    # What one pool prefills another decodes: the requests count once.
-    serving = [e for e in found.entries if e.role != "prefill"]
-    rates = [(traffic[e.workload, name], rate) for e in serving for name, rate in _rates(e)]
-    output = sum(rate * one.output.mean for one, rate in rates)
-    prompt = sum(rate * one.prompt.mean for one, rate in rates)
-    per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
-    asked = sum(w.requests_per_s for w in planning.workloads)
-    served = sum(e.serves_requests_per_s for e in serving)
-    machines = {e.offer.id: e.offer.node for e in found.entries}
-    rented = [(machines[offer], nodes) for offer, nodes in found.nodes.items() if offer in machines]
-    known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
-    known = known and all(math.isfinite(node.host_power_w) for node, _ in rented)
-    watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)
-    host = sum(node.host_power_w * nodes for node, nodes in rented)
-    return TotalsOut(
-        usd_per_hour=usd(found.usd_per_hour),
-        usd_per_month=usd(found.usd_per_hour * HOURS_PER_MONTH),
-        usd_per_million_output_tokens=usd(per_token / output),
-        usd_per_million_tokens=usd(per_token / (output + prompt)),
-        power_kw=round((watts + host) / 1e3, 3) if known else None,
-        nodes=sum(found.nodes.values()),
-        devices=sum(node.devices * nodes for node, nodes in rented),
-        serves_requests_per_s=served,
-        output_tokens_per_s=output,
-        tokens_per_s=output + prompt,
-        served_fraction=min(served / asked, found.throughput_multiple or 1.0)
-        if planning.objective == "throughput"
-        else min(1.0, served / asked)
-        if found.shares
-        else 1.0,
-    )
-
-
-def _rates(entry: PlanEntry) -> list[tuple[str | None, float]]:
-    """What a line serves, by traffic class."""
-    return [(one.name, one.requests_per_s) for one in entry.classes] or [(None, entry.serves_requests_per_s)]

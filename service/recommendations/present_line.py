@@ -6,7 +6,7 @@ from service.recommendations.money import usd
 from service.recommendations.partitions import present_partition
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
-from service.wire.recommendations import LineSourceOut, PlanLineOut, PredictedOut
+from service.wire.plan_lines import LineSourceOut, PlanLineOut, PredictedOut
 from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.estimate import Estimate
 from solver.hardware import Offer

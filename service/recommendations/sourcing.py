@@ -2,10 +2,10 @@
 
 import datetime as dt
 
-from service.wire.recommendations import LimitsIn, LineSourceOut
+from service.wire.plan_lines import LineSourceOut
+from service.wire.recommendations import LimitsIn
 from service.wire.sourcing import SourcingIn
-from solver.fleet.problem import PlaceKind
-from solver.hardware import Offer
+from solver.hardware import Offer, PlaceKind
 
 PREFIX = "limits.sourcing."
 CONFIDENCE = ("low", "medium", "high")

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.owning import DiscountOut, OwnUsedOut
+from service.wire.plan_explained import RejectedOut
 from service.wire.quantities import Answer, Usd
-from service.wire.recommendations import InputsOut, RejectedOut
+from service.wire.recommendations import InputsOut
 
 
 class DemandFitOut(Answer):

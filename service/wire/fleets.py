@@ -17,12 +17,7 @@ from service.wire.quantities import (
     TokenCount,
     at_most,
 )
-from service.wire.recommendations import (
-    MOST_NAMES,
-    NetworkMs,
-    OfferLimitIn,
-    PrecisionChoiceIn,
-)
+from service.wire.recommendations import MOST_NAMES, NetworkMs, OfferLimitIn, PrecisionChoiceIn
 from service.wire.resilience import PlacesIn
 from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import TrafficShape

@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
+from service.wire.plan_lines import LineSourceOut, PlanLineOut
 from service.wire.quantities import Answer, Usd
-from service.wire.recommendations import LineSourceOut, PlanLineOut
 from service.wire.why import BaseOut
 
 

@@ -6,19 +6,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
-from service.wire.devices import DeviceClass
-from service.wire.offers import Confidence
-from service.wire.providers import ProviderClass
+from service.wire.plan_explained import (
+    AlternativeOut,
+    BindingOut,
+    CautionOut,
+    ConflictOut,
+    ContextOut,
+    LeftOutOut,
+    LowerPrecisionOut,
+    PoolsOut,
+    RejectedOut,
+    RelaxationOut,
+    SourcingChangeOut,
+)
+from service.wire.plan_lines import FleetNodesOut, PlanLineOut
 from service.wire.quantities import (
     Answer,
-    Basis,
     Commitment,
     Instant,
-    Interval,
     KvCacheFormat,
     Name,
-    Percentiles,
     PositiveFraction,
     PositiveNumber,
     Request,
@@ -32,7 +39,7 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
 from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import OverContext, Traffic
-from service.wire.traffic_classes import ClassLineOut, Stream, TargetsIn, TrafficClasses
+from service.wire.traffic_classes import Stream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
@@ -42,12 +49,6 @@ NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 ServingRole = Literal["aggregated", "disaggregated"]
-LineRole = Literal["aggregated", "prefill", "decode"]
-
-
-def _aggregated() -> LineRole:
-    """The role of lines stored before there were others."""
-    return "aggregated"
 
 
 UNSTATED_RATE = 1.0
@@ -185,98 +186,6 @@ class RecommendationIn(Request):
         return self
 
 
-class PredictedOut(Answer):
-    ttft_ms: Percentiles
-    tpot_ms: Percentiles
-    e2e_ms: Percentiles
-    output_tokens_per_s: Interval
-    power_w: Interval | None
-
-
-class LinePartitionOut(Answer):
-    """Each replica has one instance of a device that is split into ``instances_per_device`` of this profile."""
-
-    profile: str
-    instances_per_device: int
-    memory_gib: float
-    launch: list[str]
-    """Commands on a node: for each device that is split, then for each replica."""
-
-
-class SplitDevicesOut(Answer):
-    """``nodes`` nodes of an offer, of each of which ``devices`` are split; all other devices are whole."""
-
-    profile: str
-    instances_per_device: int
-    devices: int
-    nodes: int
-
-
-class LineSourceOut(Answer):
-    """What the buying policy asks of a line's offer."""
-
-    provider_class: ProviderClass | None
-    """Null for a provider that nobody has classed, and for one's own machines."""
-    device_class: DeviceClass | None
-    named_place: bool
-    price_confidence: Confidence
-    price_age_days: int | None
-    """How long before ``price_as_of`` its source stated the price; null for one's own."""
-    ask_for_quote: bool
-    """Older than ``limits.sourcing.max_price_age_days``."""
-    own: bool
-    """An offer of the user's, not of the catalog."""
-
-
-class PlanLineOut(Answer):
-    """Replicas of one workload on nodes of one offer."""
-
-    workload: str
-    role: LineRole = Field(default_factory=_aggregated)
-    """``prefill`` and ``decode`` lines of one workload, provider and region serve the same requests together."""
-    offer: str
-    provider: str
-    region: str
-    commitment: str
-    node: str
-    device: str
-    partition: LinePartitionOut | None = None
-    """Null where replicas have whole devices."""
-    engine: str
-    nodes: int
-    replicas: int
-    layout: LayoutIn
-    precision: PrecisionIn
-    engine_settings: EngineIn | None = None
-    """What to hand to the engine, and what the prediction assumed; null in plans stored before it was stated."""
-    max_concurrency: int
-    """Requests that the engine of one replica admits at once."""
-    serves_requests_per_s: float
-    utilisation_fraction: float
-    network_ms: float | None = None
-    """Round trip to the users, where stated: what they wait beyond ``predicted``, which is the engine's own."""
-    predicted: PredictedOut | None
-    """Null in alternatives, and for replicas that stand by without traffic. Of all traffic classes together."""
-    basis: Basis
-    usd_per_hour: Usd
-    classes: list[ClassLineOut] = Field(default_factory=list)
-    """What is routed here of each traffic class; empty where the workload has none."""
-    source: LineSourceOut | None = None
-    """Null in plans stored before it was stated."""
-
-
-class FleetNodesOut(Answer):
-    """All nodes rented at one offer, idle spares included; ``usd_per_hour`` is of all of them."""
-
-    offer: str
-    node: str
-    device: str
-    nodes: int
-    usd_per_hour: Usd
-    splits: list[SplitDevicesOut] = Field(default_factory=list)
-    """Devices that are split into instances."""
-
-
 ProofOver = Literal["every_candidate", "simulated_mixes"]
 
 
@@ -318,143 +227,6 @@ class TotalsOut(Answer):
     """Null in answers stored before it was stated."""
     output_tokens_per_s: float | None = None
     tokens_per_s: float | None = None
-
-
-class PoolsOut(Answer):
-    """Whether prefill and decode got pools of their own.
-
-    ``saves_usd_per_hour``: over the best plan without, null where there is none. ``extra_usd_per_hour``: what they would
-    cost on top where they were not chosen; null where that is not known. ``reason``: why they were not.
-    """
-
-    chosen: bool
-    saves_usd_per_hour: Usd | None
-    extra_usd_per_hour: Usd | None
-    reason: str | None
-
-
-class AlternativeOut(Answer):
-    why: str
-    extra_usd_per_hour: Usd | None
-    """Null where no plan exists that way. Under another objective than cost, what it happens to cost beside."""
-    less_served_requests_per_s: float | None = None
-    """Under the objective throughput: how much less it serves."""
-    extra_power_kw: float | None = None
-    """Under the objective power: how much more it draws."""
-    plan: list[PlanLineOut]
-
-
-class BindingOut(Answer):
-    """A limit that the plan would be better without: what relaxing it to ``relaxing_to`` gains, by solving again.
-
-    One of three, by the objective: money for cost, requests for throughput, power for power.
-    """
-
-    limit: str
-    workload: str | None
-    relaxing_to: float | str
-    saves_usd_per_hour: Usd | None = None
-    serves_more_requests_per_s: float | None = None
-    saves_power_kw: float | None = None
-
-
-class SourcingChangeOut(Answer):
-    """What one rule of the buying policy costs: the request solved again without it.
-
-    ``rule``: null for the whole policy; ``limits.commitments``: with machines on demand too, where only commitments were
-    asked for. What is saved is 0 where nothing better comes of it; then ``plan`` is empty. One of three is stated, by the
-    objective.
-    """
-
-    rule: str | None
-    saves_usd_per_hour: Usd | None = None
-    serves_more_requests_per_s: float | None = None
-    saves_power_kw: float | None = None
-    usd_per_hour: Usd | None
-    """Of the whole plan without the rule."""
-    plan: list[PlanLineOut]
-
-
-class CautionOut(Answer):
-    """What to know before signing.
-
-    ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing was asked to survive it.
-    ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
-    ``commitment_dearer``: the same machine costs no more without the commitment that was asked for.
-    """
-
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer"]
-    workload: str
-    offer: str
-    detail: str
-
-
-class LowerPrecisionOut(Answer):
-    """The same request where 8-bit weights and an 8-bit cache are allowed beside the checkpoint's own formats, solved.
-
-    Whether answers stay good enough is for an evaluation of the model to say. What is saved is 0 where nothing better comes of it;
-    then ``plan`` is empty. One of three is stated, by the objective.
-    """
-
-    saves_usd_per_hour: Usd | None = None
-    serves_more_requests_per_s: float | None = None
-    saves_power_kw: float | None = None
-    usd_per_hour: Usd | None
-    """Of the whole plan that way."""
-    plan: list[PlanLineOut]
-
-
-class RejectedOut(Answer):
-    workload: str
-    traffic_class: str | None = None
-    """Whose targets are missed; null where it is the candidate itself, and without traffic classes."""
-    device: str
-    partition: str | None = None
-    """The profile, where instances of the device are meant."""
-    reason: str
-    count: int
-    nearest: str | None
-
-
-class ContextOut(Answer):
-    """The context a workload is served with."""
-
-    workload: str
-    traffic_class: str | None = None
-    context_tokens: int
-    clipped_fraction: float
-    """Share of the requests that are longer, and end there."""
-
-
-class LeftOutOut(Answer):
-    """What was asked for and is not in the catalog: no proof covers it.
-
-    ``price_missing``: machines without a known price for the commitment ``what``. ``figure_missing``: devices of which the
-    figure ``what`` is not published. ``count``: of machines or devices; ``names``: the first of them; ``devices``: how many of each.
-    """
-
-    reason: Literal["price_missing", "figure_missing"]
-    what: str
-    count: int
-    names: list[str]
-    devices: dict[str, int]
-
-
-class ConflictOut(Answer):
-    """Limits that together rule everything out."""
-
-    limits: list[str]
-    detail: str
-
-
-class RelaxationOut(Answer):
-    """One smallest change that makes the request feasible, and the price of the plan it allows."""
-
-    limit: str
-    workload: str | None
-    relaxing_from: float | str | None
-    relaxing_to: float | str | None
-    usd_per_hour: Usd | None
 
 
 class InputsOut(Answer):

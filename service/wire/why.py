@@ -5,8 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import LARGEST, Answer, KvCacheFormat, Name, Request, Usd, WeightFormat
-from service.wire.recommendations import InputsOut, PlanLineOut
+from service.wire.recommendations import InputsOut
 
 MOST_THINGS = 20
 Degree = Annotated[int, Field(ge=1, le=4_096)]

@@ -9,7 +9,7 @@ from solver.explain.freed import freed
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.fleet.explain import PLACE_LIMITS
-from solver.fleet.problem import PlaceKind
+from solver.hardware import PlaceKind
 from solver.planning import Freed, PlanningInput, SourcingChange
 
 PREFIX = "limits.sourcing."

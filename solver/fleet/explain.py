@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
-from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot, PlaceKind
+from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot
 from solver.fleet.solve import solve_fleet
+from solver.hardware import PlaceKind
 
 Solve = Callable[[FleetProblem], FleetResult]
 """How a changed problem is solved: to the rules of the plan it is compared with."""

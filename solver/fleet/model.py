@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pulp
 
 from solver.fleet.packing import Arc
-from solver.fleet.problem import PlaceKind
 from solver.fleet.reduce import ReducedProblem
+from solver.hardware import PlaceKind
 
 Terms = dict[pulp.LpVariable, float]
 

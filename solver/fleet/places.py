@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.fleet.pools import Pairs, Pool, kinds_of_places
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray, PlaceKind
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
 from solver.fleet.required import meeting
+from solver.hardware import PlaceKind
 
 MOST_DRAFTS = 3
 """Places for each workload that plans are drafted in: the best on paper, and some that may share nodes or hold more."""

@@ -5,8 +5,8 @@ import pulp
 
 from solver.fleet.model import Model, Terms
 from solver.fleet.places import limited_kinds, place_of_pairs
-from solver.fleet.problem import PlaceKind
 from solver.fleet.reduce import workload_ranges
+from solver.hardware import PlaceKind
 
 
 def add_places(model: Model) -> None:

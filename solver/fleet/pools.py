@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, PlaceKind, Resource
+from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.hardware import PlaceKind
 from solver.units import kg_per_hour
 
 ANY_OFFER = -1

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.errors import InvalidInputError
+from solver.hardware import PlaceKind
 
 Objective = Literal["cost", "throughput", "power", "carbon"]
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 DomainKind = Literal["provider", "region"]
-PlaceKind = Literal["provider", "region", "device"]
-"""By what the offers that one workload uses may be kept few. A region is one provider's."""
 ANY_SITE = -1
 WHOLE = -1
 """``DeploymentTable.split`` of a replica on whole devices."""

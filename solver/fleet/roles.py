@@ -16,7 +16,8 @@ import pulp
 
 from solver.errors import InvalidInputError
 from solver.fleet.packing import chain_rows, is_chain
-from solver.fleet.problem import OfferSlot, PlaceKind
+from solver.fleet.problem import OfferSlot
+from solver.hardware import PlaceKind
 from solver.outcome import Outcome
 
 Role = Literal["aggregated", "prefill", "decode"]

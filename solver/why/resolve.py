@@ -12,7 +12,6 @@ from solver.assemble import (
     Assembly,
     Placement,
     assemble,
-    needed_offers,
     offer_slots,
     placements,
     plan_entries,
@@ -23,6 +22,7 @@ from solver.confirmation.loop import solve_confirmed
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.hardware import Offer
+from solver.needed_offers import needed_offers
 from solver.outcome import Outcome
 from solver.planning import PlanEntry, PlanningInput
 from solver.recommend import Standing, check

@@ -72,6 +72,7 @@ QUANTITY = re.compile(r"bandwidth|latency|price|memory|power|energy|capacity|dur
 NOT_QUANTITIES = {
     "price", "price_as_of", "memory", "power_w_mean",
     "memory_class", "memory_type", "power_basis", "max_power_kw", "usd_per_device_hour",
+    "price_confidence", "min_price_confidence", "price_source",
     "memory_gb_marketed", "joules_per_output_token", "capacity_requests_per_s", "power_usage_effectiveness",
 }  # fmt: skip
 

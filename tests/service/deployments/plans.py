@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from service.deployments.plan import DeploymentPlan, DeviceMemory, Machine, Model, replica_kinds
-from service.wire.recommendations import FleetNodesOut, PlanLineOut, WorkloadIn
+from service.wire.plan_lines import FleetNodesOut, PlanLineOut
+from service.wire.recommendations import WorkloadIn
 
 MACHINES = {
     "aws:p5.48xlarge:us-east-1:on_demand": Machine(

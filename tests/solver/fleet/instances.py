@@ -11,11 +11,11 @@ from solver.fleet import (
     Limits,
     Objective,
     OfferSlot,
-    PlaceKind,
     Quota,
     Split,
     Survive,
 )
+from solver.hardware import PlaceKind
 
 
 def tiny_problem(seed: int) -> FleetProblem:

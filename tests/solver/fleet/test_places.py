@@ -11,13 +11,13 @@ from solver.fleet import (
     DeploymentTable,
     FleetProblem,
     OfferSlot,
-    PlaceKind,
     SolveOptions,
     solve_fleet,
     verify,
 )
 from solver.fleet.explain import limit_names, without_limits
 from solver.fleet.verify import verify_plan
+from solver.hardware import PlaceKind
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_placed_problem
 
