@@ -108,7 +108,7 @@ class Sale:
 
     provider_class, device_class: None where nobody has classed them. named_place: does the region say where the machine stands?
     confidence: in the price, ``high``, ``medium`` or ``low``. priced_day: the day its source states it for, days since
-    0001-01-01. own: the user's.
+    0001-01-01. own: the user's. runs: nodes of it run already.
     """
 
     provider_class: str | None = None
@@ -117,6 +117,7 @@ class Sale:
     confidence: str = "high"
     priced_day: int | None = None
     own: bool = False
+    runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

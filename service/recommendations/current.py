@@ -28,6 +28,11 @@ class RunningNodes:
     committed: bool
 
 
+def running(offer: Offer) -> Offer:
+    """The offer as one that nodes run of: whoever has signed for it need not be kept from it."""
+    return replace(offer, sale=replace(offer.sale, runs=True))
+
+
 def running_nodes(
     session: Session, asked: RecommendationIn, snapshot: CatalogSnapshot, price_as_of: dt.datetime
 ) -> tuple[RunningNodes, ...]:
@@ -55,7 +60,9 @@ def running_nodes(
     if errors:
         raise InvalidFieldsError(errors)
     return tuple(
-        RunningNodes(priced[name], one.nodes, one.committed_until is not None and one.committed_until > price_as_of)
+        RunningNodes(
+            running(priced[name]), one.nodes, one.committed_until is not None and one.committed_until > price_as_of
+        )
         for name, one in sorted(stated.items())
     )
 

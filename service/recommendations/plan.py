@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.cautions import cautions
-from service.recommendations.current import RunningNodes, current_fleet
+from service.recommendations.current import RunningNodes, current_fleet, running
 from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
@@ -143,7 +143,9 @@ def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing"
 
 def planning_input(inputs: PlanningInputs) -> PlanningInput:
     asked = inputs.request
-    offers = allowed_offers(inputs.snapshot.offers, asked.limits)
+    runs = {one.offer.id for one in inputs.running}
+    every = tuple(running(offer) if offer.id in runs else offer for offer in inputs.snapshot.offers)
+    offers = allowed_offers(every, asked.limits)
     _check_bounded(asked, offers)
     return PlanningInput(
         workloads=tuple(
@@ -159,7 +161,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         lower_formats={
             w.name: lower_formats(inputs.shapes[w.llm]) for w in asked.workloads if w.precision.weights is None
         },
-        withheld=withheld_offers(inputs.snapshot.offers, asked),
+        withheld=withheld_offers(every, asked),
         default_max_nodes=asked.limits.max_nodes_per_offer,
         objective=asked.objective,
         time_limit_s=asked.time_limit_s,

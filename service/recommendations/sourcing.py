@@ -15,7 +15,7 @@ CONFIDENCE = ("low", "medium", "high")
 def rules_against(offer: Offer, limits: LimitsIn) -> frozenset[str]:
     """Names of the rules that leave an offer out, as the API spells them."""
     policy, sale = limits.sourcing, offer.sale
-    if not isinstance(policy, SourcingIn) or sale.own:
+    if not isinstance(policy, SourcingIn) or sale.own or sale.runs or offer.id in limits.offers:
         return frozenset()
     broken = {
         "min_price_confidence": policy.min_price_confidence is not None

@@ -35,7 +35,8 @@ SourcingRule = Literal[
 
 
 class SourcingIn(Request):
-    """What a plan may be bought from; null lifts a rule. The user's own offers pass every rule about offers.
+    """What a plan may be bought from; null lifts a rule. The user's own offers, those of ``current`` and those that
+    ``limits.offers`` names pass every rule about offers.
 
     A provider, device or region that the request names in its ``limits`` passes the rule about its class or place: who asks
     for it means it.

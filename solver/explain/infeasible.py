@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solver.assemble import Assembly, assemble
+from solver.assemble import Assembly, assemble, fewest_nodes
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import (
     conflict_names,
@@ -129,12 +129,20 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
             if name == PREFIX[:-1] and (some or len(rules) < 2):
                 continue
             changed = assemble(without_rules(planning, lifted), assembly.screened)
+            if fewest_nodes(changed) > _most_nodes(planning, changed):
+                continue  # not even all of it would do
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
                 some = True
                 kind = PLACE_RULES.get(name)
                 was = dict(planning.limits.most_places).get(kind) if kind else None
                 yield Relaxation(name, None, was, "any", price)
+
+
+def _most_nodes(planning: PlanningInput, assembly: Assembly) -> int:
+    """Nodes on offer altogether."""
+    default = planning.default_max_nodes or MOST_NODES
+    return sum(default if offer.max_nodes is None else offer.max_nodes for offer in assembly.problem.offers)
 
 
 def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:

@@ -39,8 +39,8 @@ class Standing:
     """USD at the start and at the end of each month, for the stated case.
 
     cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans, commitments and what
-    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts value them at; fresh: machines bought
-    at that instant, which are not in ``market`` yet.
+    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts value them at;
+    fresh: machines bought at that instant, which are not in ``market`` yet.
     """
 
     cash: Array

@@ -114,14 +114,15 @@ def test_a_rate_no_catalog_can_serve(client: httpx.Client) -> None:
 def test_contradictory_limits_are_both_named(client: httpx.Client) -> None:
     """The cheapest plan draws too much and the most frugal costs too much: each limit alone leaves a plan."""
     # Machines whose power nobody publishes are left out of both; few devices, so that all is explained in time.
-    few = {"devices": ["a100-sxm-80", "b200-sxm"]}
+    few = {"devices": ["a100-sxm-80", "b200-sxm"], "sourcing": "any"}
     known = few | {"max_power_kw": 1_000}
-    cheapest = client.post("/v1/recommendations", json=asked(limits=known)).json()["totals"]
-    frugal = client.post("/v1/recommendations", json=asked(objective="power", limits=few)).json()["totals"]
+    freer = {"precision": {"weights": ["bf16", "fp8"], "kv_cache": ["bf16", "fp8"]}}
+    cheapest = client.post("/v1/recommendations", json=asked(limits=known, **freer)).json()["totals"]
+    frugal = client.post("/v1/recommendations", json=asked(objective="power", limits=few, **freer)).json()["totals"]
     assert frugal["power_kw"] < cheapest["power_kw"]
     budget = {"max_usd_per_hour": f"{float(cheapest['usd_per_hour']) * 1.04:.6f}"}
     power = {"max_power_kw": frugal["power_kw"] * 1.04}
-    answer = client.post("/v1/recommendations", json=asked(limits=few | budget | power)).json()
+    answer = client.post("/v1/recommendations", json=asked(limits=few | budget | power, **freer)).json()
     assert answer["outcome"] == "infeasible", answer["totals"]
     limits = set(answer["conflicts"][0]["limits"])
     assert {"limits.max_usd_per_hour", "limits.max_power_kw"} <= limits, answer["conflicts"]

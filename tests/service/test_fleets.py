@@ -39,7 +39,7 @@ FLEET: dict[str, Any] = {
         }
     ],
     "horizon": {"months": 36, "periods_per_month": 6},
-    "limits": {"providers": ["nebius", "market"], "devices": ["h100-sxm", "h200-sxm"]},
+    "limits": {"providers": ["nebius", "market"], "devices": ["h100-sxm", "h200-sxm"], "sourcing": "any"},
     "time_limit_s": 120,
     "gap_fraction": 0.02,
 }

@@ -107,7 +107,7 @@ class TestRecommendations:
         assert profiles <= {"3g.40gb", None}
 
     def test_devices_of_containers_are_never_split(self, client: TestClient) -> None:
-        answer = recommend(client, small_models(partitions=True, providers=["vast", "runpod"]))
+        answer = recommend(client, small_models(partitions=True, providers=["vast", "runpod"], sourcing="any"))
         assert answer["outcome"] == "optimal"
         assert {line["partition"] for line in answer["plan"]} == {None}
         assert client.get("/v1/nodes/vast-a100-sxm").json()["tenancy"] == "container"

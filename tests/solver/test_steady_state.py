@@ -88,8 +88,8 @@ class TestClosedForm:
         short = points(found, Traffic(fixed_lengths(max(1, int(prompt * share))), fixed_lengths(output)), clients)
         shared = points(found, Traffic(fixed_lengths(prompt), fixed_lengths(output), share), clients)
         for better in (short, shared):
-            assert (better.requests_per_s >= long.requests_per_s * (1 - 2e-3)).all()
-            assert (better.time_to_first_token_s <= long.time_to_first_token_s * (1 + 2e-3)).all()
+            assert (better.requests_per_s >= long.requests_per_s * (1 - 5e-3)).all()
+            assert (better.time_to_first_token_s <= long.time_to_first_token_s * (1 + 5e-3)).all()
 
 
 class TestReplays:
