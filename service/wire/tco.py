@@ -218,7 +218,8 @@ class ComparisonIn(Request):
 
     utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
     hourly_profile states it hour by hour instead. ramp_months: demand rises evenly to that of the workloads over so many
-    months. workloads: needed unless a recommendation brings them.
+    months. tax_percent: on what is bought; income_tax_percent: saved on expenses when they are paid and on machines as they
+    are written off, counted only where stated. workloads: needed unless a recommendation brings them.
     """
 
     horizon_months: Months = 36
@@ -232,6 +233,7 @@ class ComparisonIn(Request):
     inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
     market: MarketIn = MarketIn()
     tax_percent: Percent | None = None
+    income_tax_percent: Percent | None = None
     electricity: ElectricityIn = ElectricityIn()
     power_usage_effectiveness: Annotated[float, Field(ge=1, le=5, allow_inf_nan=False)] | None = None
     colocation_usd_per_kw_month: UsdOrFree | None = None

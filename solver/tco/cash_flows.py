@@ -13,10 +13,13 @@ import numpy as np
 from solver.tco import electricity, operating, renting, tokens
 from solver.tco.alternatives import ApiAccess, PurchasedFleet, RentedFleet, Scenario, Single
 from solver.tco.capital import (
+    declining_balance_rate_per_month,
+    declining_book_value,
     loan_balance_fraction,
     monthly_rate,
     residual_fraction_at,
     residual_fraction_towards,
+    straight_line_book_value,
 )
 from solver.tco.cohorts import alive_sum, starts
 from solver.tco.figures import Array, Quantity
@@ -24,7 +27,7 @@ from solver.tco.figures import Array, Quantity
 Line: TypeAlias = Literal[
     "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
     "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
-    "api_output", "decommissioning", "tax", "residual",
+    "api_output", "decommissioning", "tax", "tax_shield", "residual",
 ]  # fmt: skip
 LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
@@ -34,7 +37,9 @@ LINEAR_LINES: tuple[Line, ...] = tuple(
 )  # fmt: skip
 """Lines that double when the fleet doubles."""
 
-UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "insurance"))
+UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "tax_shield", "insurance"))
+CAPITAL: frozenset[Line] = frozenset(("purchase", "network", "storage", "spares", "residual"))
+"""Not expenses of the month they are paid in: what is bought is written off over its life."""
 
 Values: TypeAlias = Mapping[str, Array]
 """Each input as a column (draws × 1)."""
@@ -74,11 +79,20 @@ def added(flows: Sequence[Flows]) -> Flows:
 def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
     """All lines of one alternative."""
     if isinstance(alternative, RentedFleet):
-        return _taxed(_rented(alternative, scenario, values), values)
+        return _shielded(_taxed(_rented(alternative, scenario, values), values), values)
     if isinstance(alternative, PurchasedFleet):
         needed = nodes_needed(alternative, demand_factor(scenario, values))
         return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
-    return _taxed(_api(alternative, scenario, values), values)
+    return _shielded(_taxed(_api(alternative, scenario, values), values), values)
+
+
+def _shielded(flows: Flows, values: Values, written_off: Array | None = None) -> Flows:
+    """Income tax saved: expenses when they are paid, machines as they are written off."""
+    if "income_tax_fraction" in values:
+        expenses: Array = np.asarray(sum(flow for line, flow in flows.lines.items() if line not in CAPITAL))
+        deducted = expenses if written_off is None else expenses + written_off
+        flows.lines["tax_shield"] = np.asarray(-values["income_tax_fraction"] * deducted)
+    return flows
 
 
 def nodes_started(fleet: RentedFleet | PurchasedFleet, scenario: Scenario, values: Values) -> tuple[Array, Array]:
@@ -107,6 +121,32 @@ def _taxed(flows: Flows, values: Values) -> Flows:
     if values["tax_fraction"].any():
         flows.lines["tax"] = np.asarray(operating.tax_usd(taxed, values["tax_fraction"]))
     return flows
+
+
+def book_value(fleet: PurchasedFleet, price: Quantity, residual: Quantity, age_months: float) -> Quantity:
+    """Value in the accounts, by the fleet's own method, down to what the machines fetch at the end of their life."""
+    if fleet.depreciation == "straight_line":
+        return straight_line_book_value(price, residual, fleet.life_months, age_months)
+    rate = declining_balance_rate_per_month(fleet.life_months, fleet.declining_multiple)
+    return declining_book_value(price, residual, rate, age_months)
+
+
+def _written_off(fleet: PurchasedFleet, spent: Array, resold: Array, scenario: Scenario, values: Values) -> Array:
+    """Depreciation by month, and what the book value differs from the price when machines are sold."""
+    months = scenario.horizon_months
+    at_end = resale_fraction(float(fleet.life_months), fleet.life_months, values)
+    charged = np.zeros((max(len(spent), len(at_end)), months + 1))
+    for month in np.flatnonzero(spent.any(axis=0)).tolist():
+        price, left = spent[:, month : month + 1], resold[:, month : month + 1] * at_end
+        sold = min(month + fleet.life_months, months)
+        before = price
+        for column in range(month + 1, sold + 1):
+            after = book_value(fleet, price, left, float(column - month))
+            charged[:, column] += (before - after)[:, 0]
+            before = np.asarray(after)
+        fetched = resold[:, month : month + 1] * resale_fraction(float(sold - month), fleet.life_months, values)
+        charged[:, sold] += (before - fetched)[:, 0]
+    return charged
 
 
 def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float) -> Array:
@@ -253,7 +293,13 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     if "decommissioning_usd_per_node" in values:
         lines["decommissioning"] = _decommissioned(fleet, started, scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
-    return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+    flows = _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+    if "income_tax_fraction" not in values:
+        return flows
+    spent = np.asarray(sum(outlays.values()))
+    return _shielded(
+        flows, values, _written_off(fleet, spent, outlays["purchase"] + outlays["spares"], scenario, values)
+    )
 
 
 def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
