@@ -18,8 +18,8 @@ LONGEST_FORMULA = 8000
 HOURS = f"{HOURS_PER_MONTH:g}"
 OUTLAYS = ("purchase", "network", "storage", "spares")
 TAXED = (
-    "rent", "unexpired_commitment", "egress", "rented_storage", *OUTLAYS, "decommissioning", "power", "cooling", "demand_charge", "space", "maintenance", "support",
-    "software", "api_input", "api_cached", "api_output",
+    "rent", "unexpired_commitment", "egress", "rented_storage", *OUTLAYS, "decommissioning", "power", "cooling",
+    "demand_charge", "space", "maintenance", "support", "software", "api_input", "api_cached", "api_output",
 )  # fmt: skip
 
 

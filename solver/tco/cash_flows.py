@@ -4,7 +4,7 @@ A line is an array (draws × columns); column 0 is the start, column k the end o
 Arrays broadcast: a line that does not depend on the draw has one row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -12,17 +12,22 @@ import numpy as np
 
 from solver.tco import electricity, operating, renting, tokens
 from solver.tco.alternatives import ApiAccess, PurchasedFleet, RentedFleet, Scenario, Single
+from solver.tco.by_month import (
+    Values,
+    at_month_ends,
+    at_month_starts,
+    demand_factor,
+    inflation_factors,
+    nodes_needed,
+    price_factors,
+)
 from solver.tco.capital import (
-    declining_balance_rate_per_month,
-    declining_book_value,
     loan_balance_fraction,
     monthly_rate,
-    residual_fraction_at,
-    residual_fraction_towards,
-    straight_line_book_value,
 )
 from solver.tco.cohorts import alive_sum, starts
 from solver.tco.figures import Array, Quantity
+from solver.tco.write_off import resale_fraction, written_off
 
 Line: TypeAlias = Literal[
     "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
@@ -40,9 +45,6 @@ LINEAR_LINES: tuple[Line, ...] = tuple(
 UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "tax_shield", "insurance"))
 CAPITAL: frozenset[Line] = frozenset(("purchase", "network", "storage", "spares", "residual"))
 """Not expenses of the month they are paid in: what is bought is written off over its life."""
-
-Values: TypeAlias = Mapping[str, Array]
-"""Each input as a column (draws × 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,11 @@ def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows
     return _shielded(_taxed(_api(alternative, scenario, values), values), values)
 
 
-def _shielded(flows: Flows, values: Values, written_off: Array | None = None) -> Flows:
+def _shielded(flows: Flows, values: Values, charged: Array | None = None) -> Flows:
     """Income tax saved: expenses when they are paid, machines as they are written off."""
     if "income_tax_fraction" in values:
         expenses: Array = np.asarray(sum(flow for line, flow in flows.lines.items() if line not in CAPITAL))
-        deducted = expenses if written_off is None else expenses + written_off
+        deducted = expenses if charged is None else expenses + charged
         flows.lines["tax_shield"] = np.asarray(-values["income_tax_fraction"] * deducted)
     return flows
 
@@ -123,95 +125,12 @@ def _taxed(flows: Flows, values: Values) -> Flows:
     return flows
 
 
-def book_value(fleet: PurchasedFleet, price: Quantity, residual: Quantity, age_months: float) -> Quantity:
-    """Value in the accounts, by the fleet's own method, down to what the machines fetch at the end of their life."""
-    if fleet.depreciation == "straight_line":
-        return straight_line_book_value(price, residual, fleet.life_months, age_months)
-    rate = declining_balance_rate_per_month(fleet.life_months, fleet.declining_multiple)
-    return declining_book_value(price, residual, rate, age_months)
-
-
-def _written_off(fleet: PurchasedFleet, spent: Array, resold: Array, scenario: Scenario, values: Values) -> Array:
-    """Depreciation by month, and what the book value differs from the price when machines are sold."""
-    months = scenario.horizon_months
-    at_end = resale_fraction(float(fleet.life_months), fleet.life_months, values)
-    charged = np.zeros((max(len(spent), len(at_end)), months + 1))
-    for month in np.flatnonzero(spent.any(axis=0)).tolist():
-        price, left = spent[:, month : month + 1], resold[:, month : month + 1] * at_end
-        sold = min(month + fleet.life_months, months)
-        before = price
-        for column in range(month + 1, sold + 1):
-            after = book_value(fleet, price, left, float(column - month))
-            charged[:, column] += (before - after)[:, 0]
-            before = np.asarray(after)
-        fetched = resold[:, month : month + 1] * resale_fraction(float(sold - month), fleet.life_months, values)
-        charged[:, sold] += (before - fetched)[:, 0]
-    return charged
-
-
 def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float) -> Array:
     """Tokens of one kind by month (draws × months)."""
     per_month = tokens.tokens_per_month(
         scenario.demand.requests_per_s, tokens_per_request, values["utilisation_fraction"]
     )
     return np.asarray(per_month * demand_factor(scenario, values))
-
-
-def demand_factor(scenario: Scenario, values: Values) -> Array:
-    """Demand relative to that stated, by month; one row where it is the same in every draw."""
-    growth = values["growth_fraction_per_month"]
-    months = _month_starts(scenario)
-    ramp = np.minimum(1.0, (months + 1.0) / scenario.ramp_months) if scenario.ramp_months else np.ones_like(months)
-    if not growth.any():
-        return np.asarray(ramp[np.newaxis, :])
-    return np.asarray(renting.growth_factor(months, growth) * ramp)
-
-
-def nodes_needed(fleet: RentedFleet | PurchasedFleet, demand: Array) -> Array:
-    """Nodes by month: those of the start until demand exceeds what they carry, then whole steps on top; fewer, in whole
-    steps, where demand is below that of the start.
-
-    >>> fleet = RentedFleet("rent", 4, 8, {}, carries=1.5, nodes_per_step=2)
-    >>> nodes_needed(fleet, np.array([[0.4, 1.0, 1.5, 1.6, 2.5]])).tolist()
-    [[2.0, 4.0, 4.0, 6.0, 8.0]]
-    """
-    step = float(fleet.nodes_per_step)
-    fewer = np.minimum(fleet.nodes, renting.whole_nodes(fleet.nodes * demand / step) * step)
-    more = renting.whole_nodes(fleet.nodes * np.maximum(0.0, demand / fleet.carries - 1.0) / step) * step
-    return np.asarray(np.where(demand < 1.0, fewer, fleet.nodes + more))
-
-
-def _month_starts(scenario: Scenario) -> Array:
-    return np.arange(scenario.horizon_months, dtype=float)
-
-
-def _price_factor(scenario: Scenario, values: Values, change: str) -> Array:
-    """How a market's prices move from the start, by month."""
-    per_year = values[change]
-    if not per_year.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.price_factor(_month_starts(scenario), per_year))
-
-
-def _inflation(scenario: Scenario, values: Values) -> Array:
-    inflation = values["inflation_fraction_per_year"]
-    if not inflation.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.inflation_factor(_month_starts(scenario), inflation))
-
-
-def _at_month_ends(by_month: Quantity, months: int) -> Array:
-    """Bills: month k is paid in column k."""
-    array = np.atleast_2d(np.asarray(by_month, dtype=float))
-    array = np.broadcast_to(array, (array.shape[0], months))
-    return np.concatenate([np.zeros((array.shape[0], 1)), array], axis=1)
-
-
-def _at_month_starts(by_month: Quantity, months: int) -> Array:
-    """Outlays: month k is paid in column k − 1."""
-    array = np.atleast_2d(np.asarray(by_month, dtype=float))
-    array = np.broadcast_to(array, (array.shape[0], months))
-    return np.concatenate([array, np.zeros((array.shape[0], 1))], axis=1)
 
 
 def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
@@ -226,10 +145,10 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
         powered = alive_sum(starts(needed, fleet.term_months), fleet.term_months)
     elif fleet.follows_demand and scenario.hourly_profile is not None:
         hours = renting.node_hours_following(needed, scenario.hourly_profile)
-        lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
-        lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
     lines |= _beside_rent(scenario, values)
     return Flows(lines, *_energy(powered, scenario, values))
 
@@ -239,9 +158,9 @@ def _beside_rent(scenario: Scenario, values: Values) -> dict[Line, Array]:
     lines: dict[Line, Array] = {}
     if "egress_gb_per_month" in values:
         sent = values["egress_gb_per_month"] * demand_factor(scenario, values)
-        lines["egress"] = _at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
+        lines["egress"] = at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
     if "rented_storage_usd_per_month" in values:
-        lines["rented_storage"] = _at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
+        lines["rented_storage"] = at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
     return lines
 
 
@@ -251,7 +170,7 @@ def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values
         price = price * renting.spot_overhead_factor(
             values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
         )
-    return np.asarray(price * _price_factor(scenario, values, "rent_change_fraction_per_year"))
+    return np.asarray(price * price_factors(scenario, values, "rent_change_fraction_per_year"))
 
 
 def market_rent_per_month(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
@@ -272,7 +191,7 @@ def _committed(fleet: RentedFleet, term_months: int, needed: Array, monthly_pric
     unexpired = np.zeros((owed.shape[0], months + 1))
     unexpired[:, -1:] = owed
     return {
-        "rent": _at_month_starts(upfront, months) + _at_month_ends(instalments, months),
+        "rent": at_month_starts(upfront, months) + at_month_ends(instalments, months),
         "unexpired_commitment": unexpired,
     }
 
@@ -286,7 +205,7 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     lines: dict[Line, Array] = {}
     ordered = {line: paid_when_ordered(outlay, fleet.lead_time_months) for line, outlay in outlays.items()}
     if fleet.finance_term_months is None:
-        lines |= {line: _at_month_starts(outlay, months) for line, outlay in ordered.items()}
+        lines |= {line: at_month_starts(outlay, months) for line, outlay in ordered.items()}
     else:
         lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
     lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
@@ -298,13 +217,13 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
         return flows
     spent = np.asarray(sum(outlays.values()))
     return _shielded(
-        flows, values, _written_off(fleet, spent, outlays["purchase"] + outlays["spares"], scenario, values)
+        flows, values, written_off(fleet, spent, outlays["purchase"] + outlays["spares"], scenario, values)
     )
 
 
 def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
     """What machines that start in each month cost, at the price of the month they are ordered in."""
-    factor = _price_factor(scenario, values, "hardware_change_fraction_per_year")
+    factor = price_factors(scenario, values, "hardware_change_fraction_per_year")
     when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)
     price = values["purchase_usd_per_node"] * factor[:, when_ordered]
     return {
@@ -334,7 +253,7 @@ def _running(
 ) -> dict[Line, Array]:
     """What owned machines cost every month."""
     months = scenario.horizon_months
-    inflation = _inflation(scenario, values)
+    inflation = inflation_factors(scenario, values)
     tariff = values["electricity_usd_per_kwh"] * inflation
     effectiveness = values["power_usage_effectiveness"]
     it_kwh = electricity.energy_kwh_per_month(_average_w(values)) * alive
@@ -355,7 +274,7 @@ def _running(
             alive * fleet.devices_per_node, values["software_usd_per_device_year"] * inflation
         ),
     }
-    return {line: _at_month_ends(bill, months) for line, bill in bills.items()}
+    return {line: at_month_ends(bill, months) for line, bill in bills.items()}
 
 
 def _average_w(values: Values) -> Quantity:
@@ -396,7 +315,7 @@ def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values
 def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, values: Values) -> Array:
     """Taking machines out, wiping and shipping them, when they are sold; at the prices of the month before."""
     months = scenario.horizon_months
-    each = values["decommissioning_usd_per_node"] * _inflation(scenario, values)
+    each = values["decommissioning_usd_per_node"] * inflation_factors(scenario, values)
     spent = np.zeros((max(len(started), len(each)), months + 1))
     for month in np.flatnonzero(started.any(axis=0)).tolist():
         sold = min(month + fleet.life_months, months)
@@ -406,17 +325,6 @@ def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, v
 
 def _residual_values(values: Values) -> list[Array]:
     return [value for name, value in values.items() if name.startswith("residual_fraction")]
-
-
-def resale_fraction(age_months: float, life_months: int, values: Values) -> Array:
-    """Of the price paid, at that age. A stated figure is that at the end of the machines' life."""
-    if "residual_fraction" in values:
-        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], life_months))
-    return np.asarray(
-        residual_fraction_at(
-            age_months, values["residual_fraction_after_3_years"], values["residual_fraction_after_5_years"]
-        )
-    )
 
 
 def _financed(outlays: dict[Line, Array], annual_fraction: Array, term_months: int) -> dict[Line, Array]:
@@ -450,7 +358,7 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     del access  # its prices are in ``values``
     demand = scenario.demand
     fresh = demand.input_tokens * (1.0 - demand.cached_fraction)
-    prices = _price_factor(scenario, values, "api_change_fraction_per_year")
+    prices = price_factors(scenario, values, "api_change_fraction_per_year")
     kinds: tuple[tuple[Line, float, str], ...] = (
         ("api_input", fresh, "api_usd_per_million_input_tokens"),
         ("api_cached", demand.input_tokens * demand.cached_fraction, "api_usd_per_million_cached_tokens"),
@@ -459,5 +367,5 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     lines: dict[Line, Array] = {}
     for line, tokens_per_request, price in kinds:
         bill = tokens.api_usd(served_tokens(scenario, values, tokens_per_request), values[price] * prices)
-        lines[line] = _at_month_ends(bill, scenario.horizon_months)
+        lines[line] = at_month_ends(bill, scenario.horizon_months)
     return Flows(lines, None, None)

@@ -10,24 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.tco.alternatives import PurchasedFleet, RentedFleet, Scenario, Single
+from solver.tco.by_month import Values, demand_factor, nodes_needed
 from solver.tco.capital import (
     MONTHS_PER_YEAR,
     discount_factors,
     loan_balance_fraction,
 )
-from solver.tco.cash_flows import (
-    Values,
-    book_value,
-    cash_flows,
-    demand_factor,
-    hardware_outlays,
-    market_rent_per_month,
-    nodes_needed,
-    paid_when_ordered,
-    resale_fraction,
-)
+from solver.tco.cash_flows import cash_flows, hardware_outlays, market_rent_per_month, paid_when_ordered
 from solver.tco.cohorts import starts
 from solver.tco.figures import Array
+from solver.tco.write_off import book_value, resale_fraction
 
 NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh", "relief")
 
@@ -37,8 +29,9 @@ class Standing:
     """USD at the start and at the end of each month, for the stated case.
 
     cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans, commitments and what
-    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts value them at; fresh: machines bought
-    at that instant, which are not in ``market`` yet. relief: income tax that ending there would save.
+    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts
+    value them at; fresh: machines bought at that instant, which are not in ``market`` yet. relief: income tax that ending
+    there would save.
     """
 
     cash: Array
