@@ -59,7 +59,8 @@ class CurrencyIn(Request):
 class PurchaseIn(Request):
     """Terms of buying; null takes the catalog's figure.
 
-    usd_per_node, peak_kw_per_node: of every machine of the alternative; ``machines`` of the request states them one by one.
+    usd_per_node, peak_kw_per_node: of every machine that is bought, so of a whole server where the plan has slices of one;
+    ``machines`` of the request states them of nodes one by one.
     residual_fraction: resale value when the machines are written off, after ``depreciation_months``. finance_rate_percent:
     null pays cash; a loan runs ``finance_months`` (null: as long as the machines last). lead_time_months: how long before
     growth needs them machines are ordered and paid; those of the start stand ready. availability_fraction: share of the

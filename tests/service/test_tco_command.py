@@ -94,10 +94,16 @@ def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
         tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--out", "costs.pdf"]), settings)
 
 
-def test_a_machine_without_a_price_says_how_to_state_one(settings: Settings, app: FastAPI) -> None:
+def test_a_machine_without_a_price_says_how_to_state_one(
+    settings: Settings, app: FastAPI, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = {**PLAN_LINE, "node": "digitalocean-mi350x", "offer": "digitalocean:MI350X:global:on_demand"}
     store_recommendation(app.state.database, "rec_unpriced", {**RESULT, "plan": [line]})
     with pytest.raises(CommandError, match="--usd-per-node"):
         tco.tco_command(build_parser().parse_args(["tco", "rec_unpriced", "--buy"]), settings)
     stated = ["tco", "rec_unpriced", "--buy", "--usd-per-node", "210000", "--peak-kw", "11", "--json"]
     assert tco.tco_command(build_parser().parse_args(stated), settings) == 0
+    buy = json.loads(capsys.readouterr().out)["alternatives"][1]
+    assert (buy["parts"][0]["nodes"], buy["parts"][0]["devices"]) == (1, 8)  # two slices are parts of one server
+    purchase = next(line for line in buy["lines"] if line["line"] == "purchase")
+    assert purchase["total_usd"] == "210000.000000"
