@@ -30,7 +30,7 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
     each kind is all there may be: elsewhere the move could add a provider, or join two that must be lost apart.
     """
     kinds, losses = dict(planning.limits.most_places), planning.limits.survive
-    if not kinds.keys() & {"provider", "region"} or losses.regions:
+    if not kinds.keys() & {"provider", "region"} or (losses.regions and "region" not in kinds):
         return offers
     alike = _stand_ins(replace(planning, limits=replace(planning.limits, most_places=(), survive=Losses())))
     by_region = "region" in kinds
@@ -41,7 +41,9 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
         asks.setdefault(place, {}).setdefault(key, []).append(rank)
         if offer.max_nodes is None:
             has.setdefault(place, {}).setdefault(key, []).append(rank)
-    one_of_each = all(most == 1 for most in kinds.values()) and not losses.providers
+    one_of_each = all(most == 1 for most in kinds.values()) and not (losses.providers or losses.regions)
+    # What must be lost apart may not be joined: of so many places that cover it, one is not used yet.
+    covers_needed = kinds["region"] if losses.regions else 1
 
     def covers(other: tuple[str, str], place: tuple[str, str]) -> bool:
         own = has.get(other, {})
@@ -56,7 +58,7 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
     beaten = {
         place
         for place in asks
-        if any(covers(other, place) and (other < place or not covers(place, other)) for other in has)
+        if sum(covers(other, place) and (other < place or not covers(place, other)) for other in has) >= covers_needed
     }
     return [o for o in offers if _place(o, by_region) not in beaten]
 

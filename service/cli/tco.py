@@ -24,7 +24,13 @@ def tco_command(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.out and file_format is None:
         raise CommandError(f"{arguments.out}: ends in neither .xlsx nor .csv", ExitCode.bad_input)
     client = Client(settings, arguments.url)
-    answer = client.post(URL, request_of(arguments))
+    try:
+        answer = client.post(URL, request_of(arguments))
+    except CommandError as refused:
+        if not arguments.buy or "figure_missing" not in str(refused):
+            raise
+        hint = "  state it with --usd-per-node and --peak-kw, or leave --buy out"
+        raise CommandError(f"{refused}\n{hint}", refused.code) from None
     if arguments.out:
         Path(arguments.out).write_bytes(client.file(answer["link"], {"format": file_format}))
     if arguments.json:

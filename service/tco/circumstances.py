@@ -48,6 +48,7 @@ def _stated(asked: ComparisonIn) -> dict[str, Figure]:
         "api_change_fraction_per_year": _fraction(asked.market.api_percent_per_year),
         "hardware_change_fraction_per_year": _fraction(asked.market.hardware_percent_per_year),
         "tax_fraction": _fraction(asked.tax_percent),
+        "income_tax_fraction": _fraction(asked.income_tax_percent),
         "electricity_usd_per_kwh": electricity.usd_per_kwh,
         "demand_charge_usd_per_kw_month": electricity.demand_charge_usd_per_kw_month,
         "grid_kg_co2e_per_kwh": electricity.grid_kg_co2e_per_kwh,

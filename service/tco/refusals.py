@@ -17,6 +17,7 @@ POINTERS = {
     "hardware_change_fraction_per_year": "/market/hardware_percent_per_year",
     "ramp_months": "/ramp_months",
     "tax_fraction": "/tax_percent",
+    "income_tax_fraction": "/income_tax_percent",
     "electricity_usd_per_kwh": "/electricity/usd_per_kwh",
     "demand_charge_usd_per_kw_month": "/electricity/demand_charge_usd_per_kw_month",
     "grid_kg_co2e_per_kwh": "/electricity/grid_kg_co2e_per_kwh",

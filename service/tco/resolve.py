@@ -123,10 +123,11 @@ def resolve(
 def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: Mapping[str, MachineIn]) -> Nodes:
     """What is bought where the plan has slices: whole servers or racks, enough for all devices, with a note that says so.
 
-    A node that the request states a price for is bought as it is.
+    A node that the request states a price for is bought as it is. A price for all machines of an alternative is one of
+    what can be bought, so of an instance type it is that of the whole server.
     """
     machine, stated = part.machine, machines.get(part.machine.node)
-    if asked.acquisition != PURCHASE or asked.purchase.usd_per_node is not None:
+    if asked.acquisition != PURCHASE or (asked.purchase.usd_per_node is not None and not machine.instance):
         return part
     if stated is not None and stated.usd_per_node is not None:
         return part

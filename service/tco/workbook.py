@@ -19,8 +19,7 @@ HOURS = f"{HOURS_PER_MONTH:g}"
 OUTLAYS = ("purchase", "network", "storage", "spares")
 TAXED = (
     "rent", "unexpired_commitment", "egress", "rented_storage", *OUTLAYS, "decommissioning", "power", "cooling",
-    "demand_charge", "space", "maintenance", "support",
-    "software", "api_input", "api_cached", "api_output",
+    "demand_charge", "space", "maintenance", "support", "software", "api_input", "api_cached", "api_output",
 )  # fmt: skip
 
 
@@ -79,6 +78,8 @@ class PartSheet:
         self.months = len(comparison.alternatives[alternative].usd_by_month) - 1
         self.name = f"calc {alternative + 1}.{part + 1}"
         self.title = f"{comparison.alternatives[alternative].name}: {self.used.name}"
+        found = comparison.alternatives[alternative].depreciation
+        self._accelerated = found is not None and found.method != "straight_line"
         self._input: Callable[[str], str | None] = lambda name: inputs.cell(alternative, part, name)
         whole = comparison.alternatives[alternative]
         flows = {line.line: line.usd_by_month for line in whole.lines}
@@ -125,7 +126,8 @@ class PartSheet:
             for column, name in enumerate(self.columns[4:-1], start=4):
                 formula = self._formula(name, month)
                 known = self._known.get(name)
-                if formula is not None and len(formula) > LONGEST_FORMULA:
+                too_long = formula is not None and len(formula) > LONGEST_FORMULA
+                if too_long or (formula is None and known and known[month]):
                     sheet.write_number(row, column, known[month] if known else 0.0, formats["money"])
                 elif formula is not None:
                     stored = known[month] if known else self._factor(name, month)
@@ -151,17 +153,26 @@ class PartSheet:
     def _help(self) -> list[str]:
         """Columns that lines are computed from."""
         if self.used.kind == "purchase":
-            return [*(f"{line}_outlay" for line in OUTLAYS), "installed", "resold", "resale", "loan_balance"]
+            return [
+                *(f"{line}_outlay" for line in OUTLAYS),
+                "installed",
+                "resold",
+                "resale",
+                "used_life",
+                "unused_life",
+                "written_off",
+                "loan_balance",
+            ]
         return ["contract_price"] if self.used.term_months else []
 
     def _line_names(self) -> list[str]:
         if self.used.kind == "api":
-            return ["api_input", "api_cached", "api_output", "tax"]
+            return ["api_input", "api_cached", "api_output", "tax", "tax_shield"]
         if self.used.kind == "rent":
-            return ["rent", "unexpired_commitment", "egress", "rented_storage", "tax"]
+            return ["rent", "unexpired_commitment", "egress", "rented_storage", "tax", "tax_shield"]
         return [
             *OUTLAYS, "finance", "power", "cooling", "demand_charge", "space", "maintenance", "support", "staff", "software",
-            "insurance", "decommissioning", "tax", "residual",
+            "insurance", "decommissioning", "tax", "tax_shield", "residual",
         ]  # fmt: skip
 
     def _of(self, name: str) -> str:
@@ -187,8 +198,21 @@ class PartSheet:
         if name == "tax":
             taxed = [self._at(line, month) for line in self.lines if line in TAXED]
             return f"{self._of('tax_fraction')}*({'+'.join(taxed)})"
+        if name == "tax_shield":
+            return self._shield(month)
         formulas = {"rent": self._rented, "purchase": self._bought, "api": self._api}[self.used.kind]
         return formulas(name, month)
+
+    def _shield(self, month: int) -> str | None:
+        """Income tax saved: on expenses when they are paid, on machines as they are written off."""
+        if self._input("income_tax_fraction") is None:
+            return None
+        if self.used.kind == "purchase" and self._accelerated:
+            return None  # stands as it was answered
+        expenses = [self._at(line, month) for line in self.lines if line not in (*OUTLAYS, "residual", "tax_shield")]
+        if self.used.kind == "purchase":
+            expenses.append(self._at("written_off", month))
+        return f"-{self._of('income_tax_fraction')}*({'+'.join(expenses)})"
 
     # rent
 
@@ -264,6 +288,13 @@ class PartSheet:
             return f"{self._at('started', month)}*({'+'.join(self._each(line, month) for line in lines)})"
         if name == "resale":
             return None if month == self.months else self._resale(min(life, self.months - month))
+        if name in ("used_life", "unused_life"):
+            if month == self.months:
+                return None
+            used = min(life, self.months - month)
+            return f"{used if name == 'used_life' else life - used}/{life}"
+        if name == "written_off":
+            return None if month == 0 or self._accelerated else self._charged(month, life)
         if name == "loan_balance":
             return self._balance(month)
         if name in OUTLAYS or name == "finance":
@@ -286,6 +317,18 @@ class PartSheet:
         if month < self.months:
             return f"-{self._at('resold', first)}*{self._at('resale', first)}" if month >= life else None
         return f"-SUMPRODUCT({self._span('resold', first, month - 1)},{self._span('resale', first, month - 1)})"
+
+    def _charged(self, month: int, life: int) -> str:
+        """Straight-line depreciation, and at the horizon what book value differs from what machines fetch."""
+        first, last = max(0, month - life), month - 1
+        installed, resold = self._span("installed", first, last), self._span("resold", first, last)
+        at_end = self._resale(life)
+        charge = f"(SUM({installed})-{at_end}*SUM({resold}))/{life}"
+        if month < self.months:
+            return charge
+        used, unused, resale = (self._span(name, first, last) for name in ("used_life", "unused_life", "resale"))
+        book = f"SUMPRODUCT({installed},{unused})+{at_end}*SUMPRODUCT({resold},{used})"
+        return f"{charge}+{book}-SUMPRODUCT({resold},{resale})"
 
     def _bill(self, name: str, month: int, life: int) -> str:
         """What owned machines cost in one month: nodes are those of this row, prices those of the month's start."""

@@ -59,7 +59,8 @@ class CurrencyIn(Request):
 class PurchaseIn(Request):
     """Terms of buying; null takes the catalog's figure.
 
-    usd_per_node, peak_kw_per_node: of every machine of the alternative; ``machines`` of the request states them one by one.
+    usd_per_node, peak_kw_per_node: of every machine that is bought, so of a whole server where the plan has slices of one;
+    ``machines`` of the request states them of nodes one by one.
     residual_fraction: resale value when the machines are written off, after ``depreciation_months``. finance_rate_percent:
     null pays cash; a loan runs ``finance_months`` (null: as long as the machines last). lead_time_months: how long before
     growth needs them machines are ordered and paid; those of the start stand ready. availability_fraction: share of the
@@ -218,7 +219,8 @@ class ComparisonIn(Request):
 
     utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
     hourly_profile states it hour by hour instead. ramp_months: demand rises evenly to that of the workloads over so many
-    months. workloads: needed unless a recommendation brings them.
+    months. tax_percent: on what is bought; income_tax_percent: saved on expenses when they are paid and on machines as they
+    are written off, counted only where stated. workloads: needed unless a recommendation brings them.
     """
 
     horizon_months: Months = 36
@@ -232,6 +234,7 @@ class ComparisonIn(Request):
     inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
     market: MarketIn = MarketIn()
     tax_percent: Percent | None = None
+    income_tax_percent: Percent | None = None
     electricity: ElectricityIn = ElectricityIn()
     power_usage_effectiveness: Annotated[float, Field(ge=1, le=5, allow_inf_nan=False)] | None = None
     colocation_usd_per_kw_month: UsdOrFree | None = None

@@ -149,9 +149,9 @@ REQUIRED: dict[type[Single], tuple[str, ...]] = {
 """Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
 
 WHERE_STATED: dict[type[Single], tuple[str, ...]] = {
-    RentedFleet: ("egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month"),
-    PurchasedFleet: ("decommissioning_usd_per_node",),
-    ApiAccess: (),
+    RentedFleet: ("income_tax_fraction", "egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month"),
+    PurchasedFleet: ("income_tax_fraction", "decommissioning_usd_per_node"),
+    ApiAccess: ("income_tax_fraction",),
 }
 """Inputs of costs that are counted only where somebody states them."""
 SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")

@@ -4,7 +4,7 @@ A line is an array (draws × columns); column 0 is the start, column k the end o
 Arrays broadcast: a line that does not depend on the draw has one row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -12,19 +12,27 @@ import numpy as np
 
 from solver.tco import electricity, operating, renting, tokens
 from solver.tco.alternatives import ApiAccess, PurchasedFleet, RentedFleet, Scenario, Single
+from solver.tco.by_month import (
+    Values,
+    at_month_ends,
+    at_month_starts,
+    demand_factor,
+    inflation_factors,
+    nodes_needed,
+    price_factors,
+)
 from solver.tco.capital import (
     loan_balance_fraction,
     monthly_rate,
-    residual_fraction_at,
-    residual_fraction_towards,
 )
 from solver.tco.cohorts import alive_sum, starts
 from solver.tco.figures import Array, Quantity
+from solver.tco.write_off import resale_fraction, written_off
 
 Line: TypeAlias = Literal[
     "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
     "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
-    "api_output", "decommissioning", "tax", "residual",
+    "api_output", "decommissioning", "tax", "tax_shield", "residual",
 ]  # fmt: skip
 LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
@@ -34,10 +42,9 @@ LINEAR_LINES: tuple[Line, ...] = tuple(
 )  # fmt: skip
 """Lines that double when the fleet doubles."""
 
-UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "insurance"))
-
-Values: TypeAlias = Mapping[str, Array]
-"""Each input as a column (draws × 1)."""
+UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "tax_shield", "insurance"))
+CAPITAL: frozenset[Line] = frozenset(("purchase", "network", "storage", "spares", "residual"))
+"""Not expenses of the month they are paid in: what is bought is written off over its life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +81,20 @@ def added(flows: Sequence[Flows]) -> Flows:
 def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows:
     """All lines of one alternative."""
     if isinstance(alternative, RentedFleet):
-        return _taxed(_rented(alternative, scenario, values), values)
+        return _shielded(_taxed(_rented(alternative, scenario, values), values), values)
     if isinstance(alternative, PurchasedFleet):
         needed = nodes_needed(alternative, demand_factor(scenario, values))
         return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
-    return _taxed(_api(alternative, scenario, values), values)
+    return _shielded(_taxed(_api(alternative, scenario, values), values), values)
+
+
+def _shielded(flows: Flows, values: Values, charged: Array | None = None) -> Flows:
+    """Income tax saved: expenses when they are paid, machines as they are written off."""
+    if "income_tax_fraction" in values:
+        expenses: Array = np.asarray(sum(flow for line, flow in flows.lines.items() if line not in CAPITAL))
+        deducted = expenses if charged is None else expenses + charged
+        flows.lines["tax_shield"] = np.asarray(-values["income_tax_fraction"] * deducted)
+    return flows
 
 
 def nodes_started(fleet: RentedFleet | PurchasedFleet, scenario: Scenario, values: Values) -> tuple[Array, Array]:
@@ -117,63 +133,6 @@ def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float)
     return np.asarray(per_month * demand_factor(scenario, values))
 
 
-def demand_factor(scenario: Scenario, values: Values) -> Array:
-    """Demand relative to that stated, by month; one row where it is the same in every draw."""
-    growth = values["growth_fraction_per_month"]
-    months = _month_starts(scenario)
-    ramp = np.minimum(1.0, (months + 1.0) / scenario.ramp_months) if scenario.ramp_months else np.ones_like(months)
-    if not growth.any():
-        return np.asarray(ramp[np.newaxis, :])
-    return np.asarray(renting.growth_factor(months, growth) * ramp)
-
-
-def nodes_needed(fleet: RentedFleet | PurchasedFleet, demand: Array) -> Array:
-    """Nodes by month: those of the start until demand exceeds what they carry, then whole steps on top; fewer, in whole
-    steps, where demand is below that of the start.
-
-    >>> fleet = RentedFleet("rent", 4, 8, {}, carries=1.5, nodes_per_step=2)
-    >>> nodes_needed(fleet, np.array([[0.4, 1.0, 1.5, 1.6, 2.5]])).tolist()
-    [[2.0, 4.0, 4.0, 6.0, 8.0]]
-    """
-    step = float(fleet.nodes_per_step)
-    fewer = np.minimum(fleet.nodes, renting.whole_nodes(fleet.nodes * demand / step) * step)
-    more = renting.whole_nodes(fleet.nodes * np.maximum(0.0, demand / fleet.carries - 1.0) / step) * step
-    return np.asarray(np.where(demand < 1.0, fewer, fleet.nodes + more))
-
-
-def _month_starts(scenario: Scenario) -> Array:
-    return np.arange(scenario.horizon_months, dtype=float)
-
-
-def _price_factor(scenario: Scenario, values: Values, change: str) -> Array:
-    """How a market's prices move from the start, by month."""
-    per_year = values[change]
-    if not per_year.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.price_factor(_month_starts(scenario), per_year))
-
-
-def _inflation(scenario: Scenario, values: Values) -> Array:
-    inflation = values["inflation_fraction_per_year"]
-    if not inflation.any():
-        return np.ones((1, scenario.horizon_months))
-    return np.asarray(renting.inflation_factor(_month_starts(scenario), inflation))
-
-
-def _at_month_ends(by_month: Quantity, months: int) -> Array:
-    """Bills: month k is paid in column k."""
-    array = np.atleast_2d(np.asarray(by_month, dtype=float))
-    array = np.broadcast_to(array, (array.shape[0], months))
-    return np.concatenate([np.zeros((array.shape[0], 1)), array], axis=1)
-
-
-def _at_month_starts(by_month: Quantity, months: int) -> Array:
-    """Outlays: month k is paid in column k − 1."""
-    array = np.atleast_2d(np.asarray(by_month, dtype=float))
-    array = np.broadcast_to(array, (array.shape[0], months))
-    return np.concatenate([array, np.zeros((array.shape[0], 1))], axis=1)
-
-
 def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     months = scenario.horizon_months
     needed = nodes_needed(fleet, demand_factor(scenario, values))
@@ -186,10 +145,10 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
         powered = alive_sum(starts(needed, fleet.term_months), fleet.term_months)
     elif fleet.follows_demand and scenario.hourly_profile is not None:
         hours = renting.node_hours_following(needed, scenario.hourly_profile)
-        lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
-        lines["rent"] = _at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
     lines |= _beside_rent(scenario, values)
     return Flows(lines, *_energy(powered, scenario, values))
 
@@ -199,9 +158,9 @@ def _beside_rent(scenario: Scenario, values: Values) -> dict[Line, Array]:
     lines: dict[Line, Array] = {}
     if "egress_gb_per_month" in values:
         sent = values["egress_gb_per_month"] * demand_factor(scenario, values)
-        lines["egress"] = _at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
+        lines["egress"] = at_month_ends(sent * values["egress_usd_per_gb"], scenario.horizon_months)
     if "rented_storage_usd_per_month" in values:
-        lines["rented_storage"] = _at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
+        lines["rented_storage"] = at_month_ends(values["rented_storage_usd_per_month"], scenario.horizon_months)
     return lines
 
 
@@ -211,7 +170,7 @@ def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values
         price = price * renting.spot_overhead_factor(
             values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
         )
-    return np.asarray(price * _price_factor(scenario, values, "rent_change_fraction_per_year"))
+    return np.asarray(price * price_factors(scenario, values, "rent_change_fraction_per_year"))
 
 
 def market_rent_per_month(fleet: RentedFleet, scenario: Scenario, values: Values) -> Array:
@@ -232,7 +191,7 @@ def _committed(fleet: RentedFleet, term_months: int, needed: Array, monthly_pric
     unexpired = np.zeros((owed.shape[0], months + 1))
     unexpired[:, -1:] = owed
     return {
-        "rent": _at_month_starts(upfront, months) + _at_month_ends(instalments, months),
+        "rent": at_month_starts(upfront, months) + at_month_ends(instalments, months),
         "unexpired_commitment": unexpired,
     }
 
@@ -246,19 +205,25 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
     lines: dict[Line, Array] = {}
     ordered = {line: paid_when_ordered(outlay, fleet.lead_time_months) for line, outlay in outlays.items()}
     if fleet.finance_term_months is None:
-        lines |= {line: _at_month_starts(outlay, months) for line, outlay in ordered.items()}
+        lines |= {line: at_month_starts(outlay, months) for line, outlay in ordered.items()}
     else:
         lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
     lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
     if "decommissioning_usd_per_node" in values:
         lines["decommissioning"] = _decommissioned(fleet, started, scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
-    return _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+    flows = _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+    if "income_tax_fraction" not in values:
+        return flows
+    spent = np.asarray(sum(outlays.values()))
+    return _shielded(
+        flows, values, written_off(fleet, spent, outlays["purchase"] + outlays["spares"], scenario, values)
+    )
 
 
 def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
     """What machines that start in each month cost, at the price of the month they are ordered in."""
-    factor = _price_factor(scenario, values, "hardware_change_fraction_per_year")
+    factor = price_factors(scenario, values, "hardware_change_fraction_per_year")
     when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)
     price = values["purchase_usd_per_node"] * factor[:, when_ordered]
     return {
@@ -288,7 +253,7 @@ def _running(
 ) -> dict[Line, Array]:
     """What owned machines cost every month."""
     months = scenario.horizon_months
-    inflation = _inflation(scenario, values)
+    inflation = inflation_factors(scenario, values)
     tariff = values["electricity_usd_per_kwh"] * inflation
     effectiveness = values["power_usage_effectiveness"]
     it_kwh = electricity.energy_kwh_per_month(_average_w(values)) * alive
@@ -309,7 +274,7 @@ def _running(
             alive * fleet.devices_per_node, values["software_usd_per_device_year"] * inflation
         ),
     }
-    return {line: _at_month_ends(bill, months) for line, bill in bills.items()}
+    return {line: at_month_ends(bill, months) for line, bill in bills.items()}
 
 
 def _average_w(values: Values) -> Quantity:
@@ -350,7 +315,7 @@ def _residual(fleet: PurchasedFleet, hardware: Array, scenario: Scenario, values
 def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, values: Values) -> Array:
     """Taking machines out, wiping and shipping them, when they are sold; at the prices of the month before."""
     months = scenario.horizon_months
-    each = values["decommissioning_usd_per_node"] * _inflation(scenario, values)
+    each = values["decommissioning_usd_per_node"] * inflation_factors(scenario, values)
     spent = np.zeros((max(len(started), len(each)), months + 1))
     for month in np.flatnonzero(started.any(axis=0)).tolist():
         sold = min(month + fleet.life_months, months)
@@ -360,17 +325,6 @@ def _decommissioned(fleet: PurchasedFleet, started: Array, scenario: Scenario, v
 
 def _residual_values(values: Values) -> list[Array]:
     return [value for name, value in values.items() if name.startswith("residual_fraction")]
-
-
-def resale_fraction(age_months: float, life_months: int, values: Values) -> Array:
-    """Of the price paid, at that age. A stated figure is that at the end of the machines' life."""
-    if "residual_fraction" in values:
-        return np.asarray(residual_fraction_towards(age_months, values["residual_fraction"], life_months))
-    return np.asarray(
-        residual_fraction_at(
-            age_months, values["residual_fraction_after_3_years"], values["residual_fraction_after_5_years"]
-        )
-    )
 
 
 def _financed(outlays: dict[Line, Array], annual_fraction: Array, term_months: int) -> dict[Line, Array]:
@@ -404,7 +358,7 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     del access  # its prices are in ``values``
     demand = scenario.demand
     fresh = demand.input_tokens * (1.0 - demand.cached_fraction)
-    prices = _price_factor(scenario, values, "api_change_fraction_per_year")
+    prices = price_factors(scenario, values, "api_change_fraction_per_year")
     kinds: tuple[tuple[Line, float, str], ...] = (
         ("api_input", fresh, "api_usd_per_million_input_tokens"),
         ("api_cached", demand.input_tokens * demand.cached_fraction, "api_usd_per_million_cached_tokens"),
@@ -413,5 +367,5 @@ def _api(access: ApiAccess, scenario: Scenario, values: Values) -> Flows:
     lines: dict[Line, Array] = {}
     for line, tokens_per_request, price in kinds:
         bill = tokens.api_usd(served_tokens(scenario, values, tokens_per_request), values[price] * prices)
-        lines[line] = _at_month_ends(bill, scenario.horizon_months)
+        lines[line] = at_month_ends(bill, scenario.horizon_months)
     return Flows(lines, None, None)

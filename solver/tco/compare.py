@@ -27,8 +27,9 @@ from solver.tco.break_even import (
     break_even_utilisation,
     crossings,
 )
+from solver.tco.by_month import Values
 from solver.tco.capital import discount_factors, present_value
-from solver.tco.cash_flows import LINES, Flows, Line, Values, added, cash_flows, nodes_started, served_tokens
+from solver.tco.cash_flows import LINES, Flows, Line, added, cash_flows, nodes_started, served_tokens
 from solver.tco.electricity import water_l
 from solver.tco.figures import Array, Figure
 from solver.tco.money import MICRO_PER_USD, micro_dollars

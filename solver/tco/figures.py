@@ -87,6 +87,7 @@ QUANTITIES: Mapping[str, Domain] = MappingProxyType(
         "support_fraction_per_year": _YEARLY_SHARE,
         "insurance_fraction_per_year": _YEARLY_SHARE,
         "tax_fraction": _FRACTION,
+        "income_tax_fraction": _FRACTION,
         "staff_fte_per_node": Domain("FTE", 0.0, 100.0),
         "staff_usd_per_fte_year": _usd("USD/year"),
         "software_usd_per_device_year": _usd("USD/year"),

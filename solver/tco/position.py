@@ -10,28 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.tco.alternatives import PurchasedFleet, RentedFleet, Scenario, Single
+from solver.tco.by_month import Values, demand_factor, nodes_needed
 from solver.tco.capital import (
     MONTHS_PER_YEAR,
-    declining_balance_rate_per_month,
-    declining_book_value,
     discount_factors,
     loan_balance_fraction,
-    straight_line_book_value,
 )
-from solver.tco.cash_flows import (
-    Values,
-    cash_flows,
-    demand_factor,
-    hardware_outlays,
-    market_rent_per_month,
-    nodes_needed,
-    paid_when_ordered,
-    resale_fraction,
-)
+from solver.tco.cash_flows import cash_flows, hardware_outlays, market_rent_per_month, paid_when_ordered
 from solver.tco.cohorts import starts
 from solver.tco.figures import Array
+from solver.tco.write_off import book_value, resale_fraction
 
-NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh")
+NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh", "relief")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +29,9 @@ class Standing:
     """USD at the start and at the end of each month, for the stated case.
 
     cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans, commitments and what
-    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts value them at;
-    fresh: machines bought at that instant, which are not in ``market`` yet.
+    taking machines out costs, still to be paid. market, book: what the machines at hand would fetch, and what the accounts
+    value them at; fresh: machines bought at that instant, which are not in ``market`` yet. relief: income tax that ending
+    there would save.
     """
 
     cash: Array
@@ -49,17 +40,18 @@ class Standing:
     market: Array
     book: Array
     fresh: Array
+    relief: Array
 
     @property
     def if_ended(self) -> Array:
         """Total cost had everything ended there."""
-        return np.asarray(self.cash - self.prepaid + self.owed - self.market)
+        return np.asarray(self.cash - self.prepaid + self.owed - self.market - self.relief)
 
     def present_value_if_ended(self, discount_fraction_per_year: float) -> Array:
         """The same with every flow discounted to the start."""
         factors = discount_factors(discount_fraction_per_year, len(self.cash) - 1)
         flows = np.diff(self.cash, prepend=0.0)
-        return np.asarray(np.cumsum(flows * factors) + (self.owed - self.prepaid - self.market) * factors)
+        return np.asarray(np.cumsum(flows * factors) + (self.owed - self.prepaid - self.market - self.relief) * factors)
 
 
 def standing(alternative: Single, scenario: Scenario, values: Values) -> Standing:
@@ -67,18 +59,22 @@ def standing(alternative: Single, scenario: Scenario, values: Values) -> Standin
     flows = cash_flows(alternative, scenario, values)
     columns = scenario.horizon_months + 1
     cash = np.cumsum(sum((line[0] for line in flows.lines.values()), start=np.zeros(columns)))
-    found = Standing(cash, *(np.zeros(columns) for _ in range(5)))
+    found = Standing(cash, *(np.zeros(columns) for _ in range(6)))
     if isinstance(alternative, RentedFleet) and alternative.term_months is not None:
         _committed(alternative, alternative.term_months, scenario, values, found)
     elif isinstance(alternative, PurchasedFleet):
         _owned(alternative, scenario, values, found)
-    found.cash[-1] += found.market[-1] - found.owed[-1]
+    found.cash[-1] += found.market[-1] + found.relief[-1] - found.owed[-1]
     return found
 
 
 def added(parts: list[Standing]) -> Standing:
     """Several kinds of node together."""
     return Standing(*(np.asarray(sum(getattr(part, name) for part in parts)) for name in NAMES))
+
+
+def _income_tax(values: Values) -> float:
+    return float(values["income_tax_fraction"][0, 0]) if "income_tax_fraction" in values else 0.0
 
 
 def _taxed(values: Values) -> float:
@@ -93,6 +89,7 @@ def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values
         end = min(month + term, len(found.owed) - 1)
         ahead = np.arange(month + 1, end + 1)
         found.owed[ahead] += contracted[month] * (1.0 - fleet.upfront_fraction) * (month + term - ahead)
+    found.relief[:] = _income_tax(values) * (found.owed - found.prepaid)
 
 
 def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Standing) -> None:
@@ -103,6 +100,7 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
     spent = np.asarray(sum(outlays.values()))
     ordered = paid_when_ordered(spent, fleet.lead_time_months)[0] * _taxed(values)
     last = len(found.market) - 1
+    sales_tax_relief = _income_tax(values) * (_taxed(values) - 1.0)  # it is an expense when machines are paid for
     for month in np.flatnonzero(spent[0]).tolist():
         end = min(month + fleet.life_months, last + 1)
         for column in range(month + 1, end):
@@ -115,24 +113,24 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
             due = np.arange(month + 1, end)
             each = float(values["decommissioning_usd_per_node"][0, 0]) * dearer ** ((due - 1) / MONTHS_PER_YEAR)
             found.owed[due] += started[0, month] * each * _taxed(values)
+            found.relief[due] += started[0, month] * each * _taxed(values) * _income_tax(values)
         left = float(resale_fraction(float(fleet.life_months), fleet.life_months, values)[0, 0]) * resold[month]
-        found.book[month:end] += _book_value(fleet, float(spent[0, month]), left, end - month)
+        for column in range(month, end):
+            value = float(book_value(fleet, float(spent[0, month]), left, float(column - month)))
+            found.book[column] += value
+            if column > month:
+                fetched = resold[month] * float(resale_fraction(float(column - month), fleet.life_months, values)[0, 0])
+                found.relief[column] += _income_tax(values) * (value - fetched)
         placed = max(0, month - fleet.lead_time_months)
         found.market[placed + 1 : month + 1] += spent[0, month] * _taxed(values)
+        found.relief[placed + 1 : month + 1] -= spent[0, month] * sales_tax_relief
     if fleet.finance_term_months is None:
         found.prepaid[:-1] += ordered
+        found.relief[:-1] -= ordered / _taxed(values) * sales_tax_relief
         return
     rate = values["finance_fraction_per_year"][0, 0]
     for month in np.flatnonzero(ordered).tolist():
         ahead = np.arange(month + 1, last + 1)
         balance = loan_balance_fraction(rate, fleet.finance_term_months, np.asarray(ahead - month, dtype=float))
         found.owed[ahead] += ordered[month] * balance
-
-
-def _book_value(fleet: PurchasedFleet, price_usd: float, residual_usd: float, months: int) -> Array:
-    """Book value at each age from 0, by the fleet's own method."""
-    ages = np.arange(float(months))
-    if fleet.depreciation == "straight_line":
-        return np.asarray(straight_line_book_value(price_usd, residual_usd, fleet.life_months, ages))
-    rate = declining_balance_rate_per_month(fleet.life_months, fleet.declining_multiple)
-    return np.asarray(declining_book_value(price_usd, residual_usd, rate, ages))
+        found.relief[ahead] += ordered[month] / _taxed(values) * sales_tax_relief * balance

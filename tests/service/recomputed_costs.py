@@ -17,9 +17,15 @@ def lines_of(answer: dict[str, Any], alternative: dict[str, Any]) -> dict[str, l
         value = {one["input"]: one["typical"] for one in part["inputs"]}
         own: dict[str, list[float]] = defaultdict(lambda: [0.0] * (months + 1))
         {"rent": _rent, "purchase": _purchase, "api": _api}[part["kind"]](answer, part, value, own, months)
-        untaxed = {"staff", "finance", "residual", "insurance"}
+        untaxed = {"staff", "finance", "residual", "insurance", "written off"}
         taxed = [sum(flows[k] for line, flows in own.items() if line not in untaxed) for k in range(months + 1)]
         own["tax"] = [value["tax_fraction"] * usd for usd in taxed]
+        if "income_tax_fraction" in value:
+            bought = {"purchase", "network", "storage", "spares", "residual", "written off"}
+            expenses = [sum(flows[k] for line, flows in own.items() if line not in bought) for k in range(months + 1)]
+            deducted = [usd + charge for usd, charge in zip(expenses, own["written off"], strict=True)]
+            own["tax_shield"] = [-value["income_tax_fraction"] * usd for usd in deducted]
+        own.pop("written off", None)
         for line, flows in own.items():
             for k, usd in enumerate(flows):
                 total[line][k] += usd
@@ -74,49 +80,71 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
 
 
 def _purchase(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float], own: Any, months: int) -> None:
-    del answer
     life, loan = part["life_months"], part["finance_months"]
+    method = next(a["depreciation"]["method"] for a in answer["alternatives"] if part in a["computed_from"])
     prices_rise = 1 + value["inflation_fraction_per_year"]
     for start, nodes in enumerate(part["started_by_month"]):
-        if not nodes:
-            continue
-        ordered = max(0, start - part["lead_time_months"])
-        price = nodes * value["purchase_usd_per_node"]
-        price *= (1 + value["hardware_change_fraction_per_year"]) ** (ordered / 12)
-        spent = {
-            "purchase": price,
-            "network": nodes * value["network_usd_per_node"],
-            "storage": nodes * value["storage_usd_per_node"],
-            "spares": price * value["spare_fraction"],
-        }
-        for line, usd in spent.items():
-            if loan is None:
-                own[line][ordered] += usd
-            else:
-                _repay(own, line, usd, ordered, loan, value["finance_fraction_per_year"], months)
-        sold = min(start + life, months)
-        out = nodes * value.get("decommissioning_usd_per_node", 0.0)
-        own["decommissioning"][sold] += out * prices_rise ** ((sold - 1) / 12)
-        own["residual"][sold] -= (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
-        for month in range(start, min(start + life, months)):
-            column, dearer = month + 1, prices_rise ** (month / 12)
-            share = value["idle_power_fraction"] + value["utilisation_fraction"] * (
-                value["serving_power_fraction"] - value["idle_power_fraction"]
-            )
-            kilowatts = nodes * value["peak_w_per_node"] / 1000
-            energy = kilowatts * share * HOURS
-            tariff = value["electricity_usd_per_kwh"] * dearer
-            own["power"][column] += energy * tariff
-            own["cooling"][column] += energy * tariff * (value["power_usage_effectiveness"] - 1)
-            own["demand_charge"][column] += (
-                kilowatts * value["power_usage_effectiveness"] * value["demand_charge_usd_per_kw_month"] * dearer
-            )
-            own["space"][column] += kilowatts * value["colocation_usd_per_kw_month"] * dearer
-            for line in ("maintenance", "support", "insurance"):
-                own[line][column] += sum(spent.values()) * value[f"{line}_fraction_per_year"] / 12
-            own["staff"][column] += nodes * value["staff_fte_per_node"] * value["staff_usd_per_fte_year"] / 12 * dearer
-            licences = nodes * part["devices_per_node"] * value["software_usd_per_device_year"]
-            own["software"][column] += licences / 12 * dearer
+        if nodes:
+            _own(part, value, own, months, start, nodes, life, loan, prices_rise, method)
+
+
+def _own(
+    part: dict[str, Any],
+    value: dict[str, float],
+    own: Any,
+    months: int,
+    start: int,
+    nodes: float,
+    life: int,
+    loan: int | None,
+    prices_rise: float,
+    method: str,
+) -> None:
+    """Machines that start in one month, until they are sold."""
+    ordered = max(0, start - part["lead_time_months"])
+    price = nodes * value["purchase_usd_per_node"]
+    price *= (1 + value["hardware_change_fraction_per_year"]) ** (ordered / 12)
+    spent = {
+        "purchase": price,
+        "network": nodes * value["network_usd_per_node"],
+        "storage": nodes * value["storage_usd_per_node"],
+        "spares": price * value["spare_fraction"],
+    }
+    for line, usd in spent.items():
+        if loan is None:
+            own[line][ordered] += usd
+        else:
+            _repay(own, line, usd, ordered, loan, value["finance_fraction_per_year"], months)
+    sold = min(start + life, months)
+    out = nodes * value.get("decommissioning_usd_per_node", 0.0)
+    own["decommissioning"][sold] += out * prices_rise ** ((sold - 1) / 12)
+    own["residual"][sold] -= (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
+    for month in range(start, min(start + life, months)):
+        column, dearer = month + 1, prices_rise ** (month / 12)
+        share = value["idle_power_fraction"] + value["utilisation_fraction"] * (
+            value["serving_power_fraction"] - value["idle_power_fraction"]
+        )
+        kilowatts = nodes * value["peak_w_per_node"] / 1000
+        energy = kilowatts * share * HOURS
+        tariff = value["electricity_usd_per_kwh"] * dearer
+        own["power"][column] += energy * tariff
+        own["cooling"][column] += energy * tariff * (value["power_usage_effectiveness"] - 1)
+        own["demand_charge"][column] += (
+            kilowatts * value["power_usage_effectiveness"] * value["demand_charge_usd_per_kw_month"] * dearer
+        )
+        own["space"][column] += kilowatts * value["colocation_usd_per_kw_month"] * dearer
+        for line in ("maintenance", "support", "insurance"):
+            own[line][column] += sum(spent.values()) * value[f"{line}_fraction_per_year"] / 12
+        own["staff"][column] += nodes * value["staff_fte_per_node"] * value["staff_usd_per_fte_year"] / 12 * dearer
+        licences = nodes * part["devices_per_node"] * value["software_usd_per_device_year"]
+        own["software"][column] += licences / 12 * dearer
+    kept, left = sum(spent.values()), (spent["purchase"] + spent["spares"]) * _fetched(value, life, life)
+    book = kept
+    for month in range(start, sold):
+        lost = (kept - left) / life if method == "straight_line" else min(book - left, book * 2 / life)
+        own["written off"][month + 1] += lost
+        book -= lost
+    own["written off"][sold] += book - (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
 
 
 def _fetched(value: dict[str, float], age: int, life: int) -> float:

@@ -9,7 +9,11 @@ from fastapi.testclient import TestClient
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.test_why import asked, recommended
 
-SMALL = changed(changed(RECOMMENDATION, "limits", {"devices": ["h100-sxm", "h200-sxm", "l40s"]}), "alternatives", 0)
+SMALL = changed(
+    changed(RECOMMENDATION, "limits", {"devices": ["h100-sxm", "h200-sxm", "l40s"], "sourcing": "any"}),
+    "alternatives",
+    0,
+)
 
 
 def check_front(front: dict[str, Any]) -> None:

@@ -9,11 +9,12 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from service.cli import tco
+from service.cli.client import _answer
 from service.cli.exit_codes import CommandError
 from service.cli.main import build_parser
 from service.settings import Settings
 from tests.service.sheet_formulas import Workbook
-from tests.service.tco_bodies import RESULT, store_recommendation
+from tests.service.tco_bodies import PLAN_LINE, RESULT, store_recommendation
 
 MODEL = "novita/meta-llama/llama-3.3-70b-instruct"
 
@@ -26,9 +27,7 @@ class Asked:
     def __init__(self, _settings: Settings, _url: str | None) -> None: ...
 
     def post(self, path: str, body: dict[str, object]) -> object:
-        answer = self.http.post(path, json=body)
-        assert answer.status_code == 201, answer.text
-        return answer.json()
+        return _answer(self.http.post(path, json=body))
 
     def file(self, path: str, parameters: dict[str, str]) -> bytes:
         return self.http.get(path, params=parameters).content
@@ -93,3 +92,18 @@ def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
     assert stated["peak_w_per_node"] == pytest.approx(10_200)
     with pytest.raises(CommandError, match=r"neither \.xlsx nor \.csv"):
         tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--out", "costs.pdf"]), settings)
+
+
+def test_a_machine_without_a_price_says_how_to_state_one(
+    settings: Settings, app: FastAPI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {**PLAN_LINE, "node": "digitalocean-mi350x", "offer": "digitalocean:MI350X:global:on_demand"}
+    store_recommendation(app.state.database, "rec_unpriced", {**RESULT, "plan": [line]})
+    with pytest.raises(CommandError, match="--usd-per-node"):
+        tco.tco_command(build_parser().parse_args(["tco", "rec_unpriced", "--buy"]), settings)
+    stated = ["tco", "rec_unpriced", "--buy", "--usd-per-node", "210000", "--peak-kw", "11", "--json"]
+    assert tco.tco_command(build_parser().parse_args(stated), settings) == 0
+    buy = json.loads(capsys.readouterr().out)["alternatives"][1]
+    assert (buy["parts"][0]["nodes"], buy["parts"][0]["devices"]) == (1, 8)  # two slices are parts of one server
+    purchase = next(line for line in buy["lines"] if line["line"] == "purchase")
+    assert purchase["total_usd"] == "210000.000000"

@@ -57,6 +57,8 @@ CHANGES: list[dict[str, Any]] = [
         "tax_percent": 8.0,
         "horizon_months": 48,
     },
+    {"income_tax_percent": 25.0, "tax_percent": 6.0, "horizon_months": 40, "growth_percent_per_month": 1.5},
+    {"income_tax_percent": 30.0, "purchase": {**LOAN, "depreciation": "declining_balance", "depreciation_months": 24}},
     {"carries": 1.6, "growth_percent_per_month": 3.0, "horizon_months": 60},
 ]
 
@@ -137,7 +139,7 @@ def test_the_second_computation_shares_no_code_with_the_first() -> None:
     assert not [name for name in imported if name and name.split(".")[0] in ("solver", "service", "catalog")]
 
 
-@pytest.mark.parametrize("number", [0, 4, 6, 7, 11, 19, 20, 22, 23, 25, 26])
+@pytest.mark.parametrize("number", [0, 4, 6, 7, 11, 19, 20, 22, 23, 25, 26, 27, 28])
 def test_the_workbooks_formulas_come_to_the_answer(client: TestClient, number: int) -> None:
     answer = _answer(client, CHANGES[number])
     book = Workbook(client.get(answer["link"], params={"format": "xlsx"}).content)

@@ -35,7 +35,7 @@ MIXED: dict[str, Any] = {
             "targets": {"ttft_ms": {"p95": 800}, "tpot_ms": {"p95": 100}},
         }
     ],
-    "limits": {"devices": ["h100-sxm", "l40s"]},
+    "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
     "alternatives": 0,
 }
 CLASSES = "workloads/0/traffic_classes"
@@ -192,7 +192,7 @@ class TestAnswers:
             one["traffic_class"] for line in found["plan"] if line["device"] == "l40s" for one in line["classes"]
         } == {"chat"}
         for device in ("h100-sxm", "l40s"):
-            alone = recommended(client, changed(MIXED, "limits", {"devices": [device]}))
+            alone = recommended(client, changed(MIXED, "limits", {"devices": [device], "sourcing": "any"}))
             assert alone["outcome"] == "infeasible" or float(alone["totals"]["usd_per_hour"]) > 1.2 * float(
                 found["totals"]["usd_per_hour"]
             )
@@ -216,7 +216,10 @@ class TestAnswers:
 
     def test_an_impossible_class_is_named(self, client: TestClient) -> None:
         body = changed(MIXED, f"{CLASSES}/1/targets", {"ttft_ms": {"p95": 20}})
-        body |= {"time_limit_s": 10, "limits": {"devices": ["h100-sxm"]}}  # few, so that all is explained in time
+        body |= {
+            "time_limit_s": 10,
+            "limits": {"devices": ["h100-sxm"], "sourcing": "any"},
+        }  # few, so that all is explained in time
         answer = recommended(client, body)
         assert answer["outcome"] == "infeasible"
         named = {name for conflict in answer["conflicts"] for name in conflict["limits"]}
@@ -242,7 +245,7 @@ class TestAnswers:
             "alternatives": 0,
             "gap_fraction": 0.05,
             "time_limit_s": 2,
-            "limits": {"devices": ["b200-sxm", "mi300x"]},
+            "limits": {"devices": ["b200-sxm", "mi300x"], "sourcing": "any"},
         }
         answer = recommended(client, body)
         assert answer["outcome"] in ("optimal", "feasible")
@@ -305,7 +308,7 @@ class TestQuestions:
 
     def test_a_diff_says_what_is_routed_elsewhere(self, client: TestClient) -> None:
         one = recommended(client, MIXED)
-        other = recommended(client, changed(MIXED, "limits", {"devices": ["h100-sxm"]}))
+        other = recommended(client, changed(MIXED, "limits", {"devices": ["h100-sxm"], "sourcing": "any"}))
         diff = client.get(f"/v1/recommendations/{other['id']}/diff", params={"against": one["id"]}).json()
         assert "chat" in {c["traffic_class"] for c in diff["routing"]}
         assert any("chat from" in words for words in diff["words"])

@@ -39,6 +39,7 @@ scenarios = st.builds(
     discount_fraction_per_year=st.floats(0.0, 0.3),
     inflation_fraction_per_year=st.floats(0.0, 0.1),
     tax_fraction=st.floats(0.0, 0.25),
+    income_tax_fraction=st.floats(0.0, 0.4),
 )
 
 
