@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
@@ -20,6 +21,10 @@ from catalog.read import Catalog, read_catalog
 from service.database import Database
 from service.migrate import migrate
 from service.seeding import seed
+
+# The same cases every time, and no verdict by the clock: what else the machine does decides no test.
+settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 POSTGRES_URL = os.environ.get("CLUSTERWRIGHT_TEST_DATABASE_URL")
 KINDS = ["sqlite", "postgresql"] if POSTGRES_URL else ["sqlite"]

@@ -9,11 +9,12 @@ from fastapi.testclient import TestClient
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.test_why import asked, recommended
 
+EIGHT_BITS_TOO = {"weights": ["bf16", "fp8"], "kv_cache": ["bf16", "fp8"]}
 SMALL = changed(
     changed(RECOMMENDATION, "limits", {"devices": ["h100-sxm", "h200-sxm", "l40s"], "sourcing": "any"}),
-    "alternatives",
-    0,
-)
+    "workloads/0/precision",
+    EIGHT_BITS_TOO,
+) | {"alternatives": 0}
 
 
 def check_front(front: dict[str, Any]) -> None:
@@ -37,7 +38,7 @@ def check_front(front: dict[str, Any]) -> None:
 
 class TestTargets:
     def test_an_automatic_front_runs_from_the_tightest_plan_to_the_cheapest(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         own = float(rec["totals"]["usd_per_hour"])
         front = asked(client, rec, "pareto", {"against": "targets.tpot_ms.p95", "time_limit_s": 60})
         check_front(front)
@@ -60,7 +61,7 @@ class TestTargets:
         )
 
     def test_more_points_never_lose_a_better_one(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         few = asked(client, rec, "pareto", {"against": "targets.ttft_ms.p95", "points": [1, 600, 2000]})
         more = asked(
             client, rec, "pareto", {"against": "targets.ttft_ms.p95", "points": [1, 600, 900, 1400, 2000, 2000]}
@@ -81,7 +82,7 @@ class TestTargets:
 
 class TestPower:
     def test_from_the_least_power_to_the_cheapest_plan(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         own = float(rec["totals"]["usd_per_hour"])
         front = asked(client, rec, "pareto", {"against": "power_kw", "time_limit_s": 60})
         check_front(front)
@@ -113,7 +114,7 @@ class TestPower:
 
 class TestCarbon:
     def test_emissions_are_power_times_the_grids_of_the_regions_used(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         front = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "time_limit_s": 60})
         check_front(front)
         assert len(front["points"]) >= 2
@@ -141,7 +142,7 @@ class TestCarbon:
         assert not {(o["provider"], o["region"]) for o in left_out if o["region"]} & set(grids)
 
     def test_the_cleanest_plan_is_no_dirtier_on_a_grid_that_the_request_cleans(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         known = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "time_limit_s": 60})
         stated = {
             "against": "carbon_kg_co2e_per_hour",
@@ -156,7 +157,7 @@ class TestCarbon:
         assert all(g["grid"] is None and "grid_kg_co2e_per_kwh: the request" in g["sources"] for g in of_us)
 
     def test_a_limit_nothing_keeps(self, client: TestClient) -> None:
-        rec = recommended(client)
+        rec = recommended(client, SMALL)
         front = asked(client, rec, "pareto", {"against": "carbon_kg_co2e_per_hour", "points": [1e-6, 1e6]})
         assert [u["limit"] for u in front["unreached"]] == [1e-6]
         assert front["unreached"][0]["outcome"] == "infeasible"
@@ -164,7 +165,7 @@ class TestCarbon:
 
 
 def test_bad_questions(client: TestClient) -> None:
-    rec = recommended(client)
+    rec = recommended(client, SMALL)
     for body, pointer in (
         ({}, "/against"),
         ({"against": "targets.e2e_ms.p95"}, "/against"),

@@ -32,7 +32,8 @@ MIXED: dict[str, Any] = {
             "name": "assistant",
             "llm": "llama-3.1-8b",
             "traffic_classes": [CHAT, DOCUMENTS],
-            "targets": {"ttft_ms": {"p95": 800}, "tpot_ms": {"p95": 100}},
+            "targets": {"ttft_ms": {"p95": 800}, "tpot_ms": {"p95": 100}, "confidence_percent": 50},
+            "precision": {"weights": ["bf16", "fp8"], "kv_cache": ["bf16", "fp8"]},
         }
     ],
     "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
