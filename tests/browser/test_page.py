@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from service.cli.main import main
 from tests.bench.server_process import ServerProcess
-from tests.browser.conftest import PATIENCE_MS
+from tests.browser.conftest import PATIENCE_MS, REQUEST
 
 SMALL = "devices=h100-sxm,l40s&providers=lambda,runpod"
 
@@ -229,3 +230,19 @@ class TestCatalog:
         page.keyboard.type("mi300x")
         expect(page.get_by_role("link", name="a100-sxm-80", exact=True)).to_be_hidden()
         expect(page.get_by_role("link", name="mi300x", exact=True)).to_be_visible()
+
+
+class TestNoPlan:
+    def test_what_stands_in_the_way_is_said_and_what_would_do_is_planned(
+        self, page: Page, server: ServerProcess
+    ) -> None:
+        body = deepcopy(REQUEST)
+        body["workloads"][0]["targets"] = {"ttft_ms": {"p95": 2}, "tpot_ms": {"p95": 1}}
+        answer = httpx.post(f"{server.address}/v1/recommendations", json=body, timeout=120).json()
+        assert answer["outcome"] == "infeasible"
+        page.goto(f"/#/plan/{answer['id']}")
+        expect(page.get_by_text("No plan exists")).to_be_visible()
+        expect(page.get_by_role("heading", name="In conflict")).to_be_visible()
+        expect(page.get_by_text("workloads chat")).to_have_count(0)
+        page.get_by_role("button", name=re.compile("^relax to")).first.click()
+        expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)

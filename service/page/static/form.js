@@ -1,6 +1,6 @@
 // The workload form: a request of one workload, without JSON. What the form does not show of a request is kept.
 import { knownIds } from "./api.js";
-import { button, empty, field, h, say, suggest } from "./dom.js";
+import { button, empty, field, h, suggest } from "./dom.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
 
@@ -143,7 +143,6 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   const regions = chips("Regions", v.regions, [], "in-regions");
   const devices = chips("Devices", v.devices, knownIds("devices"), "in-devices");
   const isLimited = v.providers.length + v.regions.length + v.devices.length || v.max_usd !== "" || v.max_kw !== "" || v.confidence !== "" || v.spare !== "";
-  const problems = h("div", { role: "alert" });
   const form = h("form.workload", { novalidate: true, "aria-label": "Workload", onsubmit: (event) => {
     event.preventDefault();
     for (const one of [providers, regions, devices]) one.commit();
@@ -167,19 +166,21 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
     h("div.pair", {}, field("Confidence, %", num("confidence", { placeholder: "50" }), "50: the prediction decides"), field("Busy at most, %", num("utilisation", { placeholder: "85" }))),
     h("div.pair", {}, field("Spare nodes", num("spare", { placeholder: "0" })), field("Context, tokens", num("context", { placeholder: "longest" }))),
     field("Time limit, s", num("time", { placeholder: "10" }), "then the best plan so far, with its gap")),
-  problems,
   h("button.primary", { type: "submit" }, "Find the cheapest plan"));
 
   /** Shows a refusal at the fields it names. */
   form.showProblem = (problem) => {
     for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-    if (!problem) return empty(problems);
+    for (const said of form.querySelectorAll(".field .wrong")) said.remove();
+    if (!problem) return null;
     const named = problem.errors.map((e) => ({ ...e, input: form.querySelector(`#in-${inputOf(e.pointer)}`) }));
-    named.forEach((e) => { if (e.input) { e.input.setAttribute("aria-invalid", "true"); e.input.closest("details")?.setAttribute("open", ""); } });
-    empty(problems, problemCard(problem, named));
+    for (const { input, detail } of named.filter((e) => e.input)) {
+      input.setAttribute("aria-invalid", "true");
+      input.closest("details")?.setAttribute("open", "");
+      input.after(h("small.wrong", {}, detail));
+    }
     named.find((e) => e.input)?.input.focus();
-    say(problem.message);
-    return problems;
+    return problemCard(problem, named);
   };
   return form;
 }
@@ -187,7 +188,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
 export function problemCard(problem, named = problem.errors ?? []) {
   const { document = {}, status } = problem;
   const close = document.close_matches ?? [];
-  return h("div.problem", {},
+  return h("div.problem", { role: "alert" },
     h("strong", {}, document.title ?? "It failed"),
     named.length ? null : h("p", {}, problem.message),
     named.length ? h("ul", {}, named.map((e) => h("li", {}, e.input ? button(labelOf(e.input), () => e.input.focus(), { class: "link" }) : h("code", {}, e.pointer ?? e.parameter ?? ""), " ", e.detail))) : null,
