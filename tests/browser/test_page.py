@@ -183,6 +183,21 @@ class TestBenchmarks:
         page.get_by_label("Benchmark file").set_input_files(path)
         expect(page.locator(".problem")).to_contain_text("device")
 
+    def test_a_tools_file_shows_what_was_predicted_before_and_now(self, page: Page) -> None:
+        page.goto("/#/benchmarks")
+        page.get_by_label("Device").fill("h200-sxm")
+        page.get_by_label("Model").fill("qwen2.5-7b")
+        page.get_by_label("Weights").select_option("bf16")
+        page.get_by_label("Benchmark file").set_input_files(
+            "tests/fixtures/benchmarks/vllm_bench_serve_h200_closed.json"
+        )
+        row = page.get_by_role("region", name="Measured against predicted").get_by_role("row", name=re.compile("TTFT"))
+        expect(row).to_be_visible(timeout=PATIENCE_MS)
+        measured, before, now = row.get_by_role("cell").all_inner_texts()
+        assert measured == "232 ms"
+        assert before.endswith(" ms")
+        assert before != now
+
 
 class TestTokens:
     @pytest.fixture

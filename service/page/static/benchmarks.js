@@ -109,7 +109,7 @@ function moved(told, before, after) {
     const measured = at(path, results);
     if (measured === null || measured === undefined) return null;
     const was = before ? at(path, before) : null, is = after ? at(path, after) : null;
-    const ratio = (comparison) => comparison.predicted_over_measured?.[path.replace("_ms.", "_ms_")] ?? comparison.predicted_over_measured?.[path];
+    const ratio = (comparison) => comparison.predicted_over_measured?.[path.replace(".mean", "")];
     const point = (comparison) => (ratio(comparison) ? `${figure(ratio(comparison) * measured)} ${unit}` : "–");
     return [name, `${figure(measured)} ${unit}`, was ? interval(was, unit) : point(told.before), is ? [interval(is, unit), intervalBar(is, measured, unit, "measured")] : point(told.after)];
   }).filter(Boolean);
