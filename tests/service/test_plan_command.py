@@ -151,3 +151,11 @@ class TestOwnThings:
         assert "cheapest by net present value" in done.stderr
         assert run("near-optimal", plan, url=own_url).returncode == 0
         assert run("tco", plan, "--api", "cheap", url=own_url).returncode == 2
+
+
+def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str, tmp_path: Path) -> None:
+    body = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--show-request", url=database_url).stdout)
+    body["workloads"][0]["targets"] = {}
+    asked = tmp_path / "asked.json"
+    asked.write_text(json.dumps(body))
+    assert "no target was stated for workload" in run("recommend", str(asked), url=database_url).stdout

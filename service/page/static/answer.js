@@ -208,6 +208,8 @@ async function underTheHood(inside, answer, line) {
 
 /** Where an interval reaches above its target: the prediction holds it, nine of ten measurements need not. */
 function doubt(answer, actions) {
+  const untold = answer.request.workloads.filter((w) => !w.traffic_classes && !["ttft_ms", "tpot_ms", "e2e_ms"].some((name) => Object.keys(w.targets[name]).length));
+  if (untold.length) return h("section.card", {}, h("h2", {}, "How fast?"), h("p", {}, `No target was stated for ${untold.map((w) => w.name).join(", ")}: any latency will do, so the plan is the cheapest that keeps up. State a TTFT or TPOT if users wait.`));
   const above = answer.plan.filter((line) => line.predicted).flatMap((line) => {
     const targets = answer.request.workloads.find((w) => w.name === line.workload)?.targets ?? {};
     return ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.entries(targets[name] ?? {}).filter(([p, target]) => line.predicted[name][p].high > target).map(([p]) => `${name.split("_")[0].toUpperCase()} ${p} on ${line.device}`));
