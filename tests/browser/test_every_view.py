@@ -80,5 +80,8 @@ def test_the_page_is_interactive_at_once(page: Page, plans: list[dict[str, Any]]
     page.goto("/")
     page.reload()
     expect(page.get_by_role("button", name="Find the cheapest plan").first).to_be_enabled()
+    page.wait_for_load_state("networkidle")
+    sent = page.evaluate("performance.getEntriesByType('resource').reduce((sum, one) => sum + one.transferSize, 0)")
+    assert sent <= MOST_COMPRESSED_BYTES
     took_ms = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert took_ms <= INTERACTIVE_WITHIN_MS

@@ -232,6 +232,14 @@ class TestTokens:
 
 
 class TestCatalog:
+    def test_inputs_suggest_what_the_catalog_knows(self, page: Page) -> None:
+        page.goto("/#/plan/new?preset=chat")
+        page.get_by_label("Language model").focus()
+        expect(page.locator("datalist option[value='qwen3-32b']")).to_have_count(1)
+        page.locator("summary").first.click()
+        page.get_by_label("Regions", exact=True).focus()
+        expect(page.locator("datalist option[value='us-east-1']")).to_have_count(1)
+
     def test_offers_are_filtered_and_opened_with_their_source(self, page: Page) -> None:
         page.goto("/#/catalog/offers?device=h200-sxm&provider=aws")
         link = page.get_by_role("link", name="aws:p5en.48xlarge:us-east-1:on_demand", exact=True)

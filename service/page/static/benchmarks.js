@@ -59,7 +59,7 @@ function upload(signal) {
     }
   }
   return h("section.card", {}, h("h1", {}, "Measured runs"), h("p", {}, "Predictions are as good as what was measured. Say what the file does not, then drop it."),
-    h("div.row", {}, field("Device", device), suggest(device, knownIds("devices")), field("How many", devices), field("Model", llm), suggest(llm, knownIds("llms")), field("Engine", engine), field("Tensor parallel", tensor), field("Weights", weights), field("KV cache", cache)),
+    h("div.row", {}, field("Device", device), suggest(device, () => knownIds("devices")), field("How many", devices), field("Model", llm), suggest(llm, () => knownIds("llms")), field("Engine", engine), field("Tensor parallel", tensor), field("Weights", weights), field("KV cache", cache)),
     zone, panel);
 }
 

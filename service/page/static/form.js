@@ -1,5 +1,5 @@
 // The workload form: a request of one workload, without JSON. What the form does not show of a request is kept.
-import { knownIds } from "./api.js";
+import { known, knownIds } from "./api.js";
 import { button, empty, field, h, suggest } from "./dom.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
@@ -106,6 +106,9 @@ export function requestOf(values, base) {
   };
 }
 
+/** Regions that offers name, with their providers' own words for them. */
+const knownRegions = () => known("providers").then((all) => [...new Set(all.flatMap((one) => [...Object.keys(one.places), ...one.no_place]))].sort());
+
 /** Names chosen from a list, as removable chips. */
 function chips(label, chosen, names, id) {
   const list = h("ul.chips", { "aria-label": `${label} chosen` });
@@ -139,9 +142,9 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
     id: `in-${name}`, name, type: "number", inputmode: "decimal", step: "any", min: "0", value: v[name], oninput: (e) => { v[name] = e.target.value; }, ...attributes,
   });
   const llm = h("input", { id: "in-llm", name: "llm", type: "text", required: true, autocomplete: "off", spellcheck: "false", value: v.llm, oninput: (e) => { v.llm = e.target.value; } });
-  const providers = chips("Providers", v.providers, knownIds("providers"), "in-providers");
-  const regions = chips("Regions", v.regions, [], "in-regions");
-  const devices = chips("Devices", v.devices, knownIds("devices"), "in-devices");
+  const providers = chips("Providers", v.providers, () => knownIds("providers"), "in-providers");
+  const regions = chips("Regions", v.regions, knownRegions, "in-regions");
+  const devices = chips("Devices", v.devices, () => knownIds("devices"), "in-devices");
   const isLimited = v.providers.length + v.regions.length + v.devices.length || v.max_usd !== "" || v.max_kw !== "" || v.confidence !== "" || v.spare !== "";
   const form = h("form.workload", { novalidate: true, "aria-label": "Workload", onsubmit: (event) => {
     event.preventDefault();
@@ -151,7 +154,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   h("div.presets", { role: "group", "aria-label": "Presets" }, h("span", {}, "Start from"),
     presetNames.map(([name, title]) => button(title, () => onPreset(name), { class: "chip" }))),
   h("h2", {}, "Workload"),
-  field("Language model", llm, "an id of the catalog"), suggest(llm, knownIds("llms")),
+  field("Language model", llm, "an id of the catalog"), suggest(llm, () => knownIds("llms")),
   field("Requests per second", num("rate", { required: true })),
   h("div.pair", {}, field("Prompt mean", num("prompt_mean", { required: true }), "tokens"), field("Prompt p95", num("prompt_p95"), "tokens; or all alike")),
   h("div.pair", {}, field("Output mean", num("output_mean", { required: true }), "tokens"), field("Output p95", num("output_p95"), "tokens; or all alike")),
