@@ -159,3 +159,22 @@ def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str
     asked = tmp_path / "asked.json"
     asked.write_text(json.dumps(body))
     assert "no target was stated for workload" in run("recommend", str(asked), url=database_url).stdout
+
+
+def test_commands_of_any_folder_mean_the_database_at_home(seeded_template: Path, tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, elsewhere):
+        folder.mkdir()
+    (home / "clusterwright.sqlite").write_bytes(seeded_template.read_bytes())
+
+    def at(where: Path) -> "subprocess.CompletedProcess[str]":
+        settings = environment("") | {"CLUSTERWRIGHT_HOME": str(where)}
+        settings.pop("CLUSTERWRIGHT_DATABASE_URL")
+        return subprocess.run(
+            [*COMMAND, "devices", "h100-sxm"], env=settings, cwd=elsewhere, capture_output=True, text=True, check=False
+        )
+
+    assert at(home).returncode == 0
+    assert list(elsewhere.iterdir()) == []
+    wrong = at(tmp_path / "none")
+    assert (wrong.returncode, "there is no folder" in wrong.stderr) == (2, True)
