@@ -66,11 +66,13 @@ clean:
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; install Python 3.11 or newer, or set PYTHON="; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is $$($(PYTHON) -V 2>&1); Python 3.11 or newer is needed, set PYTHON="; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "making the environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
 # What uv.lock locks, each file checked against its hash (requirements/ is exported from it; make lock). The project itself is
 # built by the locked backend, not by one fetched for the occasion.
 $(VENV)/installed: pyproject.toml requirements/service.txt requirements/build.txt | $(BIN)/python
+	@echo "installing the locked packages, then compiling the simulation: once, a minute or two"
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/service.txt -r requirements/build.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m solver.engine.compile

@@ -31,6 +31,7 @@ from service.measurements import routes as measurements
 from service.metrics import Metrics
 from service.nodes import routes as nodes
 from service.offers import routes as offers
+from service.openapi_document import DescribedApi
 from service.page.routes import install_page
 from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
@@ -107,7 +108,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
             app.state.solver_pool.close()
             app.state.database.close()
 
-    app = FastAPI(
+    app = DescribedApi(
         title="Clusterwright",
         version=VERSION,
         summary="Which accelerators, from whom, how many, split how, serve a workload at least cost, with a proof.",

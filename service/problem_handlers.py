@@ -3,6 +3,7 @@
 import difflib
 import logging
 import re
+from itertools import islice
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -67,7 +68,8 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     elsewhere = belongs_elsewhere(invalid.body, frozenset(model.model_fields if model else ()))
     if elsewhere is not None:
         return await _problem(request, InvalidFieldsError([FieldError(elsewhere, pointer="")]))
-    listed = [_field_error(e, invalid.body, model) for e in errors if not _is_echo(e)][:MOST_FIELD_ERRORS]
+    told = islice((e for e in errors if not _is_echo(e)), MOST_FIELD_ERRORS)
+    listed = [_field_error(e, invalid.body, model) for e in told]
     return await _problem(request, InvalidFieldsError(listed))
 
 

@@ -182,12 +182,13 @@ def internal_problem(request_id: str | None) -> JSONResponse:
 
 
 def close_matches(name: str, known: Iterable[str], most: int = 5) -> list[str]:
-    """Known names like ``name``, best first.
+    """Known names like ``name`` in any case, best first.
 
     >>> close_matches("llama-3.1-70", ["llama-3.1-70b", "qwen3-32b", "llama-3.1-8b"])
     ['llama-3.1-70b', 'llama-3.1-8b']
     """
-    return difflib.get_close_matches(name, list(known), n=most, cutoff=0.6)
+    by_lower = {one.lower(): one for one in known}
+    return [by_lower[one] for one in difflib.get_close_matches(name.lower(), list(by_lower), n=most, cutoff=0.6)]
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

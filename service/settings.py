@@ -2,7 +2,8 @@
 
 import ipaddress
 import os
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -25,6 +26,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
+    home: str | None = None
+    """Folder of the default database, so that commands of any folder mean the same one; unset: the working directory."""
     database_url: str = "sqlite:///clusterwright.sqlite"
     """``sqlite:///FILE`` (default: a file in the working directory) or ``postgresql+psycopg://…``."""
     database_pool_size: int = Field(default=10, ge=1, le=200)
@@ -99,6 +102,16 @@ class Settings(BaseSettings):
             raise ValueError(f"{url.drivername} is not supported; use sqlite:/// or postgresql+psycopg://")
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _database_is_at_home(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        if stated.get("home") is None:
+            return stated
+        home = Path(str(stated["home"])).expanduser()
+        if not home.is_dir():
+            raise ValueError(f"{PREFIX}HOME: there is no folder {str(home)!r}")
+        return {"database_url": f"sqlite:///{home.resolve() / 'clusterwright.sqlite'}"} | stated
+
     @field_validator("trusted_proxies")
     @classmethod
     def _proxies_are_networks(cls, value: str | None) -> str | None:
@@ -132,5 +145,10 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as bad:
-        lines = [f"{PREFIX}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in bad.errors()]
+        lines = [
+            f"{PREFIX}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}"
+            if e["loc"]
+            else e["msg"].removeprefix("Value error, ")
+            for e in bad.errors()
+        ]
         raise SettingsError("; ".join(lines)) from None

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from service import VERSION
+from service.cli.changes import CHANGES
 from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.plan_arguments import add_plan_arguments
@@ -12,6 +13,7 @@ from service.cli.prices_arguments import add_prices_command
 from service.cli.tco_arguments import add_tco_arguments
 from service.cli.why_arguments import (
     add_diff_arguments,
+    add_near_optimal_arguments,
     add_pareto_arguments,
     add_price_curve_arguments,
     add_why_not_arguments,
@@ -87,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
             "cost against a target or power: plans none of which is both cheaper and better",
             add_pareto_arguments,
         ),
+        ("near-optimal", "other plans nearly as cheap, and what none can do without", add_near_optimal_arguments),
         ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
         ("tco", "rent the machines of a stored plan, buy them, or call an API: what each costs", add_tco_arguments),
         ("deploy", "write files that start the servers of a stored plan", add_deploy_arguments),
@@ -99,7 +102,14 @@ def build_parser() -> argparse.ArgumentParser:
         listing = _add(commands, name, f"list {name}")
         for option in filters:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
-        listing.add_argument("id", nargs="?", help="show one of them in full")
+        verbs = CHANGES.get(name, ())
+        listing.add_argument("id", nargs="?", help=" or ".join(("show one of them in full", *verbs)))
+        if verbs:
+            listing.add_argument("what", nargs="?", help="what to add (a JSON file), or the offer to withdraw")
+        if name == "llms":
+            listing.add_argument(
+                "--as", dest="name", metavar="ID", help="id of the model to add; without it from the file's name"
+            )
         if name == "jobs":
             listing.add_argument("--cancel", action="store_true", help="cancel the job ID")
         _add_client_options(listing)
@@ -204,12 +214,12 @@ def _command(name: str) -> Command:
         from service.cli.tco import tco_command
 
         return tco_command
-    if name in ("why-not", "price-curve", "pareto", "diff"):
+    if name in ("why-not", "price-curve", "pareto", "near-optimal", "diff"):
         from service.cli import why
 
         return {
             "why-not": why.why_not_command, "price-curve": why.price_curve_command, "pareto": why.pareto_command,
-            "diff": why.diff_command,
+            "near-optimal": why.near_optimal_command, "diff": why.diff_command,
         }[name]  # fmt: skip
     from service.cli import ask
 

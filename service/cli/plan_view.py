@@ -32,6 +32,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
         console.print(plan_table(answer["plan"]))
         _show_splits(answer, console)
         _show_basis(answer, console)
+        _show_untargeted(answer, console)
         _show_prices(answer, console, fetch_offer)
         _show_served(answer, console)
         _show_losses(answer, console)
@@ -192,6 +193,14 @@ def _show_basis(answer: Answer, console: Console) -> None:
     for basis in known:
         devices = sorted({line["device"] for line in answer["plan"] if line["basis"] == basis})
         console.print(f"prediction for {', '.join(devices)}: [bold]{basis}[/bold] ({BASIS[basis]})")
+
+
+def _show_untargeted(answer: Answer, console: Console) -> None:
+    """Who stated no target may not know that it makes the plan as slow as can be."""
+    for workload in answer["request"]["workloads"]:
+        stated = any(workload["targets"][name] for name in ("ttft_ms", "tpot_ms", "e2e_ms"))
+        if not stated and not workload["traffic_classes"]:
+            console.print(f"no target was stated for {escape(workload['name'])}: any latency will do")
 
 
 def _show_served(answer: Answer, console: Console) -> None:

@@ -102,6 +102,24 @@ def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
     return ExitCode.ok
 
 
+def near_optimal_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = {"within_percent": arguments.within, "count": arguments.count}
+    answer = _ask(arguments, settings, "near-optimal", body)
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    console = standard_output()
+    _show_base(answer["base"], console)
+    for one in answer["plans"]:
+        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in one["solved"]["plan"])
+        without = f"without {', '.join(one['without'])}: " if one["without"] else ""
+        console.print(f"{escape(without)}{escape(one['solved']['says'])} ({escape(plan)})", soft_wrap=True)
+    for one in answer["without"]:
+        if one["indispensable"]:
+            console.print(f"no plan within {arguments.within:g} % does without {escape(one['name'])}", soft_wrap=True)
+    return ExitCode.ok
+
+
 def diff_command(arguments: argparse.Namespace, settings: Settings) -> int:
     path = f"/v1/recommendations/{arguments.recommendation}/diff"
     answer = Client(settings, arguments.url).get(path, {"against": arguments.against})

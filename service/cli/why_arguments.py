@@ -36,6 +36,14 @@ def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
 
 
+def add_near_optimal_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION")
+    parser.add_argument(
+        "--within", type=float, default=5.0, metavar="PERCENT", help="how much dearer (default: %(default)s)"
+    )
+    parser.add_argument("--count", type=int, default=3, help="how many plans (default: %(default)s)")
+
+
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("against", metavar="BEFORE")
     parser.add_argument("recommendation", metavar="AFTER")

@@ -33,6 +33,13 @@ def list_devices(
     return list(session.exec(wanted).all())
 
 
+def device_filter_values(session: Session, name: str) -> list[str]:
+    """What devices have in a column that lists are filtered by."""
+    column = {"vendor": DeviceTable.vendor, "category": DeviceTable.category, "status": DeviceTable.status,
+              "family": DeviceTable.family}[name]  # fmt: skip
+    return sorted(session.exec(select(column).distinct()).all())
+
+
 def device_by_id(session: Session, device_id: str) -> DeviceTable | None:
     return session.get(DeviceTable, device_id)
 

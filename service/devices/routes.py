@@ -1,5 +1,6 @@
 """GET /v1/devices."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -7,7 +8,8 @@ from fastapi import APIRouter, Query
 from service.access import Reader
 from service.database import ReadSession
 from service.devices.present import present_device
-from service.devices.queries import device_by_id, device_ids, list_devices
+from service.devices.queries import device_by_id, device_filter_values, device_ids, list_devices
+from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import not_found
@@ -34,6 +36,10 @@ def get_devices(
         session, after=last_id("next", after), limit=limit + 1,
         vendor=vendor, category=category, status=status, family=family, device_class=device_class,
     )  # fmt: skip
+    if not rows:
+        refuse_unknown_filters(
+            partial(device_filter_values, session), vendor=vendor, category=category, status=status, family=family
+        )
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_device(r) for r in page], next=cursor)
 

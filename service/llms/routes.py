@@ -1,15 +1,17 @@
 """GET and POST /v1/llms."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response, status
 
 from service.access import Editor, Reader
 from service.database import ReadSession, WriteSession
+from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.llms.create import create_llm
 from service.llms.present import present_llm
-from service.llms.queries import list_llms, llm_by_id, llm_ids
+from service.llms.queries import list_llms, llm_by_id, llm_filter_values, llm_ids
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import not_found
 from service.wire.llms import LlmIn, LlmOut
@@ -29,6 +31,8 @@ def get_llms(
     origin: Filter = None,
 ) -> Page[LlmOut]:
     rows = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
+    if not rows:
+        refuse_unknown_filters(partial(llm_filter_values, session), family=family, origin=origin)
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_llm(r) for r in page], next=cursor)
 

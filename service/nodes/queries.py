@@ -3,6 +3,7 @@
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from service.devices.queries import device_ids
 from service.nodes.tables import NodeTable
 
 
@@ -17,6 +18,13 @@ def list_nodes(
     if kind is not None:
         wanted = wanted.where(func.lower(NodeTable.kind) == kind.lower())
     return list(session.exec(wanted).all())
+
+
+def node_filter_values(session: Session, name: str) -> list[str]:
+    """What a filter of nodes may be: every device, and every kind there is."""
+    if name == "device":
+        return device_ids(session)
+    return sorted(session.exec(select(NodeTable.kind).distinct()).all())
 
 
 def node_by_id(session: Session, node_id: str) -> NodeTable | None:

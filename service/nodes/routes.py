@@ -1,5 +1,6 @@
 """GET /v1/nodes."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -7,9 +8,10 @@ from fastapi import APIRouter, Query
 from service.access import Reader
 from service.database import ReadSession
 from service.devices.meant import device_meant
+from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.nodes.present import present_node
-from service.nodes.queries import list_nodes, node_by_id, node_ids
+from service.nodes.queries import list_nodes, node_by_id, node_filter_values, node_ids
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import not_found
 from service.wire.nodes import NodeOut
@@ -31,6 +33,8 @@ def get_nodes(
     rows = list_nodes(
         session, after=last_id("next", after), limit=limit + 1, device=device_meant(session, device), kind=kind
     )
+    if not rows:
+        refuse_unknown_filters(partial(node_filter_values, session), device=device, kind=kind)
     page, cursor = cut_page(rows, limit)
     return Page(items=[present_node(r) for r in page], next=cursor)
 

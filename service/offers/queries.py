@@ -53,6 +53,19 @@ def list_offers(
     return list(session.exec(wanted).all())
 
 
+def offer_filter_values(session: Session, name: str) -> list[str]:
+    """What a filter of offers may be: every machine and device, with or without an offer, and what offers have."""
+    if name == "origin":
+        return ["edition", "user"]
+    column = {
+        "provider": OfferTable.provider,
+        "region": OfferTable.region,
+        "node": NodeTable.id,
+        "device": DeviceTable.id,
+    }[name]
+    return sorted(session.exec(select(column).distinct()).all())
+
+
 def machine_of(session: Session, offer: OfferTable) -> tuple[NodeTable, DeviceTable]:
     node = session.get_one(NodeTable, offer.node_id)
     return node, session.get_one(DeviceTable, node.device_id)

@@ -1,5 +1,6 @@
 """GET and POST /v1/offers, GET /v1/offers/unpriced, POST /v1/offers/{id}/prices."""
 
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from service.access import Editor, Reader
 from service.clock import Clock
 from service.database import ReadSession, WriteSession
 from service.devices.meant import device_meant
+from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.offers.create import create_offer, create_price
 from service.offers.present import present_offer, present_step
@@ -16,6 +18,7 @@ from service.offers.queries import (
     list_offers,
     machine_of,
     offer_by_id,
+    offer_filter_values,
     offer_ids,
     price_steps,
     prices_at,
@@ -65,6 +68,15 @@ def get_offers(
         commitment=commitment, node=node, device=device_meant(session, device), origin=origin,
         provider_class=provider_class, device_class=device_class, named_place=named_place,
     )  # fmt: skip
+    if not rows:
+        refuse_unknown_filters(
+            partial(offer_filter_values, session),
+            provider=provider,
+            region=region,
+            node=node,
+            device=device,
+            origin=origin,
+        )
     page, cursor = cut_page([offer for offer, _, _ in rows], limit)
     machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in rows}
     instant = price_as_of or _clock(request)()

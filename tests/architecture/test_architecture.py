@@ -16,6 +16,7 @@ import service
 import solver
 from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, NodeRow, ProviderRow
 from service.main import create_app
+from service.openapi_document import PARAMETERS
 from service.settings import PREFIX, Settings
 from service.wire import quantities
 from service.wire.devices import DeviceOut
@@ -180,6 +181,15 @@ class TestDescriptions:
     def test_every_field_says_what_it_is(self) -> None:
         assert [f"{model}.{name}" for model, name, about in self.fields() if not about.get("description")] == []
 
+    def parameters(self) -> Iterator[tuple[str, dict[str, object]]]:
+        for path, item in create_app(Settings()).openapi()["paths"].items():
+            for route in item.values():
+                for about in route.get("parameters", ()):
+                    yield f"{path} {about['name']}", about
+
+    def test_every_parameter_says_what_it_is(self) -> None:
+        assert [name for name, about in self.parameters() if not about.get("description")] == []
+
     def test_quantities_say_their_unit(self) -> None:
         units = {
             r"_ms$": r"\bms\b", r"_s$": r"\bs\b|second", r"_gib$": "GiB", r"_tokens$": "[Tt]oken", r"_kw$": "kW",
@@ -197,7 +207,8 @@ class TestDescriptions:
     def test_no_description_is_of_a_field_that_is_gone(self) -> None:
         named = {name for _, name, _ in self.fields()}
         models = {model.rsplit("__", 1)[-1] for model, _, _ in self.fields()}
-        known = descriptions()
+        known = dict(descriptions())
+        assert set(known.pop(PARAMETERS)) <= {str(about["name"]) for _, about in self.parameters()}
         gone = {name for name, text in known.items() if isinstance(text, str) and name not in named}
         gone |= {
             f"{model}.{name}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from service.cli.main import main
 from tests.bench.server_process import ServerProcess
-from tests.browser.conftest import PATIENCE_MS
+from tests.browser.conftest import PATIENCE_MS, REQUEST
 
 SMALL = "devices=h100-sxm,l40s&providers=lambda,runpod"
 
@@ -182,6 +183,21 @@ class TestBenchmarks:
         page.get_by_label("Benchmark file").set_input_files(path)
         expect(page.locator(".problem")).to_contain_text("device")
 
+    def test_a_tools_file_shows_what_was_predicted_before_and_now(self, page: Page) -> None:
+        page.goto("/#/benchmarks")
+        page.get_by_label("Device").fill("h200-sxm")
+        page.get_by_label("Model").fill("qwen2.5-7b")
+        page.get_by_label("Weights").select_option("bf16")
+        page.get_by_label("Benchmark file").set_input_files(
+            "tests/fixtures/benchmarks/vllm_bench_serve_h200_closed.json"
+        )
+        row = page.get_by_role("region", name="Measured against predicted").get_by_role("row", name=re.compile("TTFT"))
+        expect(row).to_be_visible(timeout=PATIENCE_MS)
+        measured, before, now = row.get_by_role("cell").all_inner_texts()
+        assert measured == "232 ms"
+        assert before.endswith(" ms")
+        assert before != now
+
 
 class TestTokens:
     @pytest.fixture
@@ -216,6 +232,14 @@ class TestTokens:
 
 
 class TestCatalog:
+    def test_inputs_suggest_what_the_catalog_knows(self, page: Page) -> None:
+        page.goto("/#/plan/new?preset=chat")
+        page.get_by_label("Language model").focus()
+        expect(page.locator("datalist option[value='qwen3-32b']")).to_have_count(1)
+        page.locator("summary").first.click()
+        page.get_by_label("Regions", exact=True).focus()
+        expect(page.locator("datalist option[value='us-east-1']")).to_have_count(1)
+
     def test_offers_are_filtered_and_opened_with_their_source(self, page: Page) -> None:
         page.goto("/#/catalog/offers?device=h200-sxm&provider=aws")
         link = page.get_by_role("link", name="aws:p5en.48xlarge:us-east-1:on_demand", exact=True)
@@ -229,3 +253,19 @@ class TestCatalog:
         page.keyboard.type("mi300x")
         expect(page.get_by_role("link", name="a100-sxm-80", exact=True)).to_be_hidden()
         expect(page.get_by_role("link", name="mi300x", exact=True)).to_be_visible()
+
+
+class TestNoPlan:
+    def test_what_stands_in_the_way_is_said_and_what_would_do_is_planned(
+        self, page: Page, server: ServerProcess
+    ) -> None:
+        body = deepcopy(REQUEST)
+        body["workloads"][0]["targets"] = {"ttft_ms": {"p95": 2}, "tpot_ms": {"p95": 1}}
+        answer = httpx.post(f"{server.address}/v1/recommendations", json=body, timeout=120).json()
+        assert answer["outcome"] == "infeasible"
+        page.goto(f"/#/plan/{answer['id']}")
+        expect(page.get_by_text("No plan exists")).to_be_visible()
+        expect(page.get_by_role("heading", name="In conflict")).to_be_visible()
+        expect(page.get_by_text("workloads chat")).to_have_count(0)
+        page.get_by_role("button", name=re.compile("^relax to")).first.click()
+        expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)

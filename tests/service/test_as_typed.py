@@ -137,3 +137,29 @@ class TestManners:
         answer = client.delete(path)
         assert answer.status_code == 405
         assert answer.headers["Allow"] == allowed
+
+
+class TestFilters:
+    @pytest.mark.parametrize(
+        ("address", "parameter", "says"),
+        [
+            ("/v1/devices?vendor=nvida", "vendor", "nvidia"),
+            ("/v1/devices?family=hoper", "family", "hopper"),
+            ("/v1/nodes?device=h1000-sxm", "device", "h100-sxm"),
+            ("/v1/llms?family=lama", "family", "llama"),
+            ("/v1/offers?provider=lamda", "provider", "lambda"),
+            ("/v1/offers?region=us-est-1&provider=aws", "region", "us-east-1"),
+        ],
+    )
+    def test_a_value_that_nothing_has_is_named_with_near_ones(
+        self, client: TestClient, address: str, parameter: str, says: str
+    ) -> None:
+        answer = client.get(address)
+        assert answer.status_code == 422, answer.text
+        (error,) = answer.json()["errors"]
+        assert error["parameter"] == parameter
+        assert says in error["detail"].lower()
+
+    def test_known_values_that_meet_nowhere_are_an_empty_list(self, client: TestClient) -> None:
+        answer = client.get("/v1/offers", params={"provider": "tensorwave", "device": "h100-sxm"})
+        assert (answer.status_code, answer.json()["items"]) == (200, [])

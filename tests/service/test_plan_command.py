@@ -111,3 +111,70 @@ class TestLists:
 
     def test_the_readmes_own_command_finds_something(self, database_url: str) -> None:
         assert "mi300x" in run("devices", "--vendor", "amd", url=database_url).stdout
+
+
+class TestOwnThings:
+    """One database of its own: what is added and withdrawn must not change what other tests see."""
+
+    @pytest.fixture(scope="class")
+    def own_url(self, tmp_path_factory: pytest.TempPathFactory, seeded_template: Path) -> str:
+        path = tmp_path_factory.mktemp("own") / "seeded.sqlite"
+        path.write_bytes(seeded_template.read_bytes())
+        return f"sqlite:///{path}"
+
+    def test_a_model_is_added_from_its_config_and_planned(self, own_url: str, tmp_path: Path) -> None:
+        folder = tmp_path / "My Model"
+        folder.mkdir()
+        config = ROOT / "tests" / "fixtures" / "llm-configs" / "CohereLabs--c4ai-command-r-v01.json"
+        (folder / "config.json").write_bytes(config.read_bytes())
+        done = run("llms", "add", str(folder / "config.json"), url=own_url)
+        assert done.returncode == 0, done.stderr
+        assert "llm my-model is in the catalog" in done.stdout
+        assert json.loads(run("llms", "my-model", url=own_url).stdout)["origin"] == "user"
+
+    def test_a_withdrawn_offer_has_no_price_any_more(self, own_url: str) -> None:
+        offer = "lambda:gpu_1x_gh200:all:on_demand"
+        assert json.loads(run("offers", offer, url=own_url).stdout)["price"]["usd_per_hour"] is not None
+        assert run("offers", "withdraw", offer, url=own_url).returncode == 0
+        price = json.loads(run("offers", offer, url=own_url).stdout)["price"]
+        assert price is None or price["usd_per_hour"] is None
+
+    def test_what_to_add_must_be_said(self, own_url: str) -> None:
+        done = run("offers", "add", url=own_url)
+        assert (done.returncode, "offers add FILE" in done.stderr) == (2, True)
+
+    def test_a_plan_is_priced_over_years_and_has_near_ones(self, own_url: str) -> None:
+        plan = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--json", url=own_url).stdout)["id"]
+        done = run("tco", plan, "--api", "0.05:0.08", "--months", "12", url=own_url)
+        names = [line.split("\t")[0] for line in done.stdout.splitlines()]
+        assert names == ["alternative", "as planned", "API"]
+        assert "cheapest by net present value" in done.stderr
+        assert run("near-optimal", plan, url=own_url).returncode == 0
+        assert run("tco", plan, "--api", "cheap", url=own_url).returncode == 2
+
+
+def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str, tmp_path: Path) -> None:
+    body = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--show-request", url=database_url).stdout)
+    body["workloads"][0]["targets"] = {}
+    asked = tmp_path / "asked.json"
+    asked.write_text(json.dumps(body))
+    assert "no target was stated for workload" in run("recommend", str(asked), url=database_url).stdout
+
+
+def test_commands_of_any_folder_mean_the_database_at_home(seeded_template: Path, tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, elsewhere):
+        folder.mkdir()
+    (home / "clusterwright.sqlite").write_bytes(seeded_template.read_bytes())
+
+    def at(where: Path) -> "subprocess.CompletedProcess[str]":
+        settings = environment("") | {"CLUSTERWRIGHT_HOME": str(where)}
+        settings.pop("CLUSTERWRIGHT_DATABASE_URL")
+        return subprocess.run(
+            [*COMMAND, "devices", "h100-sxm"], env=settings, cwd=elsewhere, capture_output=True, text=True, check=False
+        )
+
+    assert at(home).returncode == 0
+    assert list(elsewhere.iterdir()) == []
+    wrong = at(tmp_path / "none")
+    assert (wrong.returncode, "there is no folder" in wrong.stderr) == (2, True)

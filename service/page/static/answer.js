@@ -8,6 +8,7 @@ const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
   proven_infeasible: ["No plan exists", "bad"], kept_current: ["Keep what runs", "fair"],
 };
+const ALL_TARGETS = "targets (all, times a factor)";
 const LIMITS = {
   "limits.max_usd_per_hour": ["price limit", "USD/h"], "limits.max_power_kw": ["power limit", "kW"],
   "traffic.requests_per_s": ["request rate", "requests/s"], "traffic_classes.requests_per_s": ["request rate", "requests/s"],
@@ -15,7 +16,9 @@ const LIMITS = {
 };
 
 /** A limit as people say it, with its unit. */
-export function limitWords(limit) {
+export function limitWords(stated) {
+  if (stated === ALL_TARGETS) return { name: "all targets", unit: "times as high" };
+  const limit = stated.replace(/^workloads\..+?\.(?=(targets|traffic|traffic_classes|regions|providers|context_tokens|min_replicas)\b)/, "");
   const target = /^(?:traffic_classes\.(.+)\.)?targets\.(ttft|tpot|e2e)_ms\.(\w+)$/.exec(limit);
   if (target) return { name: `${target[2].toUpperCase()} ${target[3]}${target[1] ? ` of ${target[1]}` : ""}`, unit: "ms" };
   const [name, unit] = LIMITS[limit] ?? [words(limit.replace(/^limits\./, "").replaceAll(".", " ")), ""];
@@ -25,6 +28,7 @@ export function limitWords(limit) {
 /** The request with one limit moved; null where its name leads to nothing that can be set. */
 export function relaxed(request, limit, workload, value) {
   const copy = structuredClone(request);
+  if (limit === ALL_TARGETS) return withTargetsTimes(copy, workload, value);
   const path = limit.split(".");
   let here = path[0] === "limits" ? copy : copy.workloads.find((w) => w.name === workload) ?? (copy.workloads.length === 1 ? copy.workloads[0] : null);
   if (limit === "traffic_classes.requests_per_s" && here) {
@@ -41,6 +45,15 @@ export function relaxed(request, limit, workload, value) {
   if (value === "any" || value === null) here[last] = here[last] && typeof here[last] === "object" && "only" in here[last] ? { only: null, never: [] } : null;
   else here[last] = last.includes("usd") ? String(value) : value;
   return copy;
+}
+
+function withTargetsTimes(request, workload, factor) {
+  for (const one of request.workloads.filter((w) => workload === null || w.name === workload)) {
+    for (const targets of [one.targets, ...(one.traffic_classes ?? []).map((c) => c.targets)].filter(Boolean)) {
+      for (const name of ["ttft_ms", "tpot_ms", "e2e_ms"]) for (const p of Object.keys(targets[name])) targets[name][p] *= factor;
+    }
+  }
+  return request;
 }
 
 export function badge(basis) {
@@ -195,6 +208,8 @@ async function underTheHood(inside, answer, line) {
 
 /** Where an interval reaches above its target: the prediction holds it, nine of ten measurements need not. */
 function doubt(answer, actions) {
+  const untold = answer.request.workloads.filter((w) => !w.traffic_classes && !["ttft_ms", "tpot_ms", "e2e_ms"].some((name) => Object.keys(w.targets[name]).length));
+  if (untold.length) return h("section.card", {}, h("h2", {}, "How fast?"), h("p", {}, `No target was stated for ${untold.map((w) => w.name).join(", ")}: any latency will do, so the plan is the cheapest that keeps up. State a TTFT or TPOT if users wait.`));
   const above = answer.plan.filter((line) => line.predicted).flatMap((line) => {
     const targets = answer.request.workloads.find((w) => w.name === line.workload)?.targets ?? {};
     return ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.entries(targets[name] ?? {}).filter(([p, target]) => line.predicted[name][p].high > target).map(([p]) => `${name.split("_")[0].toUpperCase()} ${p} on ${line.device}`));
@@ -246,7 +261,7 @@ function fineprint(answer, actions) {
     [term("candidates"), solve.candidates.toLocaleString("en")],
     [term("simulations"), solve.simulations.toLocaleString("en")],
     [term("confirmation rounds"), solve.confirmation_rounds],
-    ["time, optimiser", `${figure(solve.seconds)} s, ${solve.solver === "highs" ? "HiGHS" : solve.solver}`],
+    ["time, optimiser", `${figure(solve.seconds)} s, ${{ highs: "HiGHS", bound: "by bounds alone" }[solve.solver] ?? solve.solver}`],
     ["prices as of", h("time", { datetime: inputs.price_as_of, title: inputs.price_as_of }, `${day(inputs.price_as_of)} (${ago(inputs.price_as_of)})`)],
     ["catalog, corrections", h("span", { title: inputs.catalog_digest }, `${inputs.catalog_digest.slice(0, 12)}, ${inputs.correction_set ?? "none"}`)],
     ["stored as", h("code", {}, answer.id)],

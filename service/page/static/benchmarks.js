@@ -59,7 +59,7 @@ function upload(signal) {
     }
   }
   return h("section.card", {}, h("h1", {}, "Measured runs"), h("p", {}, "Predictions are as good as what was measured. Say what the file does not, then drop it."),
-    h("div.row", {}, field("Device", device), suggest(device, knownIds("devices")), field("How many", devices), field("Model", llm), suggest(llm, knownIds("llms")), field("Engine", engine), field("Tensor parallel", tensor), field("Weights", weights), field("KV cache", cache)),
+    h("div.row", {}, field("Device", device), suggest(device, () => knownIds("devices")), field("How many", devices), field("Model", llm), suggest(llm, () => knownIds("llms")), field("Engine", engine), field("Tensor parallel", tensor), field("Weights", weights), field("KV cache", cache)),
     zone, panel);
 }
 
@@ -109,7 +109,7 @@ function moved(told, before, after) {
     const measured = at(path, results);
     if (measured === null || measured === undefined) return null;
     const was = before ? at(path, before) : null, is = after ? at(path, after) : null;
-    const ratio = (comparison) => comparison.predicted_over_measured?.[path.replace("_ms.", "_ms_")] ?? comparison.predicted_over_measured?.[path];
+    const ratio = (comparison) => comparison.predicted_over_measured?.[path.replace(".mean", "")];
     const point = (comparison) => (ratio(comparison) ? `${figure(ratio(comparison) * measured)} ${unit}` : "–");
     return [name, `${figure(measured)} ${unit}`, was ? interval(was, unit) : point(told.before), is ? [interval(is, unit), intervalBar(is, measured, unit, "measured")] : point(told.after)];
   }).filter(Boolean);

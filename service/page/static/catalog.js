@@ -36,7 +36,7 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
     const changed = () => { remember(); load(); };
     const input = CHOICES[name] ? select(CHOICES[name].map((v) => [v, v ? words(v) : "any"]), parameters.get(name) ?? "", { id: `filter-${name}`, onchange: changed })
       : h("input", { id: `filter-${name}`, type: "text", value: parameters.get(name) ?? "", placeholder: "any", autocomplete: "off", onchange: changed });
-    return { name, input, node: field(words(name), input), list: SUGGESTED[name] ? suggest(input, knownIds(SUGGESTED[name])) : null };
+    return { name, input, node: field(words(name), input), list: SUGGESTED[name] ? suggest(input, () => knownIds(SUGGESTED[name])) : null };
   });
   let items = [], next = null, most = FIRST_ROWS;
   const chosen = () => Object.fromEntries(filters.map((f) => [f.name, f.input.value.trim()]).filter(([, value]) => value));

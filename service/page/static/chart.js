@@ -1,6 +1,7 @@
 // Lines, steps and points as SVG. One rule reads every series on hover or with the arrow keys; labels stand at the ends of lines.
 import { figure, h } from "./dom.js";
 
+const ROUNDING = 1e-3;  // what is measured may stand at the very end of an interval that was widened to hold it
 const WIDTH = 760, HEIGHT = 320, LEFT = 96, RIGHT = 150, TOP = 16, BOTTOM = 46;
 
 function ticks(low, high, isLog) {
@@ -124,7 +125,7 @@ export function intervalBar(value, target, unit, kind = "target") {
   const most = Math.max(value.high, target ?? 0) * 1.08;
   const at = (v) => `${Math.min(100, (100 * v) / most).toFixed(2)}%`;
   const isStated = target !== null && target !== undefined;
-  const over = isStated && (kind === "target" ? value.expected > target : target < value.low || target > value.high);
+  const over = isStated && (kind === "target" ? value.expected > target : target < value.low * (1 - ROUNDING) || target > value.high * (1 + ROUNDING));
   const text = `expected ${figure(value.expected)}, nine of ten between ${figure(value.low)} and ${figure(value.high)} ${unit}${isStated ? `, ${kind} ${figure(target)} ${unit}` : ""}`;
   return h(`svg.interval${over ? ".over" : ""}`, { width: "100%", height: "22", role: "img", "aria-label": text },
     h("title", {}, text),

@@ -139,11 +139,12 @@ export function select(options, chosen, attributes = {}) {
 }
 
 let lists = 0;
-/** A datalist beside an input, filled once its names arrive. */
+/** A datalist beside an input; names() is asked when the input is first used, so that opening a view stays small. */
 export function suggest(input, names) {
   const id = `names-${lists += 1}`;
   const list = h("datalist", { id });
   input.setAttribute("list", id);
-  Promise.resolve(names).then((known) => list.append(...known.map((value) => h("option", { value })))).catch(() => {});
+  const fill = () => names().then((known) => list.append(...known.map((value) => h("option", { value })))).catch(() => {});
+  input.addEventListener("focus", fill, { once: true });
   return list;
 }

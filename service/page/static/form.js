@@ -1,6 +1,6 @@
 // The workload form: a request of one workload, without JSON. What the form does not show of a request is kept.
-import { knownIds } from "./api.js";
-import { button, empty, field, h, say, suggest } from "./dom.js";
+import { known, knownIds } from "./api.js";
+import { button, empty, field, h, suggest } from "./dom.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
 
@@ -106,6 +106,9 @@ export function requestOf(values, base) {
   };
 }
 
+/** Regions that offers name, with their providers' own words for them. */
+const knownRegions = () => known("providers").then((all) => [...new Set(all.flatMap((one) => [...Object.keys(one.places), ...one.no_place]))].sort());
+
 /** Names chosen from a list, as removable chips. */
 function chips(label, chosen, names, id) {
   const list = h("ul.chips", { "aria-label": `${label} chosen` });
@@ -139,11 +142,10 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
     id: `in-${name}`, name, type: "number", inputmode: "decimal", step: "any", min: "0", value: v[name], oninput: (e) => { v[name] = e.target.value; }, ...attributes,
   });
   const llm = h("input", { id: "in-llm", name: "llm", type: "text", required: true, autocomplete: "off", spellcheck: "false", value: v.llm, oninput: (e) => { v.llm = e.target.value; } });
-  const providers = chips("Providers", v.providers, knownIds("providers"), "in-providers");
-  const regions = chips("Regions", v.regions, [], "in-regions");
-  const devices = chips("Devices", v.devices, knownIds("devices"), "in-devices");
+  const providers = chips("Providers", v.providers, () => knownIds("providers"), "in-providers");
+  const regions = chips("Regions", v.regions, knownRegions, "in-regions");
+  const devices = chips("Devices", v.devices, () => knownIds("devices"), "in-devices");
   const isLimited = v.providers.length + v.regions.length + v.devices.length || v.max_usd !== "" || v.max_kw !== "" || v.confidence !== "" || v.spare !== "";
-  const problems = h("div", { role: "alert" });
   const form = h("form.workload", { novalidate: true, "aria-label": "Workload", onsubmit: (event) => {
     event.preventDefault();
     for (const one of [providers, regions, devices]) one.commit();
@@ -152,7 +154,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   h("div.presets", { role: "group", "aria-label": "Presets" }, h("span", {}, "Start from"),
     presetNames.map(([name, title]) => button(title, () => onPreset(name), { class: "chip" }))),
   h("h2", {}, "Workload"),
-  field("Language model", llm, "an id of the catalog"), suggest(llm, knownIds("llms")),
+  field("Language model", llm, "an id of the catalog"), suggest(llm, () => knownIds("llms")),
   field("Requests per second", num("rate", { required: true })),
   h("div.pair", {}, field("Prompt mean", num("prompt_mean", { required: true }), "tokens"), field("Prompt p95", num("prompt_p95"), "tokens; or all alike")),
   h("div.pair", {}, field("Output mean", num("output_mean", { required: true }), "tokens"), field("Output p95", num("output_p95"), "tokens; or all alike")),
@@ -167,19 +169,21 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
     h("div.pair", {}, field("Confidence, %", num("confidence", { placeholder: "50" }), "50: the prediction decides"), field("Busy at most, %", num("utilisation", { placeholder: "85" }))),
     h("div.pair", {}, field("Spare nodes", num("spare", { placeholder: "0" })), field("Context, tokens", num("context", { placeholder: "longest" }))),
     field("Time limit, s", num("time", { placeholder: "10" }), "then the best plan so far, with its gap")),
-  problems,
   h("button.primary", { type: "submit" }, "Find the cheapest plan"));
 
   /** Shows a refusal at the fields it names. */
   form.showProblem = (problem) => {
     for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-    if (!problem) return empty(problems);
+    for (const said of form.querySelectorAll(".field .wrong")) said.remove();
+    if (!problem) return null;
     const named = problem.errors.map((e) => ({ ...e, input: form.querySelector(`#in-${inputOf(e.pointer)}`) }));
-    named.forEach((e) => { if (e.input) { e.input.setAttribute("aria-invalid", "true"); e.input.closest("details")?.setAttribute("open", ""); } });
-    empty(problems, problemCard(problem, named));
+    for (const { input, detail } of named.filter((e) => e.input)) {
+      input.setAttribute("aria-invalid", "true");
+      input.closest("details")?.setAttribute("open", "");
+      input.after(h("small.wrong", {}, detail));
+    }
     named.find((e) => e.input)?.input.focus();
-    say(problem.message);
-    return problems;
+    return problemCard(problem, named);
   };
   return form;
 }
@@ -187,7 +191,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
 export function problemCard(problem, named = problem.errors ?? []) {
   const { document = {}, status } = problem;
   const close = document.close_matches ?? [];
-  return h("div.problem", {},
+  return h("div.problem", { role: "alert" },
     h("strong", {}, document.title ?? "It failed"),
     named.length ? null : h("p", {}, problem.message),
     named.length ? h("ul", {}, named.map((e) => h("li", {}, e.input ? button(labelOf(e.input), () => e.input.focus(), { class: "link" }) : h("code", {}, e.pointer ?? e.parameter ?? ""), " ", e.detail))) : null,

@@ -50,7 +50,7 @@ export async function planView({ parts, parameters, navigate, signal }) {
       if (problem.name === "AbortError") return;  // the reader has gone to another view
       if (!(problem instanceof Problem)) throw problem;
       const atFields = form && problem.status === 422 ? form.showProblem(problem) : null;
-      empty(answerSide, h("section.card", {}, h("h2", {}, "The request was refused"), atFields ? h("p", {}, "The form says at which fields.") : null, problemCard(problem),
+      empty(answerSide, h("section.card", {}, h("h2", {}, "The request was refused"), atFields ?? problemCard(problem),
         copyButton(() => curlOf("POST", "/v1/recommendations", request), "this request as a curl command", "Copy as curl")));
     }
   }

@@ -23,7 +23,7 @@ function whyNot(answer, { signal }) {
     one.excluded_by.length ? h("p", {}, `Left out by ${one.excluded_by.map((l) => limitWords(l).name).join(", ")}; priced as if it were not.`) : null,
     one.reasons.length ? h("ul", {}, one.reasons.slice(0, 5).map((r) => h("li", {}, `${words(r.reason)}: ${r.detail}`))) : null)), { signal });
   return h("section.card", {}, h("h2", {}, "Why not another device?"),
-    h("form.inline", { onsubmit: (event) => { event.preventDefault(); asked.ask(); } }, field("Device", device), suggest(device, knownIds("devices")), asked.start), asked.panel);
+    h("form.inline", { onsubmit: (event) => { event.preventDefault(); asked.ask(); } }, field("Device", device), suggest(device, () => knownIds("devices")), asked.start), asked.panel);
 }
 
 function priceCurve(answer, { signal }) {
