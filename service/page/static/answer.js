@@ -83,7 +83,7 @@ function sums(parts) {
 
 /** The whole answer. actions.replan(request): plans a changed request. */
 export function answerCards(answer, actions) {
-  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, doubt(answer, actions), movers(answer, actions), alternatives(answer), fineprint(answer, actions)];
+  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, beforeSigning(answer), doubt(answer, actions), movers(answer, actions), alternatives(answer), choices(answer, actions), fineprint(answer, actions)];
 }
 
 function headline(answer, actions) {
@@ -221,6 +221,33 @@ function doubt(answer, actions) {
   return h("section.card", {}, h("h2", {}, "How sure"),
     h("p", {}, `The prediction keeps every target, but its interval reaches above it for ${[...new Set(above)].join(", ")}. To be surer, measure it and upload the run under Benchmarks, or `,
       button("plan with 90 % confidence", () => actions.replan(surer), { class: "link" }), ", which costs more."));
+}
+
+/** What a lost node does, which targets may be missed, which prices are old. */
+function beforeSigning(answer) {
+  if (!answer.cautions.length) return null;
+  const several = answer.request.workloads.length > 1;
+  return h("section.card", {}, h("h2", {}, "Before you sign"), h("ul.movers", {}, answer.cautions.map((c) =>
+    h("li", {}, several ? h("strong", {}, `${c.workload}: `) : null, `${c.detail.charAt(0).toUpperCase()}${c.detail.slice(1)}.`))));
+}
+
+/** What the buying policy and the checkpoint's own precision cost. */
+function choices(answer, actions) {
+  const items = answer.sourcing.filter((change) => change.plan.length).map((change) => {
+    const request = structuredClone(answer.request);
+    if (change.rule === null) request.limits.sourcing = "any";
+    else if (change.rule === "limits.commitments") request.limits.commitments.push("on_demand");
+    else request.limits.sourcing[change.rule.split(".").at(-1)] = change.rule.endsWith("named_place") ? false : null;
+    const name = change.rule === null ? "Without the buying policy" : change.rule === "limits.commitments" ? "With machines on demand too" : `Without the rule ${words(change.rule.split(".").at(-1))}`;
+    return h("li", {}, button(name, () => actions.replan(request), { class: "link" }), `: ${saved(change)} – ${planText(change.plan)}`);
+  });
+  const lower = answer.lower_precision;
+  if (lower?.plan.length) items.push(h("li", {}, h("strong", {}, "With 8-bit weights and cache"), `: ${saved(lower)} – ${planText(lower.plan)}. Whether answers stay good enough is for an evaluation to say.`));
+  return items.length ? h("section.card", {}, h("h2", {}, "What caution costs"), h("ul.movers", {}, items)) : null;
+}
+
+function saved(change) {
+  return change.serves_more_requests_per_s !== null ? `${figure(change.serves_more_requests_per_s)} more requests/s` : change.saves_power_kw !== null ? `${figure(change.saves_power_kw)} kW less` : `${usd(change.saves_usd_per_hour)}/h less`;
 }
 
 function movers(answer, actions) {

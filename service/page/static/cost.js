@@ -46,7 +46,7 @@ export function costTab(answer, { signal }) {
         h("p.buttons", {},
           copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
           h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
-      say(`Cheapest: ${said.cheapest}`);
+      say(`Cheapest: ${said.cheapest.name}`);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Problem)) throw problem;
@@ -71,15 +71,17 @@ function cumulative(months) {
 /** A stored comparison. */
 export function comparison(said) {
   const { alternatives } = said;
-  const others = alternatives.flatMap((one) => one.break_even.filter((b) => b.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
+  const others = alternatives.flatMap((one) => one.break_even.filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
   return [
-    h("p.rent", {}, h("strong", {}, said.cheapest), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
+    h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
+    said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
+    said.warnings.length ? h("ul.notes", {}, said.warnings.map((warning) => h("li", {}, warning))) : null,
     chart(alternatives.slice(0, 5).map((one) => ({ name: one.name, kind: "line", points: cumulative(one.usd_by_month) })), { title: "Paid so far", x: "months", y: "USD, cumulative", yZero: true, format: (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : usd(v, 0)) }),
     table("Alternatives", ["", "total", "net present value", "per million output tokens", "per million tokens", "cheapest in", "energy"], alternatives.map((one) => [
       one.name, usd(one.total_usd, 0), term("NPV", usd(one.npv_usd, 0)), usd(one.usd_per_million_output_tokens, 3), usd(one.usd_per_million_tokens, 3), one.uncertainty ? `${percent(one.uncertainty.cheapest_fraction)} of ${one.uncertainty.draws} draws` : "–", one.energy_kwh === null ? "–" : `${figure(one.energy_kwh / 1000)} MWh`]), { right: [1, 2, 3, 4, 5, 6] }),
     alternatives.some((one) => one.notes.length) ? h("ul.notes", {}, alternatives.flatMap((one) => one.notes.map((note) => h("li", {}, h("strong", {}, one.name), `: ${note}`)))) : null,
     others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ",
-      [b.month !== null ? `costs cross in month ${figure(b.month)}` : null, b.utilisation_fraction !== null ? `equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null].filter(Boolean).join("; "))))] : null,
+      [b.discounted.month !== null ? `present values cross in month ${figure(b.discounted.month)}` : null, b.utilisation_fraction !== null ? `equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null].filter(Boolean).join("; "))))] : null,
     alternatives.some((one) => one.lines.length > 1) ? table("Cost lines, whole horizon", ["", ...alternatives.map((one) => one.name)], [...new Set(alternatives.flatMap((one) => one.lines.map((l) => l.line)))].map((name) => [words(name), ...alternatives.map((one) => usd(one.lines.find((l) => l.line === name)?.total_usd, 0))]), { right: alternatives.map((_, i) => i + 1) }) : null,
     h("details", {}, h("summary", {}, "What moves it most"), alternatives.filter((one) => one.sensitivity.length).map((one) => table(`What moves ${one.name}: net present value with each input ${said.request.sensitivity.step_percent} % down and up`, ["input", "down", "up", "effect"], one.sensitivity.slice(0, 5).map((s) => [words(s.input), usd(s.npv_usd_at_low, 0), usd(s.npv_usd_at_high, 0), usd(s.effect_usd, 0)]), { right: [1, 2, 3] }))),
     said.defaults.length ? h("details", {}, h("summary", {}, `${said.defaults.length} figures taken from the catalog, with their sources`), table("Figures from the catalog", ["input", "typical", "from", "to", "unit", "source"], said.defaults.map((d) => [words(d.input), figure(d.typical), figure(d.low), figure(d.high), words(d.unit), d.origins.map((o) => `${o.source} (${o.as_of})`).join("; ")]), { right: [1, 2, 3] })) : null,
