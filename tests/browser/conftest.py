@@ -29,7 +29,7 @@ REQUEST: dict[str, Any] = {
             "targets": {"ttft_ms": {"p95": 1000}, "tpot_ms": {"p95": 40}},
         }
     ],
-    "limits": {"devices": ["h100-sxm", "l40s", "a100-sxm-80"], "providers": ["lambda", "runpod", "aws"]},
+    "limits": {"devices": ["h100-sxm", "l40s", "a100-sxm-80"], "providers": ["verda", "hyperstack", "aws"]},
 }
 
 

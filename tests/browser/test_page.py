@@ -13,7 +13,7 @@ from service.cli.main import main
 from tests.bench.server_process import ServerProcess
 from tests.browser.conftest import PATIENCE_MS, REQUEST
 
-SMALL = "devices=h100-sxm,l40s&providers=lambda,runpod"
+SMALL = "devices=h100-sxm,l40s&providers=verda,hyperstack"
 
 
 def money(amount: str) -> str:
@@ -26,7 +26,7 @@ class TestPlanning:
         page.get_by_role("button", name="Batch").click()
         expect(page.get_by_label("Language model")).to_have_value("llama-3.1-8b")
         page.goto(f"/#/plan/new?preset=batch&{SMALL}")
-        expect(page.get_by_role("button", name="Remove lambda")).to_be_visible()
+        expect(page.get_by_role("button", name="Remove verda")).to_be_visible()
         page.get_by_role("button", name="Find the cheapest plan").first.click()
         expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)
         stored = re.search(r"rec_\w+", page.url)
@@ -35,7 +35,7 @@ class TestPlanning:
         expect(page.locator(".price")).to_contain_text(money(answer["totals"]["usd_per_hour"]))
         expect(page.locator(".proof")).to_contain_text(money(answer["solve"]["bound_usd_per_hour"]))
         assert answer["request"]["workloads"][0]["targets"]["e2e_ms"] == {"p95": 120_000}
-        assert answer["request"]["limits"]["providers"] == ["lambda", "runpod"]
+        assert answer["request"]["limits"]["providers"] == ["verda", "hyperstack"]
 
     def test_a_suggested_relaxation_is_planned(self, page: Page, plans: list[dict[str, Any]]) -> None:
         binding = plans[0]["binding"][0]

@@ -16,7 +16,7 @@ from service.cli.main import main
 from tests.service.test_serve import COMMAND, ROOT, environment, run
 
 STATED = ("--rate", "2", "--prompt", "1200:4000", "--output", "300:900", "--ttft-p95", "1000", "--tpot-p95", "50")
-FEW = ("--device", "l40s", "--device", "h100-sxm", "--provider", "lambda", "--provider", "runpod")
+FEW = ("--device", "l40s", "--device", "h100-sxm", "--provider", "verda", "--provider", "hyperstack")
 LONGEST_ID = re.compile(r"aws:\S+:\S+:on_demand")
 
 
@@ -56,7 +56,7 @@ class TestPlan:
         (workload,) = answer["request"]["workloads"]
         assert workload["targets"]["ttft_ms"] == {"p95": 1000}
         assert workload["traffic"]["prompt_tokens"] == {"distribution": "lognormal", "mean": 1200, "p95": 4000}
-        assert answer["request"]["limits"]["providers"] == ["lambda", "runpod"]
+        assert answer["request"]["limits"]["providers"] == ["verda", "hyperstack"]
         assert {line["device"] for line in answer["plan"]} <= {"l40s", "h100-sxm"}
 
     def test_shows_what_to_rent_with_the_whole_offer(self, database_url: str) -> None:

@@ -12,7 +12,7 @@ const COMMITMENTS = [["on_demand", "on demand"], ["spot", "spot"], ["reserved_1y
 export const EMPTY = {
   llm: "", rate: "", prompt_mean: "", prompt_p95: "", output_mean: "", output_p95: "", ttft: "", tpot: "", e2e: "",
   context: "", confidence: "", utilisation: "", max_usd: "", max_kw: "", spare: "", time: "",
-  weights: ["bf16", "fp8"], cache: ["bf16", "fp8"], commitments: ["on_demand"], providers: [], regions: [], devices: [],
+  weights: [], cache: ["bf16"], commitments: ["on_demand"], providers: [], regions: [], devices: [],
 };
 
 /** Where in a request each input's value goes: also how a refused field finds its input. */
@@ -60,11 +60,11 @@ export function valuesOf(request) {
     prompt_mean: prompt.mean ?? prompt.tokens, prompt_p95: prompt.p95 ?? "",
     output_mean: output.mean ?? output.tokens, output_p95: output.p95 ?? "",
     ttft: one.targets.ttft_ms.p95 ?? "", tpot: one.targets.tpot_ms.p95 ?? "", e2e: one.targets.e2e_ms.p95 ?? "",
-    context: one.context_tokens ?? "", confidence: one.targets.confidence_percent === 50 ? "" : one.targets.confidence_percent,
+    context: one.context_tokens ?? "", confidence: one.targets.confidence_percent === 80 ? "" : one.targets.confidence_percent,
     utilisation: one.utilisation_limit_fraction === 0.85 ? "" : one.utilisation_limit_fraction * 100,
     max_usd: limits.max_usd_per_hour ? Number(limits.max_usd_per_hour) : "", max_kw: limits.max_power_kw ?? "",
     spare: limits.spare_nodes || "", time: request.time_limit_s === 10 ? "" : request.time_limit_s,
-    weights: one.precision.weights, cache: one.precision.kv_cache, commitments: limits.commitments ?? [],
+    weights: one.precision.weights ?? [], cache: one.precision.kv_cache, commitments: limits.commitments ?? [],
     providers: limits.providers ?? [], regions: limits.regions ?? [], devices: limits.devices ?? [],
   };
 }
@@ -91,8 +91,8 @@ export function requestOf(values, base) {
         prompt_tokens: lengths(values.prompt_mean, values.prompt_p95),
         output_tokens: lengths(values.output_mean, values.output_p95),
       },
-      targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), confidence_percent: number(values.confidence) ?? 50 },
-      precision: { weights: values.weights, kv_cache: values.cache },
+      targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), confidence_percent: number(values.confidence) ?? 80 },
+      precision: { weights: values.weights.length ? values.weights : null, kv_cache: values.cache },
       utilisation_limit_fraction: (number(values.utilisation) ?? 85) / 100,
     }],
     limits: {
@@ -164,9 +164,9 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   h("details", { open: Boolean(isLimited) }, h("summary", {}, "Limits and choices"),
     providers.node, regions.node, devices.node,
     boxes("Commitments (none ticked: any)", COMMITMENTS, v.commitments),
-    boxes("Weights in", WEIGHTS, v.weights), boxes("KV cache in", CACHES, v.cache),
+    boxes("Weights in (none: as published)", WEIGHTS, v.weights), boxes("KV cache in", CACHES, v.cache),
     h("div.pair", {}, field("At most, USD per hour", num("max_usd")), field("At most, kW", num("max_kw"))),
-    h("div.pair", {}, field("Confidence, %", num("confidence", { placeholder: "50" }), "50: the prediction decides"), field("Busy at most, %", num("utilisation", { placeholder: "85" }))),
+    h("div.pair", {}, field("Confidence, %", num("confidence", { placeholder: "80" }), "50: the prediction decides"), field("Busy at most, %", num("utilisation", { placeholder: "85" }))),
     h("div.pair", {}, field("Spare nodes", num("spare", { placeholder: "0" })), field("Context, tokens", num("context", { placeholder: "longest" }))),
     field("Time limit, s", num("time", { placeholder: "10" }), "then the best plan so far, with its gap")),
   h("button.primary", { type: "submit" }, "Find the cheapest plan"));
