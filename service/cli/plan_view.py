@@ -92,6 +92,25 @@ def device_text(rejected: Answer) -> str:
     return f"{rejected['device']} ({escape(profile)})" if profile else str(rejected["device"])
 
 
+def rented(plan: list[dict[str, Any]]) -> str:
+    """What a plan rents, lines on the same kind of node added up.
+
+    >>> line = {"nodes": 1, "node": "box", "replicas": 3, "partition": None}
+    >>> rented([line, line, line | {"node": "rack"}])
+    '2 × box, 1 × rack'
+    """
+    whole: dict[str, dict[str, Any]] = {}
+    split = []
+    for line in plan:
+        if line.get("partition"):
+            split.append(rented_text(line))
+        elif line["node"] in whole:
+            whole[line["node"]]["nodes"] += line["nodes"]
+        else:
+            whole[line["node"]] = dict(line)
+    return ", ".join([*(rented_text(line) for line in whole.values()), *split])
+
+
 def rented_text(line: Answer) -> str:
     """
     >>> line = {"nodes": 1, "node": "box", "replicas": 3}
@@ -285,7 +304,7 @@ def _show_alternatives(answer: Answer, console: Console) -> None:
         if other["extra_usd_per_hour"] is None:
             console.print(f"{escape(other['why'])}: there is no plan")
             continue
-        what = ", ".join(rented_text(line) for line in other["plan"])
+        what = rented(other["plan"])
         console.print(f"{escape(other['why'])}: {_extra(other)} ({escape(what)})")
 
 
@@ -301,14 +320,14 @@ def _show_choices(answer: Answer, console: Console) -> None:
     for change in answer.get("sourcing", []):
         if not change["plan"]:
             continue
-        what = ", ".join(rented_text(line) for line in change["plan"])
+        what = rented(change["plan"])
         rule = "without the buying policy" if change["rule"] is None else f"without {change['rule']}"
         if change["rule"] == "limits.commitments":
             rule = "with machines on demand too"
         console.print(f"{escape(rule)}: {_saved(change)} ({escape(what)})")
     lower = answer.get("lower_precision")
     if lower and lower["plan"]:
-        what = ", ".join(rented_text(line) for line in lower["plan"])
+        what = rented(lower["plan"])
         console.print(f"with 8-bit weights and cache allowed: {_saved(lower)} ({escape(what)})")
 
 

@@ -30,9 +30,9 @@ def _left_out_by(offers: tuple[Offer, ...], limits: LimitsIn) -> str:
     names = limits_that_leave_out(offers, limits)
     terms = sorted({offer.commitment for offer in offers})[:COMMITMENTS_SHOWN]
     priced = f"prices are known for {', '.join(terms)}"
-    return (
-        f"{' and '.join(names)} leave out all of it; {priced}" if names else f"the limits leave out all of it; {priced}"
-    )
+    if not names:
+        return f"the limits together leave out all of it; {priced}"
+    return f"{' and '.join(names)} leave{'s' if len(names) == 1 else ''} out all of it; {priced}"
 
 
 def _row(asked: RecommendationIn, device: str, reason: str, nearest: str) -> RejectedOut:

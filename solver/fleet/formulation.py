@@ -88,12 +88,21 @@ def add_objective(model: Model) -> None:
     if model.multiple is not None:
         terms: Terms = {model.multiple: 1.0}
     elif objective == "cost":
-        terms = cost_terms(model)
+        terms = no_idle_gifts(cost_terms(model))
     elif objective == "power":
         terms = power_terms(model)
     else:
         terms = carbon_terms(model)
     model.programme.setObjective(pulp.LpAffineExpression(terms))
+
+
+LEAST_USD = 1e-5
+"""An hour of a node that costs nothing, as the solver sees it: above its tolerance, far below a price."""
+
+
+def no_idle_gifts(terms: Terms) -> Terms:
+    """The same where nodes that cost nothing cost next to nothing, so that none stands idle in a plan."""
+    return {variable: price or LEAST_USD for variable, price in terms.items()}
 
 
 def cost_terms(model: Model) -> Terms:

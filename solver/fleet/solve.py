@@ -9,7 +9,7 @@ import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.by_workload import solve_by_workload
-from solver.fleet.formulation import build_model, carbon_terms, cost_terms, power_terms
+from solver.fleet.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
 from solver.fleet.greedy import Draft
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
@@ -181,7 +181,7 @@ def _cheapest_at(
     else:
         kept_terms = power_terms(model) if model.reduced.problem.objective == "power" else carbon_terms(model)
         model.at_most(kept_terms, found.objective * (1 + slack), "objective_kept")
-    model.programme.setObjective(pulp.LpAffineExpression(cost_terms(model)))
+    model.programme.setObjective(pulp.LpAffineExpression(no_idle_gifts(cost_terms(model))))
     try:
         solved = _run(model, _time_left(options, spent_s), name, None)
     except SolverFailedError:
