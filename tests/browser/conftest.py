@@ -33,7 +33,8 @@ REQUEST: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="session")
+# By file: Playwright keeps an event loop running in this thread until it is stopped, and other files run loops of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium, or name one in CHROMIUM")
@@ -43,7 +44,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(
     browser: Browser,  # noqa: ARG001  no browser, no server
     tmp_path_factory: pytest.TempPathFactory,
@@ -57,7 +58,7 @@ def server(
     server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plans(server: ServerProcess) -> list[dict[str, Any]]:
     """Two stored plans: of the request, and of the same with a looser target."""
     looser = json.loads(json.dumps(REQUEST))

@@ -237,7 +237,7 @@ class TestWarnings:
 
     def test_a_rent_below_its_own_electricity(self, client: TestClient) -> None:
         body = {**COMPARISON, "alternatives": [
-            {"name": "gift", "fleet": [{"node": NODE, "count": 2, "usd_per_node_hour": "0.10"}], "acquisition": "on_demand"}
+            {"name": "gift", "fleet": [{"node": NODE, "count": 4, "usd_per_node_hour": "0.10"}], "acquisition": "on_demand"}
         ], "workloads": RECOMMENDATION["workloads"]}  # fmt: skip
         assert any("less than its electricity" in warning for warning in _made(client, body)["warnings"])
 
