@@ -269,7 +269,10 @@ def _show_proof(answer: Answer, console: Console) -> None:
         gap = solve["gap_fraction"] or 0.0
         proof = "[bold]proof[/bold]" if gap == 0.0 else f"not proven: may be {100 * gap:.2g} % above the best"
         over = "as far as mixes like those simulated go, " if solve["proof_over"] == "simulated_mixes" else ""
-        console.print(f"{proof}: {over}no plan costs less than {_usd(solve['bound_usd_per_hour'])} an hour ({work})")
+        free = answer["request"]["limits"].get("sourcing", "any") == "any"
+        within = "the limits" if free else "the limits and the buying policy"
+        bound = _usd(solve["bound_usd_per_hour"])
+        console.print(f"{proof}: {over}no plan within {within} costs less than {bound} an hour ({work})")
     else:
         console.print(f"{solve['status'].replace('_', ' ')} ({work})")
 

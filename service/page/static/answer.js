@@ -91,7 +91,7 @@ function headline(answer, actions) {
   const [title, tone] = STATUS[solve.status] ?? [words(solve.status), "fair"];
   const proof = solve.bound_usd_per_hour === null ? null
     : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
-      ` plan of the catalog's offers meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
+      ` plan within the limits${answer.request.limits.sourcing === "any" ? "" : " and the buying policy"} meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
   return h("section.card.headline", { "aria-label": "Answer" },
     h("div.spread", {}, h(`span.status.${tone}`, {}, title),
       h("span.buttons", {},

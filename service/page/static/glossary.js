@@ -11,7 +11,7 @@ export const TERMS = {
   corrected: "Physics, corrected by measurements of this device and engine.",
   borrowed: "Physics, corrected by measurements of a sibling device: this one has not been measured itself.",
   analytical: "Physics only: nothing has been measured on this device, so the interval is wide.",
-  "proven cheapest": "No plan of the catalog's offers that meets the targets costs less: the optimiser's lower bound is the price itself.",
+  "proven cheapest": "No plan within the limits and the buying policy that meets the targets costs less: the optimiser's lower bound is the price itself.",
   bound: "What every plan costs at least, by the optimiser's proof.",
   gap: "How far the plan may be above the cheapest, at most.",
   utilisation: "Planned rate over the highest rate at which the targets still hold. The limit is 85 % unless you state another.",
