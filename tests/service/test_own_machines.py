@@ -1,5 +1,7 @@
 """Machines of one's own: free of charge or at a cost of one's own, asked how much they carry, and withdrawn again."""
 
+import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +13,21 @@ from tests.service.test_sourcing import BODY, answered, usd
 EARLIER = "2026-01-01T00:00:00Z"
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_behind(client: TestClient) -> Iterator[None]:
+    """Tests of a file share a database where it is PostgreSQL: what one adds is withdrawn."""
+    yield
+    for offer in client.get("/v1/offers", params={"origin": "user", "limit": 100}).json()["items"]:
+        gone = {"usd_per_hour": None, "valid_from": "2026-01-01T00:00:00Z", "source": "withdrawn", "correction": True}
+        client.post(f"/v1/offers/{offer['id']}/prices", json=gone)
+
+
 def owned(client: TestClient, nodes: int = 1, price: str = "0") -> str:
     offers = client.get("/v1/offers", params={"provider": "aws", "device": "h100-sxm", "limit": 50}).json()["items"]
     node = next(one["node"] for one in offers if one["devices"] == 8)
     own = {
-        "provider": "us", "instance": "h100x8", "region": "hall-2", "commitment": "on_demand", "node": node, "max_nodes": nodes,
+        "provider": "us", "instance": f"h100x8-{uuid.uuid4().hex[:8]}", "region": "hall-2", "commitment": "on_demand",
+        "node": node, "max_nodes": nodes,
         "price": {"usd_per_hour": price, "valid_from": EARLIER, "source": "paid for in 2024"},
     }  # fmt: skip
     made = client.post("/v1/offers", json=own)

@@ -1,5 +1,6 @@
 """The buying policy over HTTP: what plans may be bought from by default, what it costs, and how it is relaxed."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -25,6 +26,15 @@ BODY: dict[str, Any] = {
     "alternatives": 0,
     "time_limit_s": 30,
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(client: TestClient) -> Iterator[None]:
+    """Tests of a file share a database where it is PostgreSQL: what one adds is withdrawn."""
+    yield
+    for offer in client.get("/v1/offers", params={"origin": "user", "limit": 100}).json()["items"]:
+        gone = {"usd_per_hour": None, "valid_from": "2026-01-01T00:00:00Z", "source": "withdrawn", "correction": True}
+        client.post(f"/v1/offers/{offer['id']}/prices", json=gone)
 
 
 def answered(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
