@@ -37,7 +37,7 @@ def bounded_http(limits: HttpLimits) -> type[HttpToolsProtocol]:
         _refusal: tuple[int, str] | None = None
         _deadline: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows the base's parameter
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 self._refuse(503, f"more than {limits.connections} connections are open")

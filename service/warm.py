@@ -4,6 +4,7 @@ It takes seconds on a busy machine, and the first request would pay for it out o
 meanwhile; a request that comes in earlier waits for the rest of it.
 """
 
+import importlib
 import logging
 import threading
 
@@ -19,7 +20,7 @@ def start_warming() -> threading.Thread:
 
 def _warm() -> None:
     try:
-        import solver.recommend  # noqa: F401
+        importlib.import_module("solver.recommend")
         from solver.engine.compile import compile_simulation
 
         compile_simulation()

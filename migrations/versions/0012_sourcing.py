@@ -1,8 +1,5 @@
 """Requests stored before there was a buying policy were answered without one: they say so, so that asking again is the same."""
 
-import json
-
-import sqlalchemy as sa
 from alembic import op
 
 revision = "0012"
@@ -11,25 +8,27 @@ branch_labels = None
 depends_on = None
 
 TABLES = ("recommendation", "fleet", "job")
+STATE = {
+    "sqlite": """UPDATE {table} SET request = json_set(request, '$.limits.sourcing', 'any')
+        WHERE json_type(request, '$.limits') = 'object' AND json_type(request, '$.limits.sourcing') IS NULL""",
+    "postgresql": """UPDATE {table} SET request = jsonb_set(request::jsonb, '{{limits,sourcing}}', '"any"')::json
+        WHERE jsonb_typeof(request::jsonb -> 'limits') = 'object' AND NOT (request::jsonb -> 'limits') ? 'sourcing'""",
+}
+FORGET = {
+    "sqlite": "UPDATE {table} SET request = json_remove(request, '$.limits.sourcing')",
+    "postgresql": "UPDATE {table} SET request = (request::jsonb #- '{{limits,sourcing}}')::json",
+}
 
 
-def _rewrite(*, add: bool) -> None:
+def _in_every_table(statements: dict[str, str]) -> None:
     connection = op.get_bind()
-    for name in TABLES:
-        table = sa.table(name, sa.column("id", sa.String), sa.column("request", sa.JSON))
-        for row_id, request in connection.execute(sa.select(table.c.id, table.c.request)).all():
-            limits = (request if isinstance(request, dict) else json.loads(request)).get("limits")
-            if not isinstance(limits, dict) or add is ("sourcing" in limits):
-                continue
-            changed = {**limits, "sourcing": "any"} if add else {k: v for k, v in limits.items() if k != "sourcing"}
-            connection.execute(
-                table.update().where(table.c.id == row_id).values(request={**request, "limits": changed})
-            )
+    for table in TABLES:
+        connection.exec_driver_sql(statements[connection.dialect.name].format(table=table))
 
 
 def upgrade() -> None:
-    _rewrite(add=True)
+    _in_every_table(STATE)
 
 
 def downgrade() -> None:
-    _rewrite(add=False)
+    _in_every_table(FORGET)

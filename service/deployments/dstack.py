@@ -5,7 +5,7 @@ from typing import Any
 
 from service.deployments.collect import made_of_each
 from service.deployments.engines import image_of, planned_launch
-from service.deployments.files import Files, engine_notes
+from service.deployments.files import Files, commitment_note, engine_notes
 from service.deployments.launch import PORT, Where, require_one_pool
 from service.deployments.plan import DeploymentPlan, ReplicaKind
 from service.deployments.refusals import PartError
@@ -54,11 +54,7 @@ def _group(kind: ReplicaKind, version: str | None, files: Files) -> dict[str, An
         raise PartError(kind.part, f"a replica of a dstack service is one node; this one spans {kind.nodes}")
     if line.partition is not None or kind.devices != kind.machine.devices:
         raise PartError(kind.part, "each replica of a dstack service takes a whole instance; these share one")
-    if line.commitment not in ("on_demand", "spot"):
-        files.note(
-            f"commitment of {kind.name}",
-            f"{line.commitment} is a contract with the provider; it is started as on demand",
-        )
+    commitment_note(kind, files)
     launch = planned_launch(kind, version, Where())
     files.use(launch)
     for about, text in engine_notes(kind, launch):

@@ -33,6 +33,15 @@ class Files:
         return [DeploymentNoteOut(about=about, text=text) for about, text in self.notes.items()]
 
 
+def commitment_note(kind: ReplicaKind, files: Files) -> None:
+    """Says of a line under contract that tools which rent by the hour start it as on demand."""
+    if kind.line.commitment not in ("on_demand", "spot"):
+        files.note(
+            f"commitment of {kind.name}",
+            f"{kind.line.commitment} is a contract with the provider; it is started as on demand",
+        )
+
+
 def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
     """What to know of an engine's command beside the command."""
     notes = []

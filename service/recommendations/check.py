@@ -57,6 +57,7 @@ def check_names(
             )
             errors.extend(found)
     errors.extend(_missing_distances(asked, snapshot))
+    errors.extend(_endless(asked, snapshot))
     errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
     if isinstance(limits.partitions, tuple):
         errors.extend(_unknown("partition", "partitions", limits.partitions, snapshot.partitions))
@@ -69,6 +70,21 @@ def check_names(
     )
     if errors:
         raise InvalidFieldsError(errors)
+
+
+def _endless(asked: RecommendationIn, snapshot: CatalogSnapshot) -> list[FieldError]:
+    """The largest throughput is that of something: of a budget, of a power limit, or of machines that are so many."""
+    limits = asked.limits
+    if asked.objective != "throughput" or limits.max_usd_per_hour is not None or limits.max_power_kw is not None:
+        return []
+    endless = next((o.id for o in allowed_offers(snapshot.offers, limits) if o.max_nodes is None), None)
+    if endless is None:
+        return []
+    said = (
+        "the objective throughput needs something that bounds it: limits.max_usd_per_hour, limits.max_power_kw, or offers that are "
+        f"so many machines each, as your own are; {endless} states no number"
+    )
+    return [FieldError(said, pointer="/limits")]
 
 
 def _missing_distances(asked: RecommendationIn, snapshot: CatalogSnapshot) -> list[FieldError]:

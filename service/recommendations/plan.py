@@ -2,7 +2,6 @@
 
 import datetime as dt
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
-from solver.hardware import Offer
 from solver.llm_shape import LlmShape
 from solver.planning import Observer, PlanningInput, unobserved
 from solver.traffic_classes import with_classes
@@ -146,7 +144,6 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
     runs = {one.offer.id for one in inputs.running}
     every = tuple(running(offer) if offer.id in runs else offer for offer in inputs.snapshot.offers)
     offers = allowed_offers(every, asked.limits)
-    _check_bounded(asked, offers)
     return PlanningInput(
         workloads=tuple(
             _workload(n, w, t, inputs.shapes[w.llm])
@@ -236,20 +233,6 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
             for stream, one in zip(asked.streams, traffic, strict=True)
         ],
     )
-
-
-def _check_bounded(asked: RecommendationIn, offers: Sequence[Offer]) -> None:
-    """The largest throughput is that of something: of a budget, of a power limit, or of machines that are so many."""
-    limits = asked.limits
-    if asked.objective != "throughput" or limits.max_usd_per_hour is not None or limits.max_power_kw is not None:
-        return
-    endless = next((offer.id for offer in offers if offer.max_nodes is None), None)
-    if endless is not None:
-        said = (
-            "the objective throughput needs something that bounds it: limits.max_usd_per_hour, limits.max_power_kw, or offers that are "
-            f"so many machines each, as your own are; {endless} states no number"
-        )
-        raise InvalidFieldsError([FieldError(said, pointer="/limits")])
 
 
 EIGHT_BITS = "fp8"

@@ -23,7 +23,7 @@ from solver.why.ranging import TRIED_UP_TO, PriceRange, price_range
 from solver.why.resolve import Clock
 
 PERCENT = 100.0
-HIGHEST = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def _stored(workshop: Workshop, replay: Replay, names: list[str]) -> dict[str, _
 
 def _line(replay: Replay, standing: Standing, offer: Offer, nodes: int, stored: _Stored, clock: Clock) -> QuoteLineOut:
     proven = standing.result.status is Status.PROVEN_OPTIMAL and standing.planning.objective == "cost"
-    found = price_range(standing, offer.id, clock) if proven else PriceRange(offer.id, None)
+    # What costs nothing has no price that could rise by a part of itself.
+    ranged = proven and offer.usd_per_hour > 0.0
+    found = price_range(standing, offer.id, clock) if ranged else PriceRange(offer.id, None)
     rises = None if found.usd_per_hour is None else found.usd_per_hour / offer.usd_per_hour - 1.0
     source = line_source(offer, replay.request.limits, replay.inputs.price_as_of)
     places = stored.provider.get("places")
@@ -108,7 +110,7 @@ def _line(replay: Replay, standing: Standing, offer: Offer, nodes: int, stored: 
         may_rise_percent=None if rises is None else round(PERCENT * max(0.0, rises), 2),
         at_least=found.usd_per_hour is not None
         and found.then is None
-        and (rises or 0.0) >= TRIED_UP_TO - 1.0 - HIGHEST,
+        and (rises or 0.0) >= TRIED_UP_TO - 1.0 - ROUNDING,
         then=[] if found.then is None else [present_line(entry) for entry in found.then.entries],
     )
 

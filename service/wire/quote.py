@@ -38,7 +38,7 @@ class QuoteLineOut(Answer):
     quotas: list[QuotaOut]
     may_rise_to_usd_per_hour: Usd | None
     """The highest price of a node at which the plan is still the cheapest, other prices unchanged; found by solving at it. Null where
-    that was not settled in time, or the plan is not proven."""
+    that was not settled in time, the plan is not proven, or the machine costs nothing."""
     may_rise_percent: float | None
     at_least: bool
     """Nothing was cheaper up to that price, which is the highest that was tried."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.fleet.places import in_few_places, too_many_places
+from solver.fleet.places import in_few_places, keeps_to_few
 from solver.fleet.pools import Pairs, Pool, lost_together
 from solver.fleet.problem import FleetProblem, FloatArray, Resource
 from solver.fleet.required import lacking, left_by
@@ -208,7 +208,7 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
         if limit is not None and amount > limit * (1 + ROUNDING):
             return None
     # The anchor stands for its pool here too: all its offers are of one place.
-    if too_many_places(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
+    if not keeps_to_few(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
         return None
     return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
 

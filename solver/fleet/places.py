@@ -101,15 +101,13 @@ def _named(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> BoolArray:
     return named
 
 
-def too_many_places(problem: FleetProblem, used: Iterable[tuple[int, int]]) -> list[str]:
-    """What is wrong with a plan whose workloads are on these offers, both by number; empty where each uses few enough."""
+def keeps_to_few(problem: FleetProblem, used: Iterable[tuple[int, int]]) -> bool:
+    """Is each workload in no more places than it may be? used: workloads and the offers they are on, both by number."""
     by_workload: dict[int, set[int]] = {}
     for workload, offer in used:
         by_workload.setdefault(workload, set()).add(offer)
-    errors = []
-    for workload, offers in sorted(by_workload.items()):
-        for kind, most in problem.demands[workload].most_places:
-            places = sorted({problem.offers[offer].place(kind) for offer in offers})
-            if len(places) > most:
-                errors.append(f"workload {workload} is in {len(places)} {kind}s, at most {most}: {', '.join(places)}")
-    return errors
+    return all(
+        len({problem.offers[offer].place(kind) for offer in offers}) <= most
+        for workload, offers in by_workload.items()
+        for kind, most in problem.demands[workload].most_places
+    )

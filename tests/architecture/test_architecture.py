@@ -106,8 +106,8 @@ class TestUnits:
 
 class TestWire:
     def test_formats_and_percentiles_are_the_solvers(self) -> None:
-        assert set(quantities.WeightFormat.__args__) == set(WEIGHT_FORMATS)  # type: ignore[attr-defined]
-        assert set(quantities.KvCacheFormat.__args__) == set(KV_CACHE_BYTES)  # type: ignore[attr-defined]
+        assert set(quantities.WeightFormat.__args__) == set(WEIGHT_FORMATS)
+        assert set(quantities.KvCacheFormat.__args__) == set(KV_CACHE_BYTES)
         assert quantities.PERCENTILES == PERCENTILES
 
     @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ class TestWire:
         ],
     )
     def test_every_catalog_figure_is_shown(self, row: type, shown: type) -> None:
-        assert set(row.model_fields) <= set(shown.model_fields)  # type: ignore[attr-defined]
+        assert set(row.model_fields) <= set(shown.model_fields)
 
     def test_answers_have_no_defaults(self) -> None:
         schemas = create_app(Settings()).openapi()["components"]["schemas"]

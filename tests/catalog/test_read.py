@@ -184,7 +184,7 @@ class TestWhatIsRead:
     def test_a_catalog_cannot_be_changed(self, edition: Path) -> None:
         catalog = read_catalog(edition)
         with pytest.raises(dataclasses.FrozenInstanceError):
-            catalog.prices = ()  # type: ignore[misc]
+            catalog.prices = ()
 
 
 class TestFaults:

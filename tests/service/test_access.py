@@ -198,7 +198,7 @@ class TestWithoutTokens:
     def test_names_that_only_look_like_loopback_are_refused(self, app: FastAPI, path: str, host: str | bytes) -> None:
         """Also those that cannot be parsed: the header is compared as it came."""
         with TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False) as client:
-            answer = client.get(path, headers={"host": host}, follow_redirects=False)  # type: ignore[dict-item]
+            answer = client.get(path, headers={"host": host}, follow_redirects=False)
             assert answer.status_code in ((400, 403) if "?" in path else (400, 403, 404)), (host, answer.status_code)
             assert answer.headers["content-type"] == "application/problem+json"
 
@@ -235,11 +235,11 @@ class TestWhoIsCounted:
 
     def client(self, url: str, burst: int, address: str = "203.0.113.7", **settings: object) -> TestClient:
         limits = {"rate_limit_requests_per_s": 0.001, "rate_limit_burst": burst} | settings
-        app = create_app(Settings(database_url=url, **limits))  # type: ignore[arg-type]
+        app = create_app(Settings.model_validate({"database_url": url, **limits}))
         return TestClient(app, base_url="http://localhost", client=(address, 1), raise_server_exceptions=False)
 
     def token(self, client: TestClient) -> str:
-        with client.app.state.database.writing() as session:  # type: ignore[attr-defined]
+        with client.app.state.database.writing() as session:
             return create_token(session, "counted", "reader", FixedClock())[1]
 
     def test_a_token_has_one_bucket_however_it_is_written(self, seeded_url: str) -> None:
@@ -261,7 +261,7 @@ class TestWhoIsCounted:
     def test_wrong_tokens_are_counted_by_peer(self, seeded_url: str) -> None:
         with self.client(seeded_url, burst=1_000) as client:
             secret = self.token(client)
-            client.app.state.doors.failures.per_s = 0.001  # type: ignore[attr-defined]  # however slow the machine
+            client.app.state.doors.failures.per_s = 0.001  # however slow the machine
             asked = {"Authorization": f"Bearer {secret}"}
             assert client.get("/v1/devices?limit=1", headers=asked).status_code == 200
             statuses = [

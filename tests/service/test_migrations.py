@@ -1,18 +1,21 @@
 """Migrations are applied, never ``create_all``; the tables in code and in the database agree."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from procrastinate.schema import SchemaManager
-from sqlalchemy import inspect
+from sqlalchemy import insert, inspect, select
 
 from service.all_tables import METADATA, TABLES
 from service.database import Database
 from service.migrate import alembic_config, migrate, newest_revision, stored_revision
+from tests.conftest import NOW
 
 PROCRASTINATE_SCHEMA = "c70ec4b400a60ad9592787653aae5ae77ae41bf801d56b5bd2712751a07f2009"
 
@@ -60,6 +63,31 @@ class TestMigrate:
             command.downgrade(config, "base")
         assert stored_revision(database) is None
         assert set(inspect(database.engine).get_table_names()) == {"alembic_version"}
+
+    def test_requests_of_before_the_buying_policy_say_that_they_had_none(self, database: Database) -> None:
+        config = alembic_config()
+
+        def to(revision: str, go: Callable[[Config, str], None]) -> None:
+            with database.writing() as session:
+                config.attributes["connection"] = session.connection()
+                go(config, revision)
+
+        def requests() -> dict[str, Any]:
+            with database.reading() as session:
+                rows = session.connection().execute(select(stored.c.id, stored.c.request)).all()
+            return {row.id: row.request["limits"].get("sourcing") for row in rows}
+
+        stored = METADATA.tables["recommendation"]
+        to("0011", command.upgrade)
+        row = dict.fromkeys(("outcome", "objective", "catalog_digest", "version"), "-")
+        row |= {"created_at": NOW, "price_as_of": NOW, "result": {}, "correction_set": 0, "usd_per_hour": None}
+        with database.writing() as session:
+            for name, limits in (("rec_old", {"devices": None}), ("rec_new", {"sourcing": {"named_place": False}})):
+                session.connection().execute(insert(stored).values(**row, id=name, request={"limits": limits}))
+        to("0012", command.upgrade)
+        assert requests() == {"rec_old": "any", "rec_new": {"named_place": False}}
+        to("0011", command.downgrade)
+        assert requests() == {"rec_old": None, "rec_new": None}
 
     def test_the_queue_has_the_schema_its_version_was_made_for(self) -> None:
         """Fails when an upgrade of procrastinate changes its schema: then its migrations become a version of ours."""

@@ -87,8 +87,9 @@ def test_withdrawn_machines_are_gone(client: TestClient) -> None:
 
 
 def test_a_throughput_without_an_end_is_refused(client: TestClient) -> None:
-    response = client.post("/v1/recommendations", json=BODY | {"objective": "throughput"})
-    assert response.status_code == 422
+    for later in ({}, {"Prefer": "respond-async"}):
+        response = client.post("/v1/recommendations", json=BODY | {"objective": "throughput"}, headers=later)
+        assert response.status_code == 422, "mistakes are answered before anything is queued"
     assert "states no number" in response.json()["errors"][0]["detail"]
 
 

@@ -85,6 +85,17 @@ def test_the_only_offer_may_rise_as_far_as_was_tried(client: TestClient) -> None
     assert "your own" in line["confirm"][0]
 
 
+def test_what_costs_nothing_has_no_price_that_could_rise(client: TestClient) -> None:
+    offers = client.get("/v1/offers", params={"provider": "verda", "device": "h100-sxm", "limit": 50}).json()["items"]
+    own = {
+        "provider": "we", "instance": "rack", "region": "hall", "commitment": "on_demand", "node": offers[0]["node"],
+        "price": {"usd_per_hour": "0", "valid_from": "2026-01-01T00:00:00Z", "source": "ours"},
+    }  # fmt: skip
+    assert client.post("/v1/offers", json=own).status_code == 201
+    line = quoted(client, answered(client, changed(BODY, "limits", {"providers": ["we"]})))["lines"][0]
+    assert (line["may_rise_to_usd_per_hour"], line["may_rise_percent"], line["at_least"]) == (None, None, False)
+
+
 def test_bad_questions(client: TestClient) -> None:
     assert client.get("/v1/recommendations/rec_nothing/quote").status_code == 404
     impossible = changed(BODY, "workloads/0/targets", {"ttft_ms": {"p95": 0.001}})

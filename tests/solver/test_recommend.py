@@ -311,7 +311,7 @@ class TestOtherObjectives:
         offers, nodes = [offer(dark, 1.0), offer(H100, 24.0)], (dark, H100)
         assert set(plan(offers=offers, nodes=nodes).nodes) == {dark.id}
         for asked in ({"limits": PlanLimits(max_power_w=1e6)}, {"objective": "power"}):
-            found = plan(offers=offers, nodes=nodes, **asked)  # type: ignore[arg-type]
+            found = plan(offers=offers, nodes=nodes, **asked)
             assert set(found.nodes) == {"h100x8"}
             reasons = {(r.device_id, r.reason) for r in found.rejected}
             assert (dark.device.id, "figure_missing") in reasons
@@ -321,19 +321,19 @@ class TestInfeasible:
     def relaxed(self, asked: PlanningInput, change: Relaxation) -> PlanningInput:
         """The request with one suggested change made."""
         if change.limit == "limits.max_usd_per_hour":
-            return replace(asked, limits=replace(asked.limits, max_usd_per_hour=float(change.to_value)))  # type: ignore[arg-type]
+            return replace(asked, limits=replace(asked.limits, max_usd_per_hour=float(change.to_value)))
         if change.limit == "limits.max_power_kw":
-            return replace(asked, limits=replace(asked.limits, max_power_w=float(change.to_value) * 1e3))  # type: ignore[arg-type]
+            return replace(asked, limits=replace(asked.limits, max_power_w=float(change.to_value) * 1e3))
         if change.limit == "limits.spare_nodes":
-            return replace(asked, limits=replace(asked.limits, spare_nodes=int(float(change.to_value))))  # type: ignore[arg-type]
+            return replace(asked, limits=replace(asked.limits, spare_nodes=int(float(change.to_value))))
         if change.limit.startswith("limits.offers."):
             offer_id = change.limit.removeprefix("limits.offers.").removesuffix(".max_nodes")
-            most = int(float(change.to_value))  # type: ignore[arg-type]
+            most = int(float(change.to_value))
             return replace(
                 asked, offers=tuple(replace(o, max_nodes=most) if o.id == offer_id else o for o in asked.offers)
             )
         one = asked.workloads[0]
-        value = float(change.to_value)  # type: ignore[arg-type]
+        value = float(change.to_value)
         if change.limit == "traffic.requests_per_s":
             return replace(asked, workloads=(replace(one, requests_per_s=value),))
         _, metric, percentile = change.limit.split(".")

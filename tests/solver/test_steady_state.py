@@ -116,7 +116,7 @@ class TestReplays:
         assert 0 <= result.memory_utilisation <= 1
         assert 0 <= result.compute_utilisation <= 1
         for values in (result.time_to_first_token_s, result.time_per_output_token_s, result.end_to_end_s):
-            found_values = [values[p] for p in PERCENTILES]  # type: ignore[index]
+            found_values = [values[p] for p in PERCENTILES]
             assert found_values == sorted(found_values)
         assert result.time_to_first_token_s["mean"] <= result.end_to_end_s["mean"]
 

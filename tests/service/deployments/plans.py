@@ -92,7 +92,9 @@ def plan(workloads: list[WorkloadIn], lines: list[PlanLineOut], *, spare_nodes: 
             )
         nodes = int(-(-devices // machine.devices)) + spare_nodes
         fleet.append(
-            FleetNodesOut(offer=offer, node=machine.node, device=machine.device, nodes=nodes, usd_per_hour="10.000000")  # type: ignore[arg-type]  # as on the wire
+            FleetNodesOut(
+                offer=offer, node=machine.node, device=machine.device, nodes=nodes, usd_per_hour="10.000000"
+            )  # as on the wire
         )
     return DeploymentPlan("rec_01", kinds, tuple(fleet), MACHINES, spare_nodes)
 

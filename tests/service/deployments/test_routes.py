@@ -93,7 +93,7 @@ def test_without_a_plan_there_are_no_files(client: TestClient, recommendation: d
 
 def store(client: TestClient, like: str, name: str, **result: Any) -> None:
     """A recommendation like a stored one, with parts of its result replaced."""
-    database = client.app.state.database  # type: ignore[attr-defined]  # a FastAPI application
+    database = client.app.state.database  # a FastAPI application
     with database.writing() as session:
         row = session.get(RecommendationTable, like)
         changed = row.result | result

@@ -23,7 +23,7 @@ class MadeUpRuns(Runs):
 
     replayed: Replayed = lambda _rate, _seeds: None
 
-    def _simulated(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies | None:  # noqa: ARG002
+    def _simulated(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies | None:  # noqa: ARG002  as Runs has it
         self.simulations += len(seeds)
         return self.replayed(requests_per_s, seeds)
 

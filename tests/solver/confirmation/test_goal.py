@@ -8,13 +8,13 @@ import pytest
 
 from solver.confirmation.goal import Goal, factor_of
 from solver.engine.latencies import Latencies, SteadyLane
-from solver.engine.long_run import DRAW_SEEDS, LongRun, draw_requests, long_run
-from solver.workload import PERCENTILES, Targets
+from solver.engine.long_run import DRAW_SEEDS, LongRun, Metric, draw_requests, long_run
+from solver.workload import PERCENTILES, Percentile, Targets
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import CHAT
 from tests.solver.samples import configuration
 
-METRICS = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+METRICS: tuple[Metric, ...] = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
 
 
 def latencies(*draws: float) -> Latencies:
@@ -64,8 +64,8 @@ class TestRatio:
         run = Latencies(*(np.array([[rng.uniform(0.1, 3.0) for _ in PERCENTILES] for _ in range(4)]) for _ in METRICS))
         parts = [(metric, p, rng.uniform(0.1, 3.0)) for metric in METRICS for p in PERCENTILES if rng.random() < 0.5]
 
-        def goal(of: list[tuple[str, str, float]]) -> Goal:
-            return Goal(Targets(*({p: s for m, p, s in of if m == metric} for metric in METRICS)))  # type: ignore[arg-type]
+        def goal(of: list[tuple[Metric, Percentile, float]]) -> Goal:
+            return Goal(Targets(*({p: s for m, p, s in of if m == metric} for metric in METRICS)))
 
         whole = goal(parts).ratio_of(run)
         assert whole == max((goal([part]).ratio_of(run) for part in parts), default=0.0)
@@ -84,5 +84,5 @@ def test_a_plan_is_held_to_what_its_line_states() -> None:
     assert goal.ratio_of(quick) == pytest.approx(goal.ratio_of(full), rel=1e-9)
     for metric in METRICS:
         for percentile in PERCENTILES:
-            assert quick.value_s(metric, percentile) == pytest.approx(full.value_s(metric, percentile), rel=1e-9)  # type: ignore[arg-type]
+            assert quick.value_s(metric, percentile) == pytest.approx(full.value_s(metric, percentile), rel=1e-9)
     assert goal.ratio_of(LongRun(full.draws[:1])) != goal.ratio_of(full)

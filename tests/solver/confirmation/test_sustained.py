@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,17 +10,17 @@ import pytest
 from solver.confirmation.goal import QUICK_EXCESS, Goal
 from solver.confirmation.runs import rung, rung_at_least
 from solver.confirmation.sustained import CLOSE_RUNGS, RUNGS, Candidate, carries, is_settled, sustained
-from solver.workload import PERCENTILES, Targets
+from solver.workload import PERCENTILES, Percentile, Targets
 from tests.solver.confirmation.noise import growing, noisy
 
 NEXT_RUNG = rung(1)
 
 
 def random_goal(rng: random.Random) -> Goal:
-    def limits() -> dict[str, float]:
+    def limits() -> dict[Percentile, float]:
         return {name: math.exp(rng.gauss(0.5, 0.8)) for name in PERCENTILES if rng.random() < 0.4}
 
-    targets = Targets(limits(), limits(), limits())  # type: ignore[arg-type]
+    targets = Targets(limits(), limits(), limits())
     factors = {"time_to_first_token": rng.uniform(0.7, 1.4), "end_to_end.p95": rng.uniform(0.7, 1.4)}
     return Goal(targets, factors, rng.uniform(1.0, 1.2), rng.choice((0.0, 0.1)))
 
@@ -27,17 +28,15 @@ def random_goal(rng: random.Random) -> Goal:
 def loosened(goal: Goal, rng: random.Random) -> Goal:
     """Every target kept, moved up or dropped."""
 
-    def looser(limits: dict[str, float]) -> dict[str, float]:
+    def looser(limits: Mapping[Percentile, float]) -> dict[Percentile, float]:
         kept = {name: limit for name, limit in limits.items() if rng.random() > 0.1}
         return {name: limit * rng.choice((1.0, 1.0 + 1e-9, rng.uniform(1.0, 1.1), 3.0)) for name, limit in kept.items()}
 
     of = goal.targets
     return replace(
         goal,
-        targets=Targets(
-            looser(of.time_to_first_token_s), looser(of.time_per_output_token_s), looser(of.end_to_end_s)  # type: ignore[arg-type]
-        ),
-    )  # fmt: skip
+        targets=Targets(looser(of.time_to_first_token_s), looser(of.time_per_output_token_s), looser(of.end_to_end_s)),
+    )
 
 
 class TestNoise:
@@ -121,7 +120,8 @@ class TestTooMuch:
     def test_what_holds_is_never_too_much(self, seed: int) -> None:
         rng = random.Random(seed)
         exponent = rng.uniform(0.3, 6.0)
-        runs, goal = growing(math.exp(rng.uniform(-3.0, 4.0)), exponent), Goal(Targets({"p95": 1.0}))
+        knee = math.exp(rng.uniform(-3.0, 4.0))
+        runs, goal = growing(knee, exponent), Goal(Targets({"p95": 1.0}))
         asked = math.exp(rng.uniform(-4.0, 7.0))
         one = Candidate(runs, goal, asked, asked)
         found = one.too_much(asked)
@@ -135,7 +135,7 @@ class TestTooMuch:
             above = math.exp(rng.uniform(math.log(found), math.log(asked) + 1.0))
             assert runs.holds(above, goal) is False
         # Not far above what a short look would let pass.
-        passes = runs.replayed.__closure__[1].cell_contents * QUICK_EXCESS ** (1.0 / exponent)  # type: ignore[union-attr,index]
+        passes = knee * QUICK_EXCESS ** (1.0 / exponent)
         assert found <= passes * rung(CLOSE_RUNGS + 1)
 
     def test_where_every_rate_is_too_much_it_says_so_and_ends(self) -> None:

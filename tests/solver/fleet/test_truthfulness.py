@@ -44,7 +44,7 @@ def problem(requests_per_s: float = 8.0, limits: Limits | None = None) -> FleetP
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_eight_replicas_of_three_devices_take_four_nodes_of_eight(solver: str) -> None:
-    result = solve_fleet(problem(), SolveOptions(solver=solver))  # type: ignore[arg-type]
+    result = solve_fleet(problem(), SolveOptions(solver=solver))
     assert result.plan is not None
     assert result.plan.nodes_by_offer() == {"a": 4}  # 24 devices of demand on three nodes do not fit
     assert result.usd_per_hour == 8.0
