@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, delete, func
 from sqlmodel import Session, col, or_, select
 
+from service.idempotency.queries import forget_keys
 from service.jobs.tables import JobEventTable, JobTable
 
 LIVE = ("queued", "running")
@@ -98,7 +99,7 @@ def events_after(session: Session, job_id: str, number: int, limit: int) -> list
 
 
 def forget_jobs(session: Session, finished_before: dt.datetime, limit: int) -> int:
-    """Delete jobs that ended before; their results stay. How many."""
+    """Delete jobs that ended before, with the keys of those without a result; results stay. How many."""
     old = (
         select(JobTable.id)
         .where(col(JobTable.state).in_(TERMINAL), col(JobTable.finished_at) <= finished_before)
@@ -107,6 +108,7 @@ def forget_jobs(session: Session, finished_before: dt.datetime, limit: int) -> i
     )
     ids = list(session.exec(old).all())
     if ids:
+        forget_keys(session, ids)
         connection = session.connection()
         connection.execute(delete(JobEventTable).where(col(JobEventTable.job_id).in_(ids)))
         connection.execute(delete(JobTable).where(col(JobTable.id).in_(ids)))

@@ -9,6 +9,7 @@ from service.access import Editor, Reader
 from service.database import ReadSession, WriteSession
 from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
+from service.idempotency.keys import IdempotencyKey, claim, named_request, settle
 from service.llms.create import create_llm
 from service.llms.present import present_llm
 from service.llms.queries import list_llms, llm_by_id, llm_filter_values, llm_ids
@@ -51,8 +52,19 @@ def get_llm(_caller: Reader, session: ReadSession, llm_id: str) -> LlmOut:
     summary="Add a language model from its config.json",
     responses={200: {"model": LlmOut, "description": "It was stored before"}},
 )
-def post_llm(request: Request, _caller: Editor, session: WriteSession, asked: LlmIn, response: Response) -> LlmOut:
-    table, is_new = create_llm(session, asked, request.app.state.clock)
+def post_llm(
+    request: Request,
+    caller: Editor,
+    session: WriteSession,
+    asked: LlmIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> LlmOut:
+    named = named_request(request, caller, idempotency_key, asked)
+    first = claim(session, named, request.app.state.clock())
+    stored = llm_by_id(session, first) if first is not None else None
+    table, is_new = (stored, False) if stored is not None else create_llm(session, asked, request.app.state.clock)
+    settle(session, named, table.id)
     response.headers["Location"] = f"/v1/llms/{table.id}"
     if not is_new:
         response.status_code = status.HTTP_200_OK

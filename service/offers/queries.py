@@ -150,6 +150,10 @@ def believed_step(session: Session, offer_id: str, valid_from: dt.datetime) -> P
     return session.exec(newest).first()
 
 
+def price_step_by_id(session: Session, step_id: int) -> PriceStepTable | None:
+    return session.get(PriceStepTable, step_id)
+
+
 def price_steps(session: Session, offer_id: str) -> list[PriceStepTable]:
     wanted = (
         select(PriceStepTable)
