@@ -109,13 +109,13 @@ def get_benchmarks(
     engine: Filter = None,
     tool: Filter = None,
 ) -> Page[BenchmarkSummary]:
-    rows = list_benchmarks(
+    found = list_benchmarks(
         session, after=last_id("next", after), limit=limit + 1,
         status=status, device=device, llm=llm, engine=engine, tool=tool,
     )  # fmt: skip
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     events = events_of(session, [run.id for run in page])
-    return Page(items=[present_summary(run, events.get(run.id, ())) for run in page], next=cursor)
+    return Page(items=[present_summary(run, events.get(run.id, ())) for run in page], next=cursor, total=found.total)
 
 
 @router.get("/{benchmark_id}", summary="One measured result with its checks")

@@ -79,9 +79,9 @@ def get_fleets(
     after: Next = None,
     outcome: Outcome = None,
 ) -> Page[FleetSummaryOut]:
-    rows = list_fleets(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_summary(r) for r in page], next=cursor)
+    found = list_fleets(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_summary(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{fleet_id}", summary="One stored fleet; it never changes")

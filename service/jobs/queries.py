@@ -8,6 +8,7 @@ from sqlmodel import Session, col, or_, select
 
 from service.idempotency.queries import forget_keys
 from service.jobs.tables import JobEventTable, JobTable
+from service.listing import Listed, listed
 
 LIVE = ("queued", "running")
 TERMINAL = ("succeeded", "failed", "cancelled", "expired")
@@ -24,16 +25,14 @@ def job_for_update(session: Session, job_id: str) -> JobTable | None:
 
 def list_jobs(
     session: Session, *, before: str | None, limit: int, state: str | None, kind: str | None
-) -> list[JobTable]:
+) -> Listed[JobTable]:
     """Newest first: ids sort by time."""
-    wanted = select(JobTable).order_by(col(JobTable.id).desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(JobTable.id < before)
+    wanted = select(JobTable)
     if state is not None:
         wanted = wanted.where(JobTable.state == state)
     if kind is not None:
         wanted = wanted.where(JobTable.kind == kind)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, JobTable.id, limit=limit, after=before, newest_first=True)
 
 
 def next_queued(session: Session, kinds: Sequence[str], now: dt.datetime) -> JobTable | None:

@@ -31,11 +31,11 @@ def get_llms(
     family: Filter = None,
     origin: Filter = None,
 ) -> Page[LlmOut]:
-    rows = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
-    if not rows:
+    found = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
+    if not found.rows:
         refuse_unknown_filters(partial(llm_filter_values, session), family=family, origin=origin)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_llm(r) for r in page], next=cursor)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_llm(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{llm_id}", summary="One language model")

@@ -94,12 +94,13 @@ def get_measurements(
     device: Filter = None,
 ) -> Page[MeasurementOut]:
     now = _clock(request)()
-    rows = list_measurements(
+    found = list_measurements(
         session, after=last_id("next", after), limit=limit + 1, status=status, device=device, now=now
     )
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     leases = leases_of(session, [row.id for row in page])
-    return Page(items=[present_measurement(row, leases.get(row.id, ()), now) for row in page], next=cursor)
+    shown = [present_measurement(row, leases.get(row.id, ()), now) for row in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 @router.post(
@@ -170,8 +171,9 @@ def get_agents(
     limit: Limit = 100,
     after: Next = None,
 ) -> Page[AgentOut]:
-    page, cursor = cut_page(list_agents(session, after=last_id("next", after), limit=limit + 1), limit)
-    return Page(items=[present_agent(row) for row in page], next=cursor)
+    found = list_agents(session, after=last_id("next", after), limit=limit + 1)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_agent(row) for row in page], next=cursor, total=found.total)
 
 
 @router.get(
@@ -221,12 +223,13 @@ def get_device_measurements(
     device: Filter = None,
     status: FigureStatus | None = None,
 ) -> Page[DeviceMeasurementOut]:
-    rows = list_device_measurements(
+    found = list_device_measurements(
         session, after=last_id("next", after), limit=limit + 1, device=device, status=status
     )
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     refiner = Refiner(session)
-    return Page(items=[present_device_measurement(row, refiner.refined([row])) for row in page], next=cursor)
+    shown = [present_device_measurement(row, refiner.refined([row])) for row in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 def _clock(request: Request) -> Clock:

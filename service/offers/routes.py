@@ -65,12 +65,12 @@ def get_offers(
     price_as_of: PriceAsOf = None,
     believed_at: BelievedAt = None,
 ) -> Page[OfferOut]:
-    rows = list_offers(
+    found = list_offers(
         session, after=last_id("next", after), limit=limit + 1, provider=provider, region=region,
         commitment=commitment, node=node, device=device_meant(session, device), origin=origin,
         provider_class=provider_class, device_class=device_class, named_place=named_place,
     )  # fmt: skip
-    if not rows:
+    if not found.rows:
         refuse_unknown_filters(
             partial(offer_filter_values, session),
             provider=provider,
@@ -79,11 +79,12 @@ def get_offers(
             device=device,
             origin=origin,
         )
-    page, cursor = cut_page([offer for offer, _, _ in rows], limit)
-    machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in rows}
+    page, cursor = cut_page([offer for offer, _, _ in found.rows], limit)
+    machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in found.rows}
     instant = price_as_of or _clock(request)()
     prices = prices_at(session, instant, offers=[o.id for o in page], believed_at=believed_at)
-    return Page(items=[present_offer(o, machines[o.id], prices.get(o.id), instant) for o in page], next=cursor)
+    shown = [present_offer(o, machines[o.id], prices.get(o.id), instant) for o in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 @router.get("/unpriced", summary="List one- and three-year terms of which no price is known")
@@ -105,7 +106,7 @@ def get_unpriced(
     start = last_id("next", after)
     found = unpriced_terms(rows, prices_at(session, instant), instant)
     page, cursor = cut_page([entry for entry in found if start is None or entry.id > start][: limit + 1], limit)
-    return Page(items=page, next=cursor)
+    return Page(items=page, next=cursor, total=len(found))
 
 
 @router.get("/{offer_id}", summary="One offer with its price")

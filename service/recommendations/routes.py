@@ -83,9 +83,9 @@ def get_recommendations(
     after: Next = None,
     outcome: Outcome = None,
 ) -> Page[RecommendationSummaryOut]:
-    rows = list_recommendations(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_summary(r) for r in page], next=cursor)
+    found = list_recommendations(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_summary(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{recommendation_id}", summary="One stored recommendation; it never changes")

@@ -49,7 +49,8 @@ BODIES = {
     "/v1/measurements": WANTED,
     "/v1/device-measurements": FIGURES | {"driver": "580.159.06"},
 }
-LATER = {"/v1/fleets": {"Prefer": "respond-async"}}
+AS_A_JOB = {"Prefer": "respond-async"}
+LATER = {"/v1/fleets": AS_A_JOB}
 """A fleet takes a while: as a job it is stored, and found again, at once."""
 counter = iter(range(1_000))
 
@@ -220,12 +221,10 @@ class TestPrices:
 
 
 class TestJobs:
-    HEADERS = {"Prefer": "respond-async"}
-
     def test_a_job_that_is_done_is_answered_with_its_record(
         self, client: TestClient, app: FastAPI, settings: Settings, key: dict[str, str], clock: FixedClock
     ) -> None:
-        queued = client.post("/v1/recommendations", json=SMALL, headers=key | self.HEADERS)
+        queued = client.post("/v1/recommendations", json=SMALL, headers=key | AS_A_JOB)
         assert queued.status_code == 202
         worker = JobWorker(app.state.database, settings, clock, 1)
         worker.start()
@@ -240,9 +239,9 @@ class TestJobs:
     def test_a_cancelled_job_keeps_its_key_until_it_is_forgotten(
         self, client: TestClient, app: FastAPI, settings: Settings, key: dict[str, str], clock: FixedClock
     ) -> None:
-        queued = client.post("/v1/fleets", json=FLEET, headers=key | self.HEADERS).json()
+        queued = client.post("/v1/fleets", json=FLEET, headers=key | AS_A_JOB).json()
         client.post(f"/v1/jobs/{queued['id']}/cancel")
-        again = client.post("/v1/fleets", json=FLEET, headers=key | self.HEADERS)
+        again = client.post("/v1/fleets", json=FLEET, headers=key | AS_A_JOB)
         assert (again.status_code, again.json()["id"], again.json()["state"]) == (202, queued["id"], "cancelled")
         before = rows(app, FleetTable)
         clock.advance(days=settings.job_retention_days + 1)
@@ -251,5 +250,5 @@ class TestJobs:
         with app.state.database.reading() as session:
             kept = session.exec(select(StoredKeyTable.key).where(StoredKeyTable.resource == queued["id"])).all()
         assert kept == []
-        assert client.post("/v1/fleets", json=FLEET, headers=key | self.HEADERS).json()["id"] != queued["id"]
+        assert client.post("/v1/fleets", json=FLEET, headers=key | AS_A_JOB).json()["id"] != queued["id"]
         assert rows(app, FleetTable) == before
