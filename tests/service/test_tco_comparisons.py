@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
@@ -159,7 +158,7 @@ class TestPost:
         answer = client.post(URL, json=body)
         assert answer.status_code == 201
         assert [a["name"] for a in answer.json()["alternatives"]] == [a["name"] for a in ten]
-        assert len(answer.json()["break_even"]) == math.comb(10, 2)
+        assert {len(a["break_even"]) for a in answer.json()["alternatives"]} == {len(ten) - 1}
 
 
 class TestFairness:
