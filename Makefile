@@ -44,6 +44,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.claims
 	$(BIN)/python -m tests.bench.partitions
 	$(BIN)/python -m tests.bench.measured_mixes
+	$(BIN)/python -m tests.bench.tco_compare
 
 # Every night, on a database that may be written to: some hours. FUZZ passes on options, such as --requests 2000.
 nightly: $(VENV)/installed-fuzz

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from solver.engine.profiles import engine_for
+from solver.engine.profiles import engines_for
 from solver.hardware import Device, Node, instance_of
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 
@@ -26,9 +26,14 @@ class Platform:
 
 
 def platforms(
-    nodes: Iterable[Node], priors: Sequence[ConstantPrior], engine: str, llm: str | None = None
+    nodes: Iterable[Node],
+    priors: Sequence[ConstantPrior],
+    engine: str,
+    llm: str | None = None,
+    engines: tuple[str, ...] = (),
 ) -> tuple[Platform, ...]:
-    """Group node types that perform alike. Devices with no known engine are left out."""
+    """Group node types that perform alike, under each engine they are planned with (``engines_for``: engine is the default,
+    engines those asked for). Devices with none are left out."""
     grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
         per_device = node.network_bytes_per_s / node.devices
@@ -38,24 +43,13 @@ def platforms(
     resolved: dict[tuple[str, str], Constants] = {}
     for (device_id, devices, domain, _, per_device), members in grouped.items():
         device = members[0].device
-        runs = engine_for(device.engines, engine)
-        if runs is None:
-            continue
-        if (device_id, runs) not in resolved:
-            resolved[device_id, runs] = resolve_constants(
-                priors, device=device_id, family=device.family, engine=runs, llm=llm
-            )
-        result.append(
-            Platform(
-                device,
-                devices,
-                domain,
-                per_device,
-                runs,
-                resolved[device_id, runs],
-                tuple(sorted(n.id for n in members)),
-            )
-        )
+        for runs in engines_for(device.engines, engine, engines):
+            if (device_id, runs) not in resolved:
+                resolved[device_id, runs] = resolve_constants(
+                    priors, device=device_id, family=device.family, engine=runs, llm=llm
+                )
+            node_ids = tuple(sorted(n.id for n in members))
+            result.append(Platform(device, devices, domain, per_device, runs, resolved[device_id, runs], node_ids))
     return tuple(result)
 
 
@@ -65,9 +59,9 @@ def instance_platforms(whole: Sequence[Platform], nodes: Iterable[Node], profile
     Constants are the whole device's: they are shares of its rates, on the same silicon, and times of the host.
     """
     able = {node.id for node in nodes if node.can_split_devices}
-    of_device: dict[str, list[Platform]] = {}
+    of_device: dict[tuple[str, str], list[Platform]] = {}
     for platform in whole:
-        of_device.setdefault(platform.device.id, []).append(platform)
+        of_device.setdefault((platform.device.id, platform.engine), []).append(platform)
     found = []
     for alike in of_device.values():
         first = alike[0]

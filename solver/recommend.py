@@ -268,7 +268,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     settings = engine_settings(planning.engine, workload)
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)
-    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions)
+    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, workload.engines)
     space = memo.get(key)
     if space is None:
         space = memo[key] = build_space(
@@ -279,6 +279,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             workload.kv_cache_formats,
             settings,
             partitions,
+            workload.engines,
         )
     return space
 

@@ -17,7 +17,7 @@ from solver.confirmation.runs import RunsMemo
 from solver.engine.profiles import engine_profile
 from solver.engine.steady import FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
-from solver.hardware import Node
+from solver.hardware import Device, Node
 from solver.layout import Layout
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
@@ -141,18 +141,20 @@ class SearchSpace:
 
     @property
     def cut(self) -> NDArray[np.int64]:
-        """Number of each row's device and layout: rows of one number differ in precision and machine only."""
+        """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
         found = self.memo.get("cut")
         if found is None:
-            own = [self.platforms[row.platform].device for row in self.rows]
-            keys = [(d.id, d.partition, row.layout) for d, row in zip(own, self.rows, strict=True)]
+            own = [self.platforms[row.platform] for row in self.rows]
+            keys = [
+                (p.device.id, p.device.partition, p.engine, row.layout) for p, row in zip(own, self.rows, strict=True)
+            ]
             found = self.memo["cut"] = _twins(keys)
         assert isinstance(found, np.ndarray)
         return found
 
     @property
     def kin(self) -> NDArray[np.int64]:
-        """Number of each row's kin: rows on the same device, cut alike but for pipeline stages, with the same weights."""
+        """Number of each row's kin: rows on the same device and engine, cut alike but for pipeline stages, with the same weights."""
         found = self.memo.get("kin")
         if found is None:
             numbers: dict[tuple[object, ...], int] = {}
@@ -165,8 +167,8 @@ class SearchSpace:
     def _kin_key(self, row: Row) -> tuple[object, ...]:
         layout = row.layout
         parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
-        device = self.platforms[row.platform].device
-        return (device.id, device.partition, *parallel, row.precision.weights)
+        platform = self.platforms[row.platform]
+        return (platform.device.id, platform.device.partition, platform.engine, *parallel, row.precision.weights)
 
 
 def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
@@ -231,12 +233,13 @@ def build_space(
     kv_formats: Sequence[str],
     settings: EngineSettings,
     partitions: Collection[str] = (),
+    engines: tuple[str, ...] = (),
 ) -> SearchSpace:
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
 
-    partitions: profiles into which devices may be split.
+    partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
     """
-    every = platforms(nodes, priors, settings.name, shape.id)
+    every = platforms(nodes, priors, settings.name, shape.id, engines)
     every += tuple(instance_platforms(every, nodes, partitions))
     dropped: Counter[Dropped] = Counter()
     rows: list[Row] = []
@@ -248,7 +251,7 @@ def build_space(
     planned = {node_id for p in every for node_id in p.node_ids}
     for node in nodes:
         if node.id not in planned:
-            dropped[Dropped(node.device.id, "engine_not_available", "no serving engine is known to run on it")] += 1
+            dropped[Dropped(node.device.id, "engine_not_available", _runs_only(node.device, engines))] += 1
     for index, platform in enumerate(every):
         profile = None if platform.device.partition is None else platform.device.partition.profile
         try:
@@ -298,6 +301,13 @@ def build_space(
     return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
 
 
+def _runs_only(device: Device, engines: tuple[str, ...]) -> str:
+    """Why a device is not planned with any of these engines."""
+    if not engines or not device.engines:
+        return "no serving engine is known to run on it"
+    return f"{' and '.join(engines)} {'is' if len(engines) == 1 else 'are'} not known to run on it; {', '.join(device.engines)} would"
+
+
 def _tabulate(
     shape: LlmShape,
     settings: EngineSettings,
@@ -309,7 +319,7 @@ def _tabulate(
     dropped: Counter[Dropped],
 ) -> SearchSpace:
     if not rows:
-        raise InvalidInputError("no device in the catalog can run this model at the asked precisions")
+        raise InvalidInputError("no device in the catalog can run this model with the engines and precisions asked for")
     deployments = list(dict.fromkeys((row.precision, row.layout) for row in rows))
     position = {pair: i for i, pair in enumerate(deployments)}
     # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
@@ -337,7 +347,9 @@ def _tabulate(
         if ok and row.nodes_per_replica == least[row.platform, row.precision]
     ]  # fmt: skip
     if not keep:
-        raise InvalidInputError("the model fits no device or group of nodes in the catalog at the asked precisions")
+        raise InvalidInputError(
+            "the model fits no device or group of nodes in the catalog with the engines and precisions asked for"
+        )
     chosen = [rows[i] for i in keep]
     # Rows are grouped by engine, because captured batch sizes differ by engine.
     order = sorted(range(len(keep)), key=lambda i: every[chosen[i].platform].engine)

@@ -235,6 +235,8 @@ class Workload:
     network_s_by_region: Mapping[str, float] | None = None
     roles: tuple[Literal["aggregated", "disaggregated"], ...] = ("aggregated",)
     """How it may be served: by replicas that do both, by prefill and decode in pools of their own, or by either."""
+    engines: tuple[str, ...] = ()
+    """Engines to choose among; none is each device's own: the default one where it runs."""
     classes: tuple[TrafficClass, ...] = ()
     class_name: str | None = None
     """Of one traffic class seen as a workload of its own: its name."""

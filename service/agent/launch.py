@@ -179,7 +179,13 @@ class RecommendedWork:
         return float(self.line["serves_requests_per_s"]) / max(1, int(self.line["replicas"]))
 
     def deployment(self, model: str) -> Deployment:
-        layout, precision = self.line["layout"], self.line["precision"]
+        """One replica with exactly what the prediction assumed.
+
+        Raises LaunchError for a plan stored before it said what that was.
+        """
+        layout, precision, settings = self.line["layout"], self.line["precision"], self.line.get("engine_settings")
+        if settings is None:
+            raise LaunchError("the plan was stored before engine settings were; make the recommendation again")
         return Deployment(
             engine=self.line["engine"],
             model=model,
@@ -187,9 +193,12 @@ class RecommendedWork:
             kv_cache=precision["kv_cache"],
             tensor_parallel=layout["tensor_parallel"],
             pipeline_parallel=layout["pipeline_parallel"],
+            data_parallel=layout["data_parallel"],
             expert_parallel=layout["expert_parallel"],
-            max_sequences=self.line["max_concurrency"],
-            max_context_tokens=self.workload.get("context_tokens"),
+            max_sequences=settings["max_sequences"],
+            max_context_tokens=settings["max_context_tokens"],
+            memory_fraction=settings["memory_fraction"],
+            max_batched_tokens=settings["max_batched_tokens"],
         )
 
 

@@ -32,7 +32,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}-p95", type=float, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
         )
-    for name, text in (("provider", "a provider"), ("region", "a region"), ("device", "an accelerator")):
+    for name, text in (
+        ("provider", "a provider"),
+        ("region", "a region"),
+        ("device", "an accelerator"),
+        ("engine", "a serving engine"),
+    ):
         parser.add_argument(f"--{name}", action="append", default=[], help=f"only {text} named so; may be repeated")
     parser.add_argument(
         "--commitment", action="append", default=[],
@@ -80,6 +85,8 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
     traffic = {"requests_per_s": rate, "prompt_tokens": prompt, "output_tokens": output}
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
+    if arguments.engine:
+        workload["engines"] = arguments.engine
     body: dict[str, Any] = {"workloads": [workload], "limits": limits}
     if arguments.time_limit is not None:
         body["time_limit_s"] = arguments.time_limit

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from service.cli.tables import layout_text
+
 Answer = Mapping[str, Any]
 FetchOffer = Callable[[str], Answer | None]
 """An offer by its id, with its price at the plan's instant; None where it cannot be read."""
@@ -73,7 +75,7 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
         table.add_row(
             f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['region'])}, {line['commitment'].replace('_', ' ')}",
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
-            f"{line['replicas']} × {replica_layout(line)}{partition_text(line)}\n"
+            f"{line['replicas']} × {layout_text(line['layout'])}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
             f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
@@ -154,20 +156,6 @@ def role_text(line: Answer) -> str:
     """
     role = line.get("role", "aggregated")
     return "" if role == "aggregated" else f" {role}"
-
-
-def replica_layout(line: Answer) -> str:
-    """How one replica is split; the wire's data_parallel counts all replicas of the line.
-
-    >>> split = {"tensor_parallel": 4, "pipeline_parallel": 1, "data_parallel": 3, "expert_parallel": 1}
-    >>> replica_layout({"replicas": 3, "layout": split})
-    'TP4'
-    """
-    layout = dict(line["layout"])
-    layout["data_parallel"] //= max(1, line["replicas"])
-    short = (("PP", "pipeline_parallel"), ("DP", "data_parallel"), ("EP", "expert_parallel"))
-    further = [f"{name}{layout[field]}" for name, field in short if layout[field] > 1]
-    return " ".join([f"TP{layout['tensor_parallel']}", *further])
 
 
 def _predicted(predicted: Answer | None) -> str:

@@ -5,9 +5,8 @@ from dataclasses import replace
 from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
 from service.estimates.predict import constants_for
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.snapshot import engine_from_wire, precision_from_wire
+from service.recommendations.snapshot import engine_from_wire, layout_from_wire, precision_from_wire
 from solver.errors import SolverError
-from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.memory import engine_memory, memory_plan
 
@@ -22,14 +21,11 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
     line, device = kind.line, snapshot.devices.get(kind.line.device)
     if line.engine_settings is None or line.partition is not None or device is None:
         return None
-    layout = Layout(
-        line.layout.tensor_parallel, line.layout.pipeline_parallel, kind.data_parallel, line.layout.expert_parallel
-    )
     try:
         constants = constants_for(snapshot, device, line.engine, shape)
         taken = engine_memory(constants.subject, constants.values_si())
         found = memory_plan(
-            shape, device.memory_bytes, precision_from_wire(line.precision), layout,
+            shape, device.memory_bytes, precision_from_wire(line.precision), layout_from_wire(line.layout),
             engine_from_wire(line.engine_settings), taken,
         )  # fmt: skip
     except SolverError:

@@ -71,15 +71,10 @@ class ReplicaKind:
         return self.line.engine_settings
 
     @property
-    def data_parallel(self) -> int:
-        """Of one replica: a line states that of all its replicas together."""
-        return max(1, self.line.layout.data_parallel // max(1, self.line.replicas))
-
-    @property
     def devices(self) -> int:
         """Of one replica; instances where devices are split."""
         layout = self.line.layout
-        return layout.tensor_parallel * layout.pipeline_parallel * self.data_parallel
+        return layout.tensor_parallel * layout.pipeline_parallel * layout.data_parallel
 
     @property
     def nodes(self) -> int:

@@ -48,7 +48,7 @@ def sglang_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launc
         raise PartError(
             kind.part, "how the plan divides a device's memory is not known, and SGLang's fraction needs it"
         )
-    if kind.data_parallel > 1:
+    if kind.line.layout.data_parallel > 1:
         raise PartError(kind.part, "data-parallel attention is another layout in SGLang than the one planned")
     words: list[Word] = ["python3", "-m", "sglang.launch_server", "--model-path", checkpoint(kind)]
     words += ["--host", "0.0.0.0", "--port", where.port, "--served-model-name", kind.model.llm]

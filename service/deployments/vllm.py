@@ -37,12 +37,12 @@ def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
     for option, degree in (
         ("--tensor-parallel-size", layout.tensor_parallel),
         ("--pipeline-parallel-size", layout.pipeline_parallel),
-        ("--data-parallel-size", kind.data_parallel),
+        ("--data-parallel-size", kind.line.layout.data_parallel),
     ):
         if degree > 1:
             words += [option, str(degree)]
     if layout.expert_parallel > 1:
-        if layout.expert_parallel != layout.tensor_parallel * kind.data_parallel:
+        if layout.expert_parallel != layout.tensor_parallel * kind.line.layout.data_parallel:
             raise PartError(kind.part, "vLLM spreads experts over all tensor- and data-parallel ranks or over none")
         words.append("--enable-expert-parallel")
     words += weight_words(kind, MADE)
@@ -57,7 +57,7 @@ def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
     words += ["--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
     if where.rank is not None:
-        if kind.data_parallel > 1:
+        if kind.line.layout.data_parallel > 1:
             raise PartError(kind.part, "data-parallel ranks over several nodes need an address for each")
         words += [
             "--distributed-executor-backend",

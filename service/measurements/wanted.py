@@ -25,7 +25,6 @@ from service.wire.benchmarks import (
     MeasuredOpenLoad,
     MeasuredPrecision,
 )
-from service.wire.deployment import LayoutIn
 from service.wire.measurements import MeasurementIn, WantedOut, WantedTraffic
 from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import Interval
@@ -97,13 +96,13 @@ def _measurement(recommendation_id: str, line: PlanLineOut, workload: WorkloadIn
     Where it serves several traffic classes: in a closed loop of the one it gets most of, since an agent sends requests of
     one kind.
     """
-    layout = line.layout.model_copy(update={"data_parallel": 1})
+    layout = line.layout
     loads: list[MeasuredClosedLoad | MeasuredOpenLoad] = [MeasuredClosedLoad(concurrency=line.max_concurrency)]
     if line.serves_requests_per_s > 0 and not line.classes:
         loads.append(MeasuredOpenLoad(requests_per_s=line.serves_requests_per_s / line.replicas))
     return MeasurementIn(
         device=line.device,
-        devices=layout.tensor_parallel * layout.pipeline_parallel,
+        devices=layout.tensor_parallel * layout.pipeline_parallel * layout.data_parallel,
         llm=workload.llm,
         layout=MeasuredLayout.model_validate(layout.model_dump()),
         precision=MeasuredPrecision.model_validate(line.precision.model_dump()),
@@ -145,10 +144,9 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
     constants = resolve_constants(
         snapshot.priors, device=device.id, family=device.family, engine=line.engine, llm=workload.llm
     )
-    layout = layout_from_wire(LayoutIn.model_validate(line.layout.model_dump() | {"data_parallel": 1}))
     try:
         configuration = deploy(
-            llm_from_row(row.row), device, constants, layout, precision_from_wire(line.precision),
+            llm_from_row(row.row), device, constants, layout_from_wire(line.layout), precision_from_wire(line.precision),
             EngineSettings(line.engine), traffic,
         ).configuration  # fmt: skip
         load = Load("closed", concurrency=line.max_concurrency, requests=ROUNDS * line.max_concurrency)

@@ -61,6 +61,11 @@ class CatalogSnapshot:
         return known | {name: device.memory_bytes / GIB_BYTES for name, device in self.devices.items()}
 
     @property
+    def engines(self) -> frozenset[str]:
+        """Serving engines that any device is known to run."""
+        return frozenset(engine for device in self.devices.values() for engine in device.engines)
+
+    @property
     def partitions(self) -> frozenset[str]:
         """Profiles into which devices can be split, by name."""
         return frozenset(one.profile for device in self.devices.values() for one in device.partitions)

@@ -56,6 +56,10 @@ def check_names(
                 field.removesuffix("s"), field, getattr(quota, field), names, within=f"/limits/quotas/{position}"
             )
             errors.extend(found)
+    for position, workload in enumerate(asked.workloads):
+        errors.extend(
+            _unknown("engine", "engines", workload.engines, snapshot.engines, within=f"/workloads/{position}")
+        )
     errors.extend(_missing_distances(asked, snapshot))
     errors.extend(_endless(asked, snapshot))
     errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))

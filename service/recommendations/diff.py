@@ -92,9 +92,7 @@ def _replicas(plan: list[Mapping[str, Any]]) -> Counter[ReplicaKey]:
 
 
 def _key(line: Mapping[str, Any]) -> ReplicaKey:
-    degrees = dict(line["layout"])
-    degrees["data_parallel"] //= max(1, line["replicas"])  # a stored line's counts all of its replicas
-    precision = line["precision"]
+    degrees, precision = line["layout"], line["precision"]
     return (
         line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
         precision["weights"], precision["kv_cache"],

@@ -27,6 +27,7 @@ def _workload(one: WorkloadIn, snapshot: CatalogSnapshot, llms: Mapping[str, str
             "llm": llm_name_meant(one.llm, llms),
             "providers": _places(one.providers, snapshot.providers),
             "regions": _places(one.regions, snapshot.regions),
+            "engines": None if one.engines is None else _meant(one.engines, snapshot.engines),
         }
     )
 

@@ -215,6 +215,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         targets=_targets(asked.targets),
         weight_formats=tuple(dict.fromkeys(asked.precision.weights or (shape.native_weights,))),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
+        engines=tuple(dict.fromkeys(asked.engines or ())),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),

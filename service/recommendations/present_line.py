@@ -36,7 +36,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
         layout=LayoutIn(
             tensor_parallel=layout.tensor_parallel,
             pipeline_parallel=layout.pipeline_parallel,
-            data_parallel=layout.data_parallel * entry.replicas,
+            data_parallel=layout.data_parallel,
             expert_parallel=layout.expert_parallel,
         ),
         precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),

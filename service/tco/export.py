@@ -113,12 +113,13 @@ def _write_summary(
     sheet.write_string(row, 0, "alternative", formats["bold"])
     for column, alternative in enumerate(comparison.alternatives, start=1):
         sheet.write_string(row, column, plain_text(alternative.name), formats["bold"])
-    for offset, (label, field) in enumerate((("total_usd", "total"), ("npv_usd", "npv")), start=1):
+    for offset, label in enumerate(("total_usd", "npv_usd"), start=1):
         sheet.write_string(row + offset, 0, label)
-        for column, (alternative, parts) in enumerate(zip(comparison.alternatives, calculated, strict=True), start=1):
-            formula = "=" + "+".join(getattr(part, f"{field}_formula") for part in parts)
-            known = float(alternative.total_usd if field == "total" else alternative.npv_usd)
-            sheet.write_formula(row + offset, column, formula, formats["money"], known)
+    for column, (alternative, parts) in enumerate(zip(comparison.alternatives, calculated, strict=True), start=1):
+        totals = [part.total_formula for part in parts], float(alternative.total_usd)
+        present_values = [part.npv_formula for part in parts], float(alternative.npv_usd)
+        for offset, (terms, known) in enumerate((totals, present_values), start=1):
+            sheet.write_formula(row + offset, column, "=" + "+".join(terms), formats["money"], known)
     _write(sheet, summary_rows(comparison), formats, first=row + 4, header=False)
     chart = book.add_chart({"type": "line"})
     months = len(comparison.alternatives[0].usd_by_month)

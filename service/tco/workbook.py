@@ -98,6 +98,15 @@ class PartSheet:
         self.lines = self._line_names()
         self.columns += [*self.lines, "total"]
 
+    @property
+    def total_formula(self) -> str:
+        return f"SUM({self._span('total', 0, self.months, sheet=True)})"
+
+    @property
+    def npv_formula(self) -> str:
+        total, factors = (self._span(name, 0, self.months, sheet=True) for name in ("total", "discount_factor"))
+        return f"SUMPRODUCT({total},{factors})"
+
     def cumulative_formula(self, month: int) -> str:
         return f"SUM({self._span('total', 0, month, sheet=True)})"
 

@@ -43,6 +43,7 @@ from service.wire.traffic_classes import Stream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
+MOST_ENGINES = 32
 
 Objective = Literal["cost", "throughput", "power"]
 NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -79,6 +80,8 @@ class WorkloadIn(Request):
     """Of all traffic classes together, where they state shares of it."""
     targets: TargetsIn = TargetsIn()
     precision: PrecisionChoiceIn = PrecisionChoiceIn()
+    engines: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_ENGINES)] | None = None
+    """Serving engines to choose among, like formats; null: each device's own, which is vLLM wherever it runs."""
     utilisation_limit_fraction: PositiveFraction = 0.85
     min_replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
     regions: PlacesIn = PlacesIn()

@@ -76,8 +76,10 @@ def engine_profile(name: str) -> EngineProfile:
     return profile
 
 
-def engine_for(available: tuple[str, ...], wanted: str) -> str | None:
-    """The engine a device is planned with: the wanted one where it runs, else the first known one; None: none known."""
-    if wanted in available:
-        return wanted
-    return next((name for name in available if name in PROFILES or name in ALIKE), None)
+def engines_for(available: tuple[str, ...], default: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Engines a device is planned with: those asked for that run on it; where nothing is asked the default one, or the first
+    known one where that does not run."""
+    known = [name for name in available if name in PROFILES or name in ALIKE]
+    if asked:
+        return tuple(name for name in asked if name in known)
+    return (default,) if default in available else tuple(known[:1])

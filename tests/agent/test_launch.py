@@ -28,8 +28,12 @@ PLAN: dict[str, Any] = {
     "plan": [
         {
             "workload": "chat", "device": "h200-sxm", "engine": "vllm", "nodes": 2, "replicas": 8,
-            "layout": {"tensor_parallel": 2, "pipeline_parallel": 1, "data_parallel": 8, "expert_parallel": 1},
+            "layout": {"tensor_parallel": 2, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1},
             "precision": {"weights": "fp8", "kv_cache": "fp8"}, "max_concurrency": 48, "serves_requests_per_s": 20.0,
+            "engine_settings": {
+                "name": "vllm", "version": None, "max_sequences": 512, "max_batched_tokens": 8192, "memory_fraction": 0.92,
+                "max_context_tokens": 32768,
+            },
         }
     ],
 }  # fmt: skip
@@ -83,13 +87,30 @@ class TestRecommendation:
         assert work.requests_per_s == 2.5
         deployment = work.deployment("/models/llama-70b")
         assert deployment == Deployment(
-            "vllm", "/models/llama-70b", "fp8", "fp8", tensor_parallel=2, max_sequences=48, max_context_tokens=32768
-        )
+            "vllm", "/models/llama-70b", "fp8", "fp8", tensor_parallel=2,
+            max_sequences=512, max_context_tokens=32768, memory_fraction=0.92, max_batched_tokens=8192,
+        )  # fmt: skip
         assert deployment.devices == 2
         assert serve_command(deployment, 8300, ["--load-format", "dummy"])[3:] == [
             "serve", "/models/llama-70b", "--port", "8300", "--tensor-parallel-size", "2", "--quantization", "fp8",
-            "--kv-cache-dtype", "fp8", "--max-num-seqs", "48", "--max-model-len", "32768", "--load-format", "dummy",
+            "--kv-cache-dtype", "fp8", "--max-num-seqs", "512", "--max-model-len", "32768",
+            "--gpu-memory-utilization", "0.92", "--max-num-batched-tokens", "8192", "--load-format", "dummy",
         ]  # fmt: skip
+
+    def test_ranks_that_share_the_experts_are_started_together(self) -> None:
+        line = PLAN["plan"][0] | {
+            "layout": {"tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 4, "expert_parallel": 4}
+        }
+        deployment = recommended_work(PLAN | {"plan": [line]}, None, None).deployment("m")
+        assert deployment.devices == 4
+        command = serve_command(deployment, 8300)
+        assert command[command.index("--data-parallel-size") + 1] == "4"
+        assert "--enable-expert-parallel" in command
+
+    def test_a_plan_that_does_not_say_what_it_assumed_is_not_started(self) -> None:
+        line = PLAN["plan"][0] | {"engine_settings": None}
+        with pytest.raises(LaunchError, match="make the recommendation again"):
+            recommended_work(PLAN | {"plan": [line]}, None, None).deployment("m")
 
     @pytest.mark.parametrize(
         ("device", "plan", "message"),

@@ -35,6 +35,24 @@ def own_tables(database: Database) -> set[str]:
     return {name for name in inspect(database.engine).get_table_names() if is_ours(name, "table")}
 
 
+ROW: dict[str, Any] = dict.fromkeys(("outcome", "objective", "catalog_digest", "version"), "-") | {
+    "created_at": NOW, "price_as_of": NOW, "correction_set": 0, "usd_per_hour": None,
+}  # fmt: skip
+"""A stored recommendation, less its id, request and result."""
+
+
+def stepper(database: Database) -> Callable[[str, Callable[[Config, str], None]], None]:
+    """Goes to a revision by upgrade or downgrade."""
+    config = alembic_config()
+
+    def to(revision: str, go: Callable[[Config, str], None]) -> None:
+        with database.writing() as session:
+            config.attributes["connection"] = session.connection()
+            go(config, revision)
+
+    return to
+
+
 class TestMigrate:
     def test_makes_every_table(self, database: Database) -> None:
         before, after = migrate(database)
@@ -65,12 +83,7 @@ class TestMigrate:
         assert set(inspect(database.engine).get_table_names()) == {"alembic_version"}
 
     def test_requests_of_before_the_buying_policy_say_that_they_had_none(self, database: Database) -> None:
-        config = alembic_config()
-
-        def to(revision: str, go: Callable[[Config, str], None]) -> None:
-            with database.writing() as session:
-                config.attributes["connection"] = session.connection()
-                go(config, revision)
+        to = stepper(database)
 
         def requests() -> dict[str, Any]:
             with database.reading() as session:
@@ -79,15 +92,38 @@ class TestMigrate:
 
         stored = METADATA.tables["recommendation"]
         to("0011", command.upgrade)
-        row = dict.fromkeys(("outcome", "objective", "catalog_digest", "version"), "-")
-        row |= {"created_at": NOW, "price_as_of": NOW, "result": {}, "correction_set": 0, "usd_per_hour": None}
         with database.writing() as session:
             for name, limits in (("rec_old", {"devices": None}), ("rec_new", {"sourcing": {"named_place": False}})):
-                session.connection().execute(insert(stored).values(**row, id=name, request={"limits": limits}))
+                row = ROW | {"id": name, "request": {"limits": limits}, "result": {}}
+                session.connection().execute(insert(stored).values(**row))
         to("0012", command.upgrade)
         assert requests() == {"rec_old": "any", "rec_new": {"named_place": False}}
         to("0011", command.downgrade)
         assert requests() == {"rec_old": None, "rec_new": None}
+
+    def test_stored_lines_take_the_layout_of_one_replica(self, database: Database) -> None:
+        to = stepper(database)
+
+        def line(replicas: int, data_parallel: int) -> dict[str, Any]:
+            layout = {"tensor_parallel": 2, "data_parallel": data_parallel}
+            return {"replicas": replicas, "serves_requests_per_s": 1.5, "layout": layout}
+
+        def result(*lines: dict[str, Any]) -> dict[str, Any]:
+            return {"plan": [lines[0]], "alternatives": [{"why": "-", "plan": [lines[1]]}], "sourcing": None}
+
+        def stored_result() -> dict[str, Any]:
+            with database.reading() as session:
+                return dict(session.connection().execute(select(stored.c.result)).scalar_one())
+
+        stored = METADATA.tables["recommendation"]
+        counted, of_one = result(line(3, 3), line(2, 8)), result(line(3, 1), line(2, 4))
+        to("0012", command.upgrade)
+        with database.writing() as session:
+            session.connection().execute(insert(stored).values(**ROW, id="rec_old", request={}, result=counted))
+        to("0013", command.upgrade)
+        assert stored_result() == of_one
+        to("0012", command.downgrade)
+        assert stored_result() == counted
 
     def test_the_queue_has_the_schema_its_version_was_made_for(self) -> None:
         """Fails when an upgrade of procrastinate changes its schema: then its migrations become a version of ours."""

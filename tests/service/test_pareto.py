@@ -1,6 +1,7 @@
 """Fronts of cost against a target or power over HTTP: each point a plan that a request of its own would get."""
 
 import itertools
+import math
 from typing import Any
 
 import pytest
@@ -128,10 +129,10 @@ class TestCarbon:
             if len(set(factors)) == 1:
                 # One grid: what the plan emits is a power, and that a plausible one for its devices.
                 kilowatts = point["value"] / factors[0]
-                layouts = [line["layout"] for line in point["solved"]["plan"]]
                 devices = sum(
-                    layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["data_parallel"]
-                    for layout in layouts
+                    line["replicas"]
+                    * math.prod(line["layout"][d] for d in ("tensor_parallel", "pipeline_parallel", "data_parallel"))
+                    for line in point["solved"]["plan"]
                 )
                 assert 0.2 < kilowatts / devices < 3.0
                 on_one_grid += 1

@@ -148,6 +148,14 @@ class TestOwnThings:
         assert run("near-optimal", plan, url=own_url).returncode == 0
 
 
+def test_engines_are_named_by_options(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["plan", "llama-3.1-8b", "--preset", "chat", "--rate", "3", "--show-request"]
+    assert main([*line, "--engine", "vllm", "--engine", "sglang"]) == 0
+    assert json.loads(capsys.readouterr().out)["workloads"][0]["engines"] == ["vllm", "sglang"]
+    assert main(line) == 0
+    assert "engines" not in json.loads(capsys.readouterr().out)["workloads"][0]
+
+
 def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str, tmp_path: Path) -> None:
     body = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--show-request", url=database_url).stdout)
     body["workloads"][0]["targets"] = {}

@@ -24,7 +24,7 @@ def line(offer: str, replicas: int, tensor_parallel: int = 4, data_parallel: int
         "workload": "chat", "offer": offer, "node": "hgx", "device": "h100-sxm", "engine": "vllm", "nodes": 1,
         "replicas": replicas, "precision": {"weights": "fp8", "kv_cache": "bf16"},
         "layout": {"tensor_parallel": tensor_parallel, "pipeline_parallel": 1,
-                   "data_parallel": data_parallel * replicas, "expert_parallel": 1},
+                   "data_parallel": data_parallel, "expert_parallel": 1},
     }  # fmt: skip
 
 

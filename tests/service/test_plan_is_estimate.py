@@ -38,7 +38,7 @@ def test_a_plan_line_is_what_an_estimate_says(client: TestClient, llm: str) -> N
             "llm": llm,
             "device": line["device"],
             "partition": line["partition"] and line["partition"]["profile"],
-            "layout": line["layout"] | {"data_parallel": line["layout"]["data_parallel"] // replicas},
+            "layout": line["layout"],
             "precision": line["precision"],
             "engine": line["engine_settings"],
             "traffic": {"prompt_tokens": PROMPT, "output_tokens": OUTPUT},

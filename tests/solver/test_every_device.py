@@ -7,7 +7,7 @@ import pytest
 
 from service.recommendations.snapshot import device_from_row
 from solver.deploy import deploy
-from solver.engine.profiles import engine_for
+from solver.engine.profiles import engines_for
 from solver.errors import DoesNotFitError, FigureMissingError, UnsupportedError
 from solver.estimate import Estimate, estimate
 from solver.hardware import Device
@@ -35,7 +35,7 @@ def outcome(device_id: str) -> tuple[str, Estimate | None, Device | None]:
         found = device_from_row(catalog().devices[device_id].model_dump())
     except FigureMissingError as missing:
         return f"figure_missing: {missing.figure}", None, None
-    engine = engine_for(found.engines, "vllm")
+    engine = next(iter(engines_for(found.engines, "vllm")), None)
     if engine is None:
         return "engine_not_available", None, found
     constants = resolve_constants(priors(), device=device_id, family=found.family, engine=engine)

@@ -136,7 +136,7 @@ function planLines(answer) {
       h("div.line-columns", {},
         facts([
           ["serves", `${line.workload}${line.role === "aggregated" ? "" : ` (${line.role})`}, ${figure(line.serves_requests_per_s)} requests/s`],
-          [term("replica", "replicas"), [`${line.replicas} × `, term("TP", layoutText(line.layout, line.replicas)), ` on ${line.device}${line.partition ? ` (${line.partition.profile})` : ""}`]],
+          [term("replica", "replicas"), [`${line.replicas} × `, term("TP", layoutText(line.layout)), ` on ${line.device}${line.partition ? ` (${line.partition.profile})` : ""}`]],
           ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
           ["engine", line.engine],
           [term("utilisation", "used"), percent(line.utilisation_fraction)],
@@ -172,7 +172,7 @@ export function estimateOf(answer, line) {
   const { requests_per_s: _rate, ...shape } = workload.traffic;
   return { estimates: [{
     llm: workload.llm, device: line.device,
-    layout: { ...line.layout, data_parallel: Math.max(1, Math.round(line.layout.data_parallel / line.replicas)) },
+    layout: line.layout,
     precision: line.precision, engine: line.engine_settings ?? { name: line.engine }, traffic: shape, over_context: workload.over_context,
     load: { kind: "open", requests_per_s: line.serves_requests_per_s / line.replicas },
   }] };

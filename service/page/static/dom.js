@@ -73,11 +73,10 @@ export function bytes(amount) {
   return `${figure(number)} ${units[unit]}`;
 }
 
-/** How one replica is split; data_parallel of a plan's line counts all of its replicas. */
-export function layoutText(layout, replicas = 1) {
+/** How one replica is split. */
+export function layoutText(layout) {
   if (!layout) return "–";
-  const copies = Math.round(layout.data_parallel / Math.max(1, replicas));
-  const parts = [["TP", layout.tensor_parallel], ["PP", layout.pipeline_parallel], ["DP", copies], ["EP", layout.expert_parallel]];
+  const parts = [["TP", layout.tensor_parallel], ["PP", layout.pipeline_parallel], ["DP", layout.data_parallel], ["EP", layout.expert_parallel]];
   return parts.filter(([name, n]) => name === "TP" || n > 1).map(([name, n]) => name + n).join(" ");
 }
 

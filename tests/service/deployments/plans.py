@@ -32,11 +32,12 @@ AWS, AMD, OWN, SPOT = MACHINES
 
 
 def line(workload: str, offer: str, **given: Any) -> PlanLineOut:
-    """A line of a plan; ``data_parallel`` is of one replica."""
+    """A line of a plan."""
     provider, _, region, commitment = offer.split(":")
-    layout = {"tensor_parallel": 1, "pipeline_parallel": 1, "expert_parallel": 1} | given.pop("layout", {})
+    layout = {"tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1} | given.pop(
+        "layout", {}
+    )
     replicas = given.pop("replicas", 2)
-    layout["data_parallel"] = layout.get("data_parallel", 1) * replicas
     settings = {"name": "vllm", "max_context_tokens": 8192} | given.pop("engine_settings", {})
     stated: dict[str, Any] = {
         "workload": workload,

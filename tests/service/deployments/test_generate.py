@@ -154,7 +154,7 @@ def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
         stated, layout, precision = read_arguments(words), kind.line.layout, kind.line.precision
         assert (stated.tensor_parallel or 1) == layout.tensor_parallel
         assert (stated.pipeline_parallel or 1) == layout.pipeline_parallel
-        assert (stated.data_parallel or 1) == kind.data_parallel
+        assert (stated.data_parallel or 1) == layout.data_parallel
         assert ("--enable-expert-parallel" in words) == (layout.expert_parallel > 1)
         assert stated.weights == (
             None if kind.model.native_weights == precision.weights != "bf16" else precision.weights
