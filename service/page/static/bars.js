@@ -86,3 +86,10 @@ export function stacked(columns, options) {
       ...ruled(x, middles, rule, (stop) => { readout.textContent = columns[middles.indexOf(stop)].label; }) }, h("title", {}, options.title), drawn, rule),
     h("ul.legend", {}, used.map(([tone, name]) => h("li", {}, h(`span.swatch.${tone}`, {}), name)), h("li", {}, h("span.swatch.line", {}), options.line)), readout);
 }
+
+/** The 24 hours of a day as bars, in per cent of the peak. */
+export function hours(values, title) {
+  const wide = 100 / values.length;
+  return h("figure.day", {}, h("figcaption", {}, title), h("svg", { width: "100%", height: "44", viewBox: "0 0 100 44", preserveAspectRatio: "none", role: "img", "aria-label": `${title}, % of the peak from midnight on: ${values.map((v) => figure(v)).join(" ")}` },
+    h("line.grid", { x1: "0", x2: "100", y1: "43.5", y2: "43.5" }), values.map((value, i) => h("rect.fill.s0", { x: i * wide + wide * 0.08, width: wide * 0.84, y: 43 - (42 * Math.min(100, value)) / 100, height: (42 * Math.min(100, value)) / 100 }))));
+}

@@ -130,16 +130,21 @@ export function chart(series, options) {
   return h("figure.figure", {}, h("figcaption", {}, options.title), svg, readout);
 }
 
-/** Names beside points, at the side that has room, each below the one before it where they would meet. */
+/** Names beside points: one for points that lie on each other, at the side that has room, below the one before where they would meet. */
 function placed(tags) {
-  const width = (text) => text.length * 6.4, taken = [];
-  return tags.sort((a, b) => a.y - b.y).map((tag) => {
-    const isLeft = tag.x + tag.gap + width(tag.text) > WIDTH - 4;
-    const from = isLeft ? tag.x - tag.gap - width(tag.text) : tag.x + tag.gap;
-    let y = tag.y + 4;
-    for (const one of taken) if (from < one.to && one.from < from + width(tag.text) && y < one.y + 13) y = one.y + 13;
-    taken.push({ from, to: from + width(tag.text), y });
-    return h("text.tag", { x: isLeft ? tag.x - tag.gap : from, y, "text-anchor": isLeft ? "end" : "start" }, tag.text);
+  const width = (text) => text.length * 6.4, groups = [], taken = [];
+  for (const tag of [...tags].sort((a, b) => b.gap - a.gap)) {
+    const under = groups.find((one) => Math.hypot(one.x - tag.x, one.y - tag.y) < one.gap + 10);
+    if (!under) groups.push({ ...tag, texts: [tag.text] });
+    else if (!under.texts.includes(tag.text)) under.texts.push(tag.text);
+  }
+  return groups.sort((a, b) => a.y - b.y).map(({ x, y: at, gap, texts }) => {
+    const text = texts.join(", "), isLeft = x + gap + width(text) > WIDTH - 4;
+    const from = isLeft ? x - gap - width(text) : x + gap;
+    let y = at + 4;
+    for (const one of taken) if (from < one.to && one.from < from + width(text) && y < one.y + 13) y = one.y + 13;
+    taken.push({ from, to: from + width(text), y });
+    return h("text.tag", { x: isLeft ? x - gap : from, y, "text-anchor": isLeft ? "end" : "start" }, text);
   });
 }
 

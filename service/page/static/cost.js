@@ -61,7 +61,8 @@ export function costTab(answer, { signal }) {
       h("div.row", {}, field("Months", months), field("Average demand, % of the peak", used), field("Discount rate, % a year", rate)),
       h("fieldset", {}, h("legend", {}, "Beside renting on demand"), h("div.boxes", {}, committed.map((one) => one.node), bought.node)),
       h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
-      h("button.primary", { type: "submit" }, "Compare")), panel);
+      h("button.primary", { type: "submit" }, "Compare")),
+    h("p.muted", {}, "Demand that changes by the hour and grows is better served by a mix: ", h("a", { href: `#/fleets/new?plan=${answer.id}` }, "plan a fleet over time"), "."), panel);
 }
 
 function cumulative(months) {
@@ -72,7 +73,8 @@ function cumulative(months) {
 /** A stored comparison. */
 export function comparison(said) {
   const { alternatives } = said;
-  const others = alternatives.flatMap((one) => one.break_even.filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
+  const later = (one, b) => alternatives.findIndex((x) => x.name === b.against) > alternatives.indexOf(one);  // each pair once
+  const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),

@@ -1,6 +1,6 @@
 // Fleets over time: what to own, reserve and rent by the hour against demand, month by month and inside a month.
 import { Problem, curlOf, followJob, get, post } from "./api.js";
-import { stacked } from "./bars.js";
+import { hours, stacked } from "./bars.js";
 import { ago, button, copyButton, count, day, empty, facts, field, figure, h, layoutText, percent, say, select, table, usd, words } from "./dom.js";
 import { problemCard } from "./form.js";
 import { dayOf, fleetRequest } from "./fleet_request.js";
@@ -37,11 +37,12 @@ async function form(parameters, navigate, signal) {
   const num = (id, value, attributes = {}) => h("input", { id: `fleet-${id}`, type: "number", step: "any", min: "0", value, ...attributes });
   const plan = select(plans.map((one) => [one.id, `${one.workloads.join(", ")}${one.llms.length ? `: ${one.llms.join(", ")}` : ""}${one.usd_per_hour === null ? "" : `, ${usd(one.usd_per_hour)}/h`}`]), asked ?? plans[0].id, { id: "fleet-plan" });
   const given = { from: num("from", "8", { max: "23", step: "1" }), to: num("to", "20", { max: "24", step: "1" }), quiet: num("quiet", "30", { max: "100" }), weekend: num("weekend", "50", { max: "100" }), growth: num("growth", "0", { min: "-50", max: "100" }), months: num("months", "36", { min: "1", max: "60", step: "1" }), spot: num("spot", "", { max: "100", placeholder: "none" }) };
-  const panel = h("div", { "aria-live": "polite" }), shape = h("p.muted", {});
+  const panel = h("div", { "aria-live": "polite" }), shape = h("div.row", {});
   const values = () => Object.fromEntries(Object.entries(given).map(([name, input]) => [name, input.value === "" ? null : Number(input.value)]));
   const tell = () => {
-    const hours = dayOf(100, values());
-    shape.textContent = `A weekday, % of the peak, from midnight on: ${hours.map((v) => figure(v)).join(" ")}.`;
+    const { weekend, ...rest } = values();
+    const weekday = dayOf(100, rest);
+    empty(shape, hours(weekday, "A weekday, by hour"), hours(weekday.map((v) => (v * weekend) / 100), "A day of the weekend"));
   };
   for (const input of Object.values(given)) input.addEventListener("input", tell);
   tell();
@@ -150,10 +151,10 @@ function overTime(answer, months, parameters, navigate) {
         figure(c.to - c.from), figure(c.line), stackText(c.values), usd(c.period.usd_per_hour), c.period.nodes.map((n) => `${n.nodes} × ${n.offer}${n.spare ? ` (${n.spare} spare)` : ""}`).join(", ")]), { right: [0, 1, 3] })));
   }
   draw();
-  return h("section.card", {}, h("h2", {}, "Against demand"),
-    months.length > 1 ? [stacked(months, { title: "Nodes in use, mean of each month", x: "months from the start", y: "nodes in use", layers: LAYERS, line: "demand, requests/s", hint: "Move over the months, or use the arrow keys." }),
-      h("details", {}, h("summary", {}, "As a table"), table("By month", ["month", ...LAYERS, "mean requests/s", "busiest, requests/s", "rented by the hour, USD"], months.map((m) => [m.from + 1, ...m.values.map(figure), figure(m.line), figure(m.peak), usd(m.rent, 0)]), { right: [0, 1, 2, 3, 4, 5, 6, 7] }))] : null,
-    field("Inside", month), place);
+  return h("section.card", {}, h("h2", {}, "Against demand"), h("div.beside", {},
+    months.length > 1 ? h("div", {}, stacked(months, { title: "Nodes in use, mean of each month", x: "months from the start", y: "nodes in use", layers: LAYERS, line: "demand, requests/s", hint: "Move over the months, or use the arrow keys." }),
+      h("details", {}, h("summary", {}, "As a table"), table("By month", ["month", ...LAYERS, "mean requests/s", "busiest, requests/s", "rented by the hour, USD"], months.map((m) => [m.from + 1, ...m.values.map(figure), figure(m.line), figure(m.peak), usd(m.rent, 0)]), { right: [0, 1, 2, 3, 4, 5, 6, 7] }))) : null,
+    h("div", {}, place, h("div.row", {}, field("Month", month)))));
 }
 
 function commitments(answer) {
