@@ -176,16 +176,15 @@ def list_benchmarks(
         if value is not None:
             wanted = wanted.where(column == value)
     if status is not None:
-        last_event = (
-            select(func.max(BenchmarkEventTable.id))
-            .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
-            .correlate(BenchmarkTable)
-            .scalar_subquery()
-        )
-        last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
+        last = select(func.max(BenchmarkEventTable.id)).group_by(BenchmarkEventTable.benchmark_id)
         actions = [action for action, result in STATUS_AFTER.items() if result == status]
-        undecided = last_action.is_(None) & (col(BenchmarkTable.status) == status)
-        wanted = wanted.where(undecided | last_action.in_(actions))
+        decided = select(BenchmarkEventTable.benchmark_id).where(
+            col(BenchmarkEventTable.id).in_(last), col(BenchmarkEventTable.action).in_(actions)
+        )
+        undecided = col(BenchmarkTable.id).not_in(select(BenchmarkEventTable.benchmark_id)) & (
+            col(BenchmarkTable.status) == status
+        )
+        wanted = wanted.where(undecided | col(BenchmarkTable.id).in_(decided))
     return listed(session, wanted, BenchmarkTable.id, limit=limit, after=after)
 
 

@@ -19,7 +19,9 @@ def left_out(asked: FleetIn, offers: Iterable[Offer]) -> tuple[CommitmentLeftOut
             found.append(CommitmentLeftOutOut(commitment=kind, why="the request states no share of spot"))
         elif term is not None and term > asked.horizon.months and asked.commitment_tail == "inside":
             found.append(
-                CommitmentLeftOutOut(commitment=kind, why=f"its {term} months end after the horizon of {asked.horizon.months}")
+                CommitmentLeftOutOut(
+                    commitment=kind, why=f"its {term} months end after the horizon of {asked.horizon.months}"
+                )
             )
         elif term is None and kind not in ("on_demand", "spot"):
             found.append(CommitmentLeftOutOut(commitment=kind, why="not planned over time"))
