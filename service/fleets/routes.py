@@ -15,7 +15,7 @@ from service.fleets.present import present_fleet, present_summary
 from service.fleets.queries import fleet_by_id, list_fleets
 from service.fleets.tables import FleetTable
 from service.guarded_route import GuardedRoute
-from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, named_request, stop_if_stored
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
 from service.jobs.accepted import ACCEPTED, accepted, accepted_before
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
@@ -42,10 +42,8 @@ async def post_fleet(
     idempotency_key: IdempotencyKey = None,
 ) -> FleetOut | JSONResponse:
     workshop, settings = workshop_of(request), request.app.state.settings
-    named = named_request(request, caller, idempotency_key, asked)
     try:
-        if named is not None:
-            await run_in_threadpool(stop_if_stored, workshop.database, named)
+        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
         if answered_later(asked, prefer, settings):
             return accepted(await run_in_threadpool(queue_fleet, asked, caller, workshop, settings, named), prefer)
         made = await create_fleet(asked, workshop, named)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Header, Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 from sqlmodel import Session
 
@@ -83,14 +84,25 @@ def settle(session: Session, named: Named | None, resource: str, answer: dict[st
         point_key(session, named.caller, named.key, resource, answer)
 
 
-def stop_if_stored(database: Database, named: Named | None) -> None:
-    """Before anything is computed. Raises StoredBeforeError and ConflictError."""
-    if named is None:
-        return
-    with database.reading() as session:
-        first = stored_key(session, named.caller, named.key)
-        if first is not None:
+async def new_request(
+    request: Request, caller: Caller, key: str | None, asked: BaseModel, database: Database
+) -> Named | None:
+    """``named_request`` in a thread (a body may be megabytes), looked up before anything is computed.
+
+    Raises StoredBeforeError and ConflictError.
+    """
+    if key is None:
+        return None
+
+    def look_up() -> Named | None:
+        named = named_request(request, caller, key, asked)
+        with database.reading() as session:
+            first = None if named is None else stored_key(session, named.caller, named.key)
+        if named is not None and first is not None:
             raise StoredBeforeError(_same(first, named).resource)
+        return named
+
+    return await run_in_threadpool(look_up)
 
 
 def first_answer(session: Session, named: Named | None) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """POST /v1/offers/import."""
 
 from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 
 from service.access import Editor
 from service.guarded_route import GuardedRoute
@@ -16,5 +17,6 @@ router = APIRouter(prefix="/v1/offers", tags=["catalog"], route_class=GuardedRou
 async def post_price_list(
     request: Request, caller: Editor, asked: PricesImportIn, idempotency_key: IdempotencyKey = None
 ) -> PricesImportOut:
-    named = None if asked.dry_run else named_request(request, caller, idempotency_key, asked)
+    key = None if asked.dry_run else idempotency_key
+    named = await run_in_threadpool(named_request, request, caller, key, asked)
     return await import_prices(asked, workshop_of(request), request.app.state.apart, named)

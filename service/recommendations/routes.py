@@ -10,7 +10,7 @@ from sqlmodel import Session
 from service.access import Reader
 from service.database import Database, ReadSession
 from service.guarded_route import GuardedRoute
-from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, named_request, stop_if_stored
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
 from service.jobs.accepted import ACCEPTED, accepted, accepted_before
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
@@ -44,10 +44,8 @@ async def post_recommendation(
 ) -> RecommendationOut | JSONResponse:
     settings = request.app.state.settings
     workshop = workshop_of(request)
-    named = named_request(request, caller, idempotency_key, asked)
     try:
-        if named is not None:
-            await run_in_threadpool(stop_if_stored, workshop.database, named)
+        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
         if answered_later(asked, prefer, settings):
             return accepted(
                 await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings, named), prefer

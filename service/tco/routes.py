@@ -10,7 +10,7 @@ from sqlmodel import Session
 from service.access import Reader
 from service.database import Database, ReadSession
 from service.guarded_route import GuardedRoute
-from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, named_request, stop_if_stored
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
 from service.problems import NotFoundError
 from service.recommendations.create import workshop_of
 from service.tco.create import create_comparison
@@ -41,10 +41,8 @@ async def post_comparison(
     idempotency_key: IdempotencyKey = None,
 ) -> ComparisonOut:
     workshop = workshop_of(request)
-    named = named_request(request, caller, idempotency_key, asked)
     try:
-        if named is not None:
-            await run_in_threadpool(stop_if_stored, workshop.database, named)
+        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
         comparison = await create_comparison(asked, workshop, named)
     except StoredBeforeError as before:
         comparison = await run_in_threadpool(_read, workshop.database, before.resource)
