@@ -121,7 +121,7 @@ def _devices(asked: EstimateIn) -> list[tuple[str, str]]:
 def _nodes(asked: EstimateIn) -> list[tuple[str, str, str]]:
     """Every node a case names, with its pool's device and the field that names it."""
     if asked.disaggregated is None:
-        return []
+        return [] if asked.node is None else [(asked.node, asked.device or "", "node")]
     pools = (("prefill", asked.disaggregated.prefill), ("decode", asked.disaggregated.decode))
     return [(pool.node, pool.device, f"disaggregated/{role}/node") for role, pool in pools if pool.node is not None]
 

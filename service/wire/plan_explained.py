@@ -100,9 +100,9 @@ class WinsBelowOut(Answer):
     nodes: int
     """So many serve the request."""
     usd_per_hour: Usd
-    """Of one node."""
+    """Of one node, US dollars an hour."""
     best_usd_per_hour: Usd
-    """Of the best plan of what is sold, devices that were not asked for included."""
+    """Of the best plan of what is sold, devices that were not asked for included; US dollars an hour."""
 
 
 class RejectedOut(Answer):
