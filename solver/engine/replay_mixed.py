@@ -20,6 +20,7 @@ from solver.engine.replay import (
     Vector,
     Whole,
     condense,
+    crowd_for,
     ended,
     poisson_arrivals_s,
     read_only,
@@ -197,6 +198,6 @@ def _capacity_requests_per_s(tables: StepTables, schedule: Schedule, streams: Se
     """Most requests per second one lane completes of this mix, whatever the latency."""
     sample = _sampled(streams, min(8 * seats, 2 * STEADY_REQUESTS), seed=7)
     trace = simulate(
-        tables, schedule, sample[1], sample[2], concurrency=seats, prefixes=stream_prefixes(streams, sample)
+        tables, schedule, sample[1], sample[2], concurrency=crowd_for(seats), prefixes=stream_prefixes(streams, sample)
     )
     return steady_rate(trace)
