@@ -27,6 +27,8 @@ MOST_OPEN_RUNS = 4
 SATURATION_MARGIN = 1.0
 CROWDED_FRACTION = 0.9
 """Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
+CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
+"""How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
 WAITING_FRACTION = 0.125
 """Requests that wait while capacity is measured, over seats."""
 FINITE_SATURATION_MARGIN = 1.1
@@ -157,11 +159,16 @@ def crowd_for(seats: int) -> int:
     return seats + math.ceil(WAITING_FRACTION * seats)
 
 
+def crowd_requests(seats: int) -> int:
+    """Requests that a run of a crowd takes to show what is completed in the long run."""
+    return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
+
+
 def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
     """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
-    count = min(8 * seats, 2 * STEADY_REQUESTS)
+    count = crowd_requests(seats)
     prompts, outputs = _crowd(traffic, count)
     trace = simulate(tables, schedule, prompts, outputs, concurrency=crowd_for(seats), notes_gaps=False)
     return steady_rate(trace) * configuration.lanes

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.configuration import Configuration, front_end
+from solver.engine.long_run import long_run
 from solver.engine.replay import (
     Replay,
     capacity_requests_per_s,
@@ -157,7 +158,7 @@ class TestReplays:
         assert limit == pytest.approx(by_clients[2 * seats], rel=0.03)
         assert by_clients[seats] > 1.05 * limit, "a mixture whose prompts cost nothing shows nothing"
         with pytest.raises(SaturatedError):
-            replayed(found, traffic, Load("open", requests_per_s=1.03 * limit))
+            long_run(found, tables, traffic, 1.03 * limit)
 
     def test_a_crowd_of_clients_is_served_at_the_capacity(self) -> None:
         found = configuration(shape("llama-3.1-8b"), engine=EngineSettings(max_sequences=32))
