@@ -46,7 +46,7 @@ from solver.tco.sampling import (
 from solver.tco.tokens import usd_per_million
 from solver.tco.verdict import Verdict, cheapest_fractions, verdict
 
-Kind = Literal["rent", "purchase", "api", "mixed"]
+Kind = Literal["rent", "purchase", "lease", "api", "mixed"]
 _KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
 NO_TOKENS = "no tokens are served at this utilisation, so a cost per token is undefined"
 
@@ -344,8 +344,13 @@ def _cost(
 
 
 def _kind(alternative: Alternative) -> Kind:
-    kinds = {_KINDS[type(part)] for part in parts_of(alternative)}
+    kinds = {kind_of(part) for part in parts_of(alternative)}
     return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def kind_of(part: Single) -> Kind:
+    """How one part is had."""
+    return "lease" if isinstance(part, PurchasedFleet) and part.lease is not None else _KINDS[type(part)]
 
 
 def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:
