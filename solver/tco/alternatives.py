@@ -247,11 +247,15 @@ def _check_terms(fleet: PurchasedFleet, name: str) -> tuple[str, ...]:
     if fleet.lease is not None:
         _check_count("lease.term_months", fleet.lease.term_months, LONGEST_HORIZON_MONTHS, name)
         if fleet.finance_term_months is not None or fleet.held is not None:
-            raise CostInputError("lease", "machines are leased, bought with a loan, or there already: one of them", name)
+            raise CostInputError(
+                "lease", "machines are leased, bought with a loan, or there already: one of them", name
+            )
         if fleet.life_months < fleet.lease.term_months or (
             not fleet.lease.bought_out and fleet.life_months != fleet.lease.term_months
         ):
-            raise CostInputError("depreciation_months", "leased machines last for the lease, or longer if bought out", name)
+            raise CostInputError(
+                "depreciation_months", "leased machines last for the lease, or longer if bought out", name
+            )
         needed += ("lease_usd_per_node_month", *(("buyout_usd_per_node",) if fleet.lease.bought_out else ()))
     if fleet.held is not None:
         _check_count("owned.nodes", fleet.held.nodes, fleet.nodes, name)

@@ -27,7 +27,7 @@ from solver.tco.break_even import (
     break_even_utilisation,
     crossings,
 )
-from solver.tco.by_month import Values
+from solver.tco.by_month import Values, demand_factor, nodes_needed
 from solver.tco.capital import discount_factors, present_value
 from solver.tco.cash_flows import LINES, Flows, Line, added, cash_flows, nodes_started, served_tokens
 from solver.tco.electricity import water_l
@@ -129,11 +129,12 @@ class Uncertainty:
 @dataclass(frozen=True, slots=True)
 class PartUsed:
     """What the stated case of one part was computed from. nodes: paid for in each month; started: bought or committed in
-    it; both empty for an API. figures: every input that enters."""
+    it; needed: those that demand needs; empty for an API. figures: every input that enters."""
 
     part: Single
     nodes: tuple[float, ...]
     started: tuple[float, ...]
+    needed: tuple[float, ...]
     figures: Mapping[str, Figure]
     lines: Mapping[Line, tuple[float, ...]]
     """USD by column, where the alternative has several parts; empty where its own lines are the part's."""
@@ -271,15 +272,17 @@ def _used(evaluated: _Evaluated, number: int, scenario: Scenario) -> PartUsed:
     part = parts_of(evaluated.alternative)[number]
     figures = inputs_used(part, scenario)
     if isinstance(part, ApiAccess):
-        return PartUsed(part, (), (), figures, {})
+        return PartUsed(part, (), (), (), figures, {})
     values = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in evaluated.samples.values[number].items()}
     nodes, started = nodes_started(part, scenario, values)
+    needed = nodes_needed(part, demand_factor(scenario, values))
     several = len(evaluated.part_flows) > 1
     lines = evaluated.part_flows[number].lines if several else {}
     return PartUsed(
         part,
         tuple(nodes[0].tolist()),
         tuple(started[0].tolist()),
+        tuple(needed[0].tolist()),
         figures,
         {line: tuple(flow[STATED_ROW].tolist()) for line, flow in lines.items()},
     )

@@ -32,7 +32,9 @@ def leased(
     fleet: PurchasedFleet, lease: Lease, scenario: Scenario, values: Values, started: Array
 ) -> tuple[Array, Array, Array]:
     """By column: rates, what of them outlasts the horizon and is owed there, and buyouts."""
-    rates, owed = contract_flows(_contracted(fleet, scenario, values, started), lease.term_months, 0.0, lease.in_advance)
+    rates, owed = contract_flows(
+        _contracted(fleet, scenario, values, started), lease.term_months, 0.0, lease.in_advance
+    )
     return rates, owed, _bought_out(fleet, lease, scenario, values, started)
 
 

@@ -87,6 +87,15 @@ def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
         tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--out", "costs.pdf"]), settings)
 
 
+def test_a_lease_beside_it(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["tco", "rec_plan", "--lease", "36", "--usd-per-node-month", "9400", "--json"]
+    assert tco.tco_command(build_parser().parse_args(line), settings) == 0
+    lease = json.loads(capsys.readouterr().out)["alternatives"][1]
+    assert next(one["total_usd"] for one in lease["lines"] if one["line"] == "lease") == "676800.000000"
+    assert tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--lease", "36", "--json"]), settings) == 0
+    assert "a lessor's quote is better" in " ".join(json.loads(capsys.readouterr().out)["alternatives"][1]["notes"])
+
+
 def test_a_machine_without_a_price_says_how_to_state_one(
     settings: Settings, app: FastAPI, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,9 +12,9 @@ from solver.tco.break_even import crossings
 from solver.tco.cash_flows import LINEAR_LINES
 from solver.tco.compare import AlternativeCost, compare
 from solver.tco.figures import Figure, draw, exactly
+from solver.tco.leasing import lease_rate_usd_per_month
 from solver.tco.money import MICRO_PER_USD
 from solver.tco.sampling import Sampling
-from solver.tco.leasing import lease_rate_usd_per_month
 from tests.solver.tco.examples import api, bought, committed, kept, leased, rented, scenario, ten_alternatives
 
 EXACT = Sampling(draws=0)
@@ -187,7 +187,9 @@ class TestHeld:
     @settings(max_examples=30, deadline=None)
     @given(at=scenarios, age=st.integers(1, 59))
     def test_machines_there_already_cost_what_they_would_fetch(self, at, age) -> None:
-        steady = replace(at, figures={**at.figures, **scenario(growth_fraction_per_month=0.0).figures}, horizon_months=1)
+        steady = replace(
+            at, figures={**at.figures, **scenario(growth_fraction_per_month=0.0).figures}, horizon_months=1
+        )
         lines = _lines(_only(kept(nodes=1, held=1, age=age), steady))
         fetches = {now: 310_000.0 * _resale(now) * MICRO_PER_USD for now in (age, age + 1)}
         assert lines.get("foregone_sale", 0) == pytest.approx(fetches[age], abs=2)
