@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from service.problems import FieldError, InvalidFieldsError
-from service.tco.defaults import CostDefaults, Default
+from service.tco.defaults import CostDefaults, Default, Origin
 from service.tco.ownership import LIFE, PRICE, PurchaseTerms
 from service.wire.tco import AlternativeIn, LeaseIn
 from solver.tco.alternatives import Held, Lease
@@ -70,8 +70,9 @@ def _ending(own: LeaseIn) -> str:
 def _rate(own: LeaseIn, terms: PurchaseTerms, defaults: CostDefaults, pointer: str) -> Default:
     """The level monthly rate at each end of the lessor's implicit rate and of the machine's price."""
     row = defaults.plain(IMPLICIT)
+    origins: tuple[Origin, ...] = ()
     if own.implicit_rate_percent is not None:
-        yearly, origins = exactly(own.implicit_rate_percent / 100.0), ()
+        yearly = exactly(own.implicit_rate_percent / 100.0)
     elif row is not None:
         yearly, origins = row.figure, row.origins
     else:
@@ -132,5 +133,7 @@ def held_terms(
     )
     if own.usd_paid_per_node is None:
         note += "; what was paid is not stated: the price of a new one is taken"
-    found = replace(terms, figures={**terms.figures, PAID: paid}, notes=(*terms.notes, note))
+    assumed = own.usd_paid_per_node is None and PRICE in terms.defaults
+    defaults = terms.defaults | ({PAID: terms.defaults[PRICE]} if assumed else {})
+    found = replace(terms, figures={**terms.figures, PAID: paid}, defaults=defaults, notes=(*terms.notes, note))
     return Held(count, own.age_months), found, sunk

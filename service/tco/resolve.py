@@ -108,9 +108,8 @@ def resolve(
         notes = [API_NOTE, *api.notes]
         return Resolved(asked, ApiAccess(asked.name, api.figures), defaults=dict(api.defaults), notes=notes)
     resolved = Resolved(asked, ApiAccess(asked.name, {}), acquisition=asked.acquisition)
-    if asked.owned is not None and asked.owned.nodes is not None and len(nodes) > 1:
-        detail = "of several kinds of node it is not said which are there already: leave it out, or compare them apart"
-        raise InvalidFieldsError([FieldError(detail, pointer=f"/alternatives/{position}/owned/nodes")])
+    if len(nodes) > 1:
+        _of_one_kind(asked, position)
     built: list[RentedFleet | PurchasedFleet] = []
     for part in nodes:
         stated = machines.get(part.machine.node)
@@ -121,6 +120,22 @@ def resolve(
     resolved.alternative = built[0] if len(built) == 1 else MixedFleet(asked.name, tuple(built))
     resolved.notes = list(dict.fromkeys(resolved.notes))
     return resolved
+
+
+def _of_one_kind(asked: AlternativeIn, position: int) -> None:
+    """Raises InvalidFieldsError for terms that machines of several kinds cannot share."""
+    stated = {
+        "owned/nodes": asked.owned is not None and asked.owned.nodes is not None,
+        "owned/usd_paid_per_node": asked.owned is not None and asked.owned.usd_paid_per_node is not None,
+        "lease/usd_per_node_month": asked.lease is not None and asked.lease.usd_per_node_month is not None,
+        "lease/buyout_usd_per_node": asked.lease is not None and asked.lease.buyout_usd_per_node is not None,
+    }
+    detail = "is of one kind of node, and this alternative has several: leave it out, or compare them apart"
+    errors = [
+        FieldError(detail, pointer=f"/alternatives/{position}/{at}") for at, is_stated in stated.items() if is_stated
+    ]
+    if errors:
+        raise InvalidFieldsError(errors)
 
 
 def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: Mapping[str, MachineIn]) -> Nodes:

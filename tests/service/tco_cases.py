@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 OPERATORS = ("enterprise", "neocloud", "hyperscaler")
-REGIONS = ("us", "us-texas", "us-california", "de", "fr", "in")
+REGIONS = ("us", "us-texas", "us-california-northeast", "de", "nordics", "in")
 MODELS = (
     "novita/meta-llama/llama-3.3-70b-instruct",
     "aws/meta.llama3-1-70b-instruct-v1:0",
@@ -51,7 +51,7 @@ def _ways(chance: random.Random, plan: str) -> list[dict[str, Any]]:
         {
             "name": "commit 3 years ahead",
             **planned,
-            "acquisition": "reserved_3y_no_upfront",
+            "acquisition": "reserved_3y",
             "payment": chance.choice(("no_upfront", "partial_upfront", "all_upfront")),
         },
         {"name": "spot", **planned, "acquisition": "spot"},

@@ -404,6 +404,15 @@ class TestMachinesThereAlready:
         body["alternatives"][0] |= {"recommendation": "rec_kinds", "owned": {"age_months": 6, "nodes": 1}}
         refused = client.post(URL, json=body)
         assert refused.json()["errors"][0]["pointer"] == "/alternatives/0/owned/nodes"
+        lease = {"term_months": 36, "usd_per_node_month": "9000"}
+        del body["alternatives"][0]["owned"]
+        body["alternatives"][0] |= {"acquisition": "lease", "lease": lease, "purchase": {}}
+        refused = client.post(URL, json=body)
+        assert refused.json()["errors"][0]["pointer"] == "/alternatives/0/lease/usd_per_node_month"
+        body["alternatives"][0]["lease"] = {"term_months": 36}  # each at the lessor's rate on its own price
+        parts = _made(client, body)["alternatives"][0]["computed_from"]
+        rates = [next(i["typical"] for i in p["inputs"] if i["input"] == "lease_usd_per_node_month") for p in parts]
+        assert len(set(rates)) == 2
 
 
 class TestCommitments:

@@ -10,6 +10,7 @@ Ends with 1 where a cell differs, with 2 where there is no LibreOffice: nothing 
 """
 
 import argparse
+import math
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,9 +25,8 @@ from tests.service.test_tco_recomputed import CHANGES, URL, body_of
 from tests.spreadsheet.calc import SOFFICE, computed, retyped
 
 CENT = 0.005
-FACTOR = 1e-7
-"""Of cells too small to be told from helping columns that hold no dollars, such as discount factors."""
-SMALL = 10.0
+RELATIVE = 1e-9
+"""Between two computations of one formula, some of which hold no dollars, such as discount factors."""
 FIRST_ROW = 4
 MOST_ROWS, MOST_COLUMNS = 400, 70
 MOST_SHOWN = 40
@@ -49,19 +49,19 @@ def main() -> int:
         typed = retyped(same, "inputs", Workbook(same), "electricity_usd_per_kwh", DEARER)
         found = computed({**workbooks, "retyped": typed}, Path(folder))
     compared = [
-        (f"{name}, {where}", expected, shown)
+        (f"{name}, {where}", *pair)
         for name, answer in answers.items()
-        for where, expected, shown in (
+        for where, *pair in (
             *_figures(answer, Workbook(found[name])),
             *_formulas(Workbook(workbooks[name]), Workbook(found[name])),
         )
     ]
     compared += [(f"retyped, {where}", *pair) for where, *pair in _figures(changed, Workbook(found["retyped"]))]
-    gaps = [float("inf") if shown is None else abs(shown - expected) for _, expected, shown in compared]
+    gaps = [math.inf if shown is None else abs(shown - expected) for _, expected, shown, _ in compared]
     wrong = [
         f"{where}: {shown} instead of {expected}"
-        for (where, expected, shown), gap in zip(compared, gaps, strict=True)
-        if not gap <= (CENT if abs(expected) > SMALL else FACTOR)
+        for (where, expected, shown, allowed), gap in zip(compared, gaps, strict=True)
+        if not gap <= allowed
     ]
     print(
         f"{len(found)} workbooks, {len(compared)} comparisons of computed cells, {len(wrong)} differ; "
@@ -78,8 +78,8 @@ def _asked(client: TestClient, change: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _figures(answer: dict[str, Any], book: Workbook) -> Iterator[tuple[str, float, float | None]]:
-    """Where a figure of the answer stands in the workbook, what it is, and what Calc shows there."""
+def _figures(answer: dict[str, Any], book: Workbook) -> Iterator[tuple[str, float, float | None, float]]:
+    """Where a figure of the answer stands in the workbook, what it is, what Calc shows there, and how far they may be apart."""
     labels = {book.text("summary", 1, row): row for row in range(1, MOST_ROWS)}
     for position, alternative in enumerate(answer["alternatives"], start=1):
         name, sheet = alternative["name"], f"calc {position}.1"
@@ -89,19 +89,21 @@ def _figures(answer: dict[str, Any], book: Workbook) -> Iterator[tuple[str, floa
         for line, usd_by_month in flows.items():
             for month, usd in enumerate(usd_by_month):
                 shown = book.shown(sheet, titles[line], FIRST_ROW + month)
-                yield f"{line} of {name} in month {month}", float(usd), 0.0 if shown is None else shown
+                yield f"{line} of {name} in month {month}", float(usd), 0.0 if shown is None else shown, CENT
         so_far = 0.0
         for month, usd in enumerate(alternative["usd_by_month"]):
             so_far += float(usd)
-            yield f"cumulative {name} in month {month}", so_far, book.shown("cumulative", position + 1, 2 + month)
+            yield f"cumulative {name} in month {month}", so_far, book.shown("cumulative", position + 1, 2 + month), CENT
         for label in ("total_usd", "npv_usd"):
-            yield f"{label} of {name}", float(alternative[label]), book.shown("summary", position + 1, labels[label])
+            shown = book.shown("summary", position + 1, labels[label])
+            yield f"{label} of {name}", float(alternative[label]), shown, CENT
 
 
-def _formulas(ours: Workbook, theirs: Workbook) -> Iterator[tuple[str, float, float | None]]:
+def _formulas(ours: Workbook, theirs: Workbook) -> Iterator[tuple[str, float, float | None, float]]:
     """Every cell with a formula: what the evaluator of the tests makes of it, and what Calc does."""
     for sheet, column, row in ours.stored:
-        yield f"{sheet}!{column},{row}", ours.value(sheet, column, row), theirs.shown(sheet, column, row)
+        expected = ours.value(sheet, column, row)
+        yield f"{sheet}!{column},{row}", expected, theirs.shown(sheet, column, row), RELATIVE * max(1.0, abs(expected))
 
 
 if __name__ == "__main__":
