@@ -84,6 +84,7 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
         per_million = one["usd_per_million_tokens"]
         table.add_row(
             escape(one["name"]),
+            _usd(one["total_usd"]),
             _usd(one["npv_usd"]),
             "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
             "–" if per_million is None else f"{float(per_million):,.3f}",
