@@ -14,6 +14,7 @@ from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
 from service.fleets.tables import FleetTable
+from service.idempotency.tables import StoredKeyTable
 from service.jobs.tables import JobEventTable, JobTable
 from service.llms.tables import LlmTable
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
@@ -50,6 +51,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     PriceStepTable,
     ProviderTable,
     RecommendationTable,
+    StoredKeyTable,
     TokenTable,
 )
 METADATA = SQLModel.metadata

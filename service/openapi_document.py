@@ -1,9 +1,13 @@
-"""The application whose OpenAPI document describes every parameter; fields are described by their models."""
+"""The application whose OpenAPI document describes every parameter and has an example of every body.
+
+Fields are described by their models.
+"""
 
 from typing import Any
 
 from fastapi import FastAPI
 
+from service.wire.examples import add_examples
 from service.wire.field_descriptions import descriptions
 
 PARAMETERS = "parameters"
@@ -11,9 +15,11 @@ PARAMETERS = "parameters"
 
 
 class DescribedApi(FastAPI):
-    """FastAPI, but for the descriptions: a parameter of one name means the same in every route."""
+    """FastAPI, but for the descriptions and examples: a parameter of one name means the same in every route."""
 
     def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is not None:
+            return self.openapi_schema
         document = super().openapi()
         known: dict[str, str] = descriptions()[PARAMETERS]
         for item in document["paths"].values():
@@ -21,4 +27,5 @@ class DescribedApi(FastAPI):
                 for parameter in route.get("parameters", ()):
                     if parameter["name"] in known:
                         parameter.setdefault("description", known[parameter["name"]])
+        add_examples(document)
         return document

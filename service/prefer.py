@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header
 
 WAIT = re.compile(r'wait\s*=\s*"?(\d{1,9})"?')
 
@@ -35,8 +35,8 @@ def parse_prefer(header: str) -> Preference:
     return Preference(respond_async, wait_s)
 
 
-def preference_of(request: Request) -> Preference:
-    return parse_prefer(", ".join(request.headers.getlist("prefer")))
+def preference_of(prefer: Annotated[list[str] | None, Header()] = None) -> Preference:
+    return parse_prefer(", ".join(prefer or ()))
 
 
 Prefer = Annotated[Preference, Depends(preference_of)]

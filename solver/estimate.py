@@ -68,6 +68,8 @@ class Estimate:
     decode_bottleneck: str
     step: tuple[Term, ...]
     bound: Bound
+    decoding_sequences: float
+    """Mean number in flight of one replica, at least one: those of ``step``."""
 
 
 def estimate(
@@ -177,6 +179,7 @@ def estimated(
         decode_bottleneck=dominant(steps),
         step=steps,
         bound=bound,
+        decoding_sequences=busy_sequences,
     )
 
 
@@ -287,10 +290,15 @@ def devices_power_w(configuration: Configuration, memory_utilisation: float, com
     return float(np.asarray(per_device)) * configuration.layout.devices
 
 
+def prefill_step_tokens(configuration: Configuration, traffic: Traffic) -> float:
+    """Tokens of the mean prompt in one step."""
+    return max(min(traffic.prompt.mean, float(configuration.engine.max_batched_tokens)), 1.0)
+
+
 def prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
-    tokens = min(traffic.prompt.mean, float(configuration.engine.max_batched_tokens))
+    tokens = prefill_step_tokens(configuration, traffic)
     return step_terms(
-        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=max(tokens, 1.0)
+        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=tokens
     )
 
 

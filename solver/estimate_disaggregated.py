@@ -208,6 +208,7 @@ def _whole(
         decode_bottleneck=dominant(steps[1]),
         step=steps[1],
         bound=bound,
+        decoding_sequences=max(1.0, result.mean_in_flight),
     )
 
 

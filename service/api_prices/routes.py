@@ -25,14 +25,13 @@ def get_api_prices(
         (
             row
             for row in api_prices().rows.values()
-            if row.id > start
-            and (provider is None or row.provider.lower() == provider.lower())
+            if (provider is None or row.provider.lower() == provider.lower())
             and (model is None or model.lower() in row.model.lower())
         ),
         key=lambda row: row.id,
     )
-    page, cursor = cut_page(rows[: limit + 1], limit)
-    return Page(items=[present_api_price(row) for row in page], next=cursor)
+    page, cursor = cut_page([row for row in rows if row.id > start][: limit + 1], limit)
+    return Page(items=[present_api_price(row) for row in page], next=cursor, total=len(rows))
 
 
 def present_api_price(row: ApiPriceRow) -> ApiPriceOut:

@@ -12,6 +12,7 @@ from service.benchmarks.known import KnownNames
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
 from service.devices.tables import DeviceTable
 from service.edition.tables import EditionTable
+from service.listing import Listed, listed
 from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable
 
@@ -163,9 +164,9 @@ def list_benchmarks(
     llm: str | None = None,
     engine: str | None = None,
     tool: str | None = None,
-) -> list[BenchmarkTable]:
+) -> Listed[BenchmarkTable]:
     """Runs in order of arrival. ``status`` is the current one."""
-    wanted = select(BenchmarkTable).order_by(col(BenchmarkTable.id)).limit(limit)
+    wanted = select(BenchmarkTable)
     for column, value in (
         (BenchmarkTable.device_id, device),
         (BenchmarkTable.llm_id, llm),
@@ -174,24 +175,21 @@ def list_benchmarks(
     ):
         if value is not None:
             wanted = wanted.where(column == value)
-    if after is not None:
-        wanted = wanted.where(BenchmarkTable.id > after)
     if status is not None:
-        last_event = (
-            select(func.max(BenchmarkEventTable.id))
-            .where(BenchmarkEventTable.benchmark_id == BenchmarkTable.id)
-            .correlate(BenchmarkTable)
-            .scalar_subquery()
-        )
-        last_action = select(BenchmarkEventTable.action).where(BenchmarkEventTable.id == last_event).scalar_subquery()
+        last = select(func.max(BenchmarkEventTable.id)).group_by(BenchmarkEventTable.benchmark_id)
         actions = [action for action, result in STATUS_AFTER.items() if result == status]
-        undecided = last_action.is_(None) & (col(BenchmarkTable.status) == status)
-        wanted = wanted.where(undecided | last_action.in_(actions))
-    return list(session.exec(wanted).all())
+        decided = select(BenchmarkEventTable.benchmark_id).where(
+            col(BenchmarkEventTable.id).in_(last), col(BenchmarkEventTable.action).in_(actions)
+        )
+        undecided = col(BenchmarkTable.id).not_in(select(BenchmarkEventTable.benchmark_id)) & (
+            col(BenchmarkTable.status) == status
+        )
+        wanted = wanted.where(undecided | col(BenchmarkTable.id).in_(decided))
+    return listed(session, wanted, BenchmarkTable.id, limit=limit, after=after)
 
 
 def accepted_benchmarks(
     session: Session, *, device: str | None = None, engine: str | None = None
 ) -> list[BenchmarkTable]:
     """Every run whose current status is accepted, oldest first: what corrections may be fitted to."""
-    return list_benchmarks(session, after=None, limit=1_000_000, status="accepted", device=device, engine=engine)
+    return list_benchmarks(session, after=None, limit=1_000_000, status="accepted", device=device, engine=engine).rows

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 from sqlmodel import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -23,6 +23,7 @@ from service.clock import Clock
 from service.database import ReadSession, WriteSession
 from service.group_commit import GroupCommit
 from service.guarded_route import GuardedRoute
+from service.idempotency.keys import IdempotencyKey
 from service.paging import Limit, Next, cut_page, last_id
 from service.problems import NotFoundError
 from service.wire.benchmarks import (
@@ -39,13 +40,6 @@ from service.wire.pages import Page
 
 router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"], route_class=GuardedRoute)
 Filter = Annotated[str | None, Query(max_length=120)]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$",
-        description="The same key again answers with the first record; with another body it is a conflict.",
-    ),
-]  # fmt: skip
 
 
 @router.post(
@@ -115,13 +109,13 @@ def get_benchmarks(
     engine: Filter = None,
     tool: Filter = None,
 ) -> Page[BenchmarkSummary]:
-    rows = list_benchmarks(
+    found = list_benchmarks(
         session, after=last_id("next", after), limit=limit + 1,
         status=status, device=device, llm=llm, engine=engine, tool=tool,
     )  # fmt: skip
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     events = events_of(session, [run.id for run in page])
-    return Page(items=[present_summary(run, events.get(run.id, ())) for run in page], next=cursor)
+    return Page(items=[present_summary(run, events.get(run.id, ())) for run in page], next=cursor, total=found.total)
 
 
 @router.get("/{benchmark_id}", summary="One measured result with its checks")

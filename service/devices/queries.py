@@ -4,6 +4,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.devices.tables import DeviceTable
+from service.listing import Listed, listed
 
 
 def list_devices(
@@ -16,11 +17,9 @@ def list_devices(
     status: str | None = None,
     family: str | None = None,
     device_class: str | None = None,
-) -> list[DeviceTable]:
+) -> Listed[DeviceTable]:
     """Names are compared without regard to case."""
-    wanted = select(DeviceTable).order_by(DeviceTable.id).limit(limit)
-    if after is not None:
-        wanted = wanted.where(DeviceTable.id > after)
+    wanted = select(DeviceTable)
     for column, value in (
         (DeviceTable.vendor, vendor),
         (DeviceTable.category, category),
@@ -30,7 +29,7 @@ def list_devices(
     ):
         if value is not None:
             wanted = wanted.where(func.lower(column) == value.lower())
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, DeviceTable.id, limit=limit, after=after)
 
 
 def device_filter_values(session: Session, name: str) -> list[str]:

@@ -32,16 +32,16 @@ def get_devices(
     family: Filter = None,
     device_class: DeviceClass | None = None,
 ) -> Page[DeviceOut]:
-    rows = list_devices(
+    found = list_devices(
         session, after=last_id("next", after), limit=limit + 1,
         vendor=vendor, category=category, status=status, family=family, device_class=device_class,
     )  # fmt: skip
-    if not rows:
+    if not found.rows:
         refuse_unknown_filters(
             partial(device_filter_values, session), vendor=vendor, category=category, status=status, family=family
         )
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_device(r) for r in page], next=cursor)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_device(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{device_id}", summary="One accelerator")

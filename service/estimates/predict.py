@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from service.estimates.roofline import present_roofline
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.recommendations.snapshot import (
@@ -20,6 +21,7 @@ from service.wire.estimates import (
     EstimatedOut,
     EstimateIn,
     MemoryOut,
+    RooflineOut,
     SaturatedOut,
     StepTermOut,
     UnsupportedOut,
@@ -31,7 +33,7 @@ from solver.deploy import Deployed, deploy
 from solver.deploy_speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import SpeculativeDecoding, expected_tokens_per_step
 from solver.errors import UnsupportedError
-from solver.estimate import Estimate, estimate
+from solver.estimate import Estimate, estimate, without_probes
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
 from solver.step.constants import Constants, resolve_constants
@@ -71,7 +73,10 @@ def predict(case: Case) -> EstimatedOut:
     deployed, speculative = with_drafting(case, deployed, traffic)
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
     found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
-    return present_estimate(asked, deployed, found, speculative=speculative, clipped_fraction=clipped)
+    roofline = present_roofline(without_probes(deployed.configuration, correction), traffic, found)
+    return present_estimate(
+        asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped
+    )
 
 
 def _joined(case: Case, configuration: Configuration) -> Configuration:
@@ -170,6 +175,7 @@ def present_estimate(
     *,
     speculative: SpeculativeOut | None = None,
     pools: DisaggregatedOut | None = None,
+    roofline: RooflineOut | None = None,
     clipped_fraction: float = 0.0,
 ) -> EstimatedOut:
     """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
@@ -192,6 +198,7 @@ def present_estimate(
         bound=BoundOut(
             tpot_ms=found.bound.time_per_output_token_s * 1e3, output_tokens_per_s=found.bound.output_tokens_per_s
         ),
+        roofline=roofline,
         clipped_fraction=clipped_fraction,
         speculative=speculative,
         pools=pools,

@@ -10,19 +10,24 @@ from service.fleets.plan import plan
 from service.fleets.prepare import FleetInputs, fleet_input, read_fleet_inputs
 from service.fleets.present import present_fleet
 from service.fleets.tables import FleetTable
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.recommendations.create import Workshop, provenance
 from service.wire.fleet_answers import FleetOut, FleetResultOut
 from service.wire.fleets import FleetIn
 from service.wire.recommendations import InputsOut
 
 
-async def create_fleet(asked: FleetIn, workshop: Workshop) -> FleetOut:
-    """Stored whole or not at all. Raises InvalidFieldsError, and UnavailableError when the service ends first."""
+async def create_fleet(asked: FleetIn, workshop: Workshop, named: Named | None = None) -> FleetOut:
+    """Stored whole or not at all.
+
+    Raises InvalidFieldsError, UnavailableError when the service ends first, and StoredBeforeError when the same request
+    under the same key was stored meanwhile.
+    """
     inputs = await run_in_threadpool(read, asked, workshop)
     result = await workshop.pool.run("fleet", lambda: plan(inputs))
     workshop.metrics.count_outcome("fleet", result.outcome)
     # Once the answer is there it is stored, even when the client has gone: shield the write from cancellation.
-    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop))
+    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop, named))
 
 
 def read(asked: FleetIn, workshop: Workshop) -> FleetInputs:
@@ -33,11 +38,13 @@ def read(asked: FleetIn, workshop: Workshop) -> FleetInputs:
     return inputs
 
 
-def _store(inputs: FleetInputs, result: FleetResultOut, workshop: Workshop) -> FleetOut:
+def _store(inputs: FleetInputs, result: FleetResultOut, workshop: Workshop, named: Named | None) -> FleetOut:
     row = fleet_row(inputs.request, result, provenance(inputs.planning), workshop.clock())
     with workshop.database.writing() as session:
+        claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()
+        settle(session, named, row.id)
         return present_fleet(row)
 
 

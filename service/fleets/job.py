@@ -9,6 +9,7 @@ from service.access import Caller
 from service.fleets.create import fleet_row, read
 from service.fleets.plan import plan
 from service.fleets.prepare import read_fleet_inputs
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.jobs.create import enqueue
 from service.jobs.kind import Attempt, JobKind, Progress
 from service.jobs.tables import JobTable
@@ -30,11 +31,19 @@ def answered_later(asked: FleetIn, preference: Preference, settings: Settings) -
     return asked.time_limit_s > settings.synchronous_time_limit_s
 
 
-def queue_fleet(asked: FleetIn, caller: Caller, workshop: Workshop, settings: Settings) -> JobTable:
-    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job."""
+def queue_fleet(
+    asked: FleetIn, caller: Caller, workshop: Workshop, settings: Settings, named: Named | None = None
+) -> JobTable:
+    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job.
+
+    Raises StoredBeforeError when the same request under the same key was queued or stored meanwhile.
+    """
     read(asked, workshop)
+    now = workshop.clock()
     with workshop.database.writing() as session:
-        row = enqueue(session, FLEET_JOB, asked.model_dump(mode="json"), caller, settings, workshop.clock())
+        claim_or_stop(session, named, now)
+        row = enqueue(session, FLEET_JOB, asked.model_dump(mode="json"), caller, settings, now)
+        settle(session, named, row.id)
         session.expunge(row)
         return row
 

@@ -18,7 +18,7 @@ from service.tco.placement import limits_of, needs_of, room_of
 from service.tco.prepare import DEFAULT_REGION, machine_facts
 from service.tco.present import present_defaults
 from service.tco.queries import energy_by_region, energy_regions
-from service.wire.fleet_answers import LeftOutOut
+from service.wire.fleet_answers import CommitmentLeftOutOut
 from service.wire.fleets import FleetIn
 from service.wire.owning import DiscountOut, OwnedMachineOut, OwnMachineIn, OwnSiteIn, OwnUsedOut
 from service.wire.tco import SiteIn
@@ -57,7 +57,7 @@ class Owned:
     machines: list[OwnMachine] = field(default_factory=list)
     rooms: "list[SharedLimit]" = field(default_factory=list)
     used: list[OwnUsedOut] = field(default_factory=list)
-    left_out: list[LeftOutOut] = field(default_factory=list)
+    left_out: list[CommitmentLeftOutOut] = field(default_factory=list)
     discount: DiscountOut = field(default_factory=lambda: UNDISCOUNTED)
 
     def node(self, machine: str, start_month: int) -> OwnedNode | None:
@@ -165,7 +165,7 @@ def _read_site(
     found.machines += machines
     found.rooms += _room_limits(site, shared, machines, defaults)
     found.left_out += [
-        LeftOutOut(commitment=PURCHASE, why=f"{', '.join(sorted(names))} in {site.region}: {reason}")
+        CommitmentLeftOutOut(commitment=PURCHASE, why=f"{', '.join(sorted(names))} in {site.region}: {reason}")
         for reason, names in sorted(missing.items())
     ]
     found.used.append(

@@ -14,7 +14,7 @@ from service.recommendations.create import Caches, read_inputs
 from service.recommendations.plan import PlanningInputs, planning_input
 from service.tco.prepare import cost_catalog
 from service.tco.prices import TERM_MONTHS
-from service.wire.fleet_answers import LeftOutOut, SpotUsedOut
+from service.wire.fleet_answers import CommitmentLeftOutOut, SpotUsedOut
 from service.wire.fleets import FleetIn, FleetWorkloadIn, ProfileIn
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.traffic import Traffic
@@ -38,7 +38,7 @@ class FleetInputs:
     planning: PlanningInputs
     spot: SpotUsedOut | None
     owned: Owned
-    left_out: tuple[LeftOutOut, ...]
+    left_out: tuple[CommitmentLeftOutOut, ...]
 
 
 def read_fleet_inputs(session: Session, asked: FleetIn, price_as_of: dt.datetime, caches: Caches) -> FleetInputs:

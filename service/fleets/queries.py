@@ -5,20 +5,19 @@ from sqlmodel import Session, col, select
 
 from service.devices.tables import DeviceTable
 from service.fleets.tables import FleetTable
+from service.listing import Listed, listed
 from service.nodes.tables import NodeTable
 
 LONG = ("request", "result")
 
 
-def list_fleets(session: Session, *, before: str | None, limit: int, outcome: str | None = None) -> list[FleetTable]:
+def list_fleets(session: Session, *, before: str | None, limit: int, outcome: str | None = None) -> Listed[FleetTable]:
     """Newest first: ids sort by time. Requests and results, which may be megabytes, are not read."""
-    wanted = select(FleetTable).order_by(col(FleetTable.id).desc()).limit(limit)
-    wanted = wanted.options(*(defer(getattr(FleetTable, name)) for name in LONG))
-    if before is not None:
-        wanted = wanted.where(FleetTable.id < before)
+    wanted = select(FleetTable)
+    short = [defer(getattr(FleetTable, name)) for name in LONG]
     if outcome is not None:
         wanted = wanted.where(FleetTable.outcome == outcome)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, FleetTable.id, limit=limit, after=before, newest_first=True, options=short)
 
 
 def fleet_by_id(session: Session, fleet_id: str) -> FleetTable | None:

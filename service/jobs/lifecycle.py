@@ -19,6 +19,7 @@ from typing import Any, Literal
 from sqlmodel import Session
 from ulid import ULID
 
+from service.idempotency.queries import point_keys
 from service.jobs.delivery import announce
 from service.jobs.events import append_progress, append_state
 from service.jobs.kind import JobKind
@@ -92,6 +93,7 @@ def succeed(session: Session, held: Claim, kind: JobKind[Any], answer: dict[str,
         return "cancelled"
     result_id = kind.store(session, kind.request.model_validate(row.request), answer, now)
     row.result = kind.result_address.format(id=result_id)
+    point_keys(session, row.id, result_id)
     _end(session, row, "succeeded", now)
     return "go_on"
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, delete, func
 from sqlmodel import Session, col, or_, select
 
+from service.idempotency.queries import forget_keys
 from service.jobs.tables import JobEventTable, JobTable
+from service.listing import Listed, listed
 
 LIVE = ("queued", "running")
 TERMINAL = ("succeeded", "failed", "cancelled", "expired")
@@ -23,16 +25,14 @@ def job_for_update(session: Session, job_id: str) -> JobTable | None:
 
 def list_jobs(
     session: Session, *, before: str | None, limit: int, state: str | None, kind: str | None
-) -> list[JobTable]:
+) -> Listed[JobTable]:
     """Newest first: ids sort by time."""
-    wanted = select(JobTable).order_by(col(JobTable.id).desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(JobTable.id < before)
+    wanted = select(JobTable)
     if state is not None:
         wanted = wanted.where(JobTable.state == state)
     if kind is not None:
         wanted = wanted.where(JobTable.kind == kind)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, JobTable.id, limit=limit, after=before, newest_first=True)
 
 
 def next_queued(session: Session, kinds: Sequence[str], now: dt.datetime) -> JobTable | None:
@@ -98,7 +98,7 @@ def events_after(session: Session, job_id: str, number: int, limit: int) -> list
 
 
 def forget_jobs(session: Session, finished_before: dt.datetime, limit: int) -> int:
-    """Delete jobs that ended before; their results stay. How many."""
+    """Delete jobs that ended before, with the keys of those without a result; results stay. How many."""
     old = (
         select(JobTable.id)
         .where(col(JobTable.state).in_(TERMINAL), col(JobTable.finished_at) <= finished_before)
@@ -107,6 +107,7 @@ def forget_jobs(session: Session, finished_before: dt.datetime, limit: int) -> i
     )
     ids = list(session.exec(old).all())
     if ids:
+        forget_keys(session, ids)
         connection = session.connection()
         connection.execute(delete(JobEventTable).where(col(JobEventTable.job_id).in_(ids)))
         connection.execute(delete(JobTable).where(col(JobTable.id).in_(ids)))

@@ -35,9 +35,9 @@ def get_jobs(
     state: JobState | None = None,
     kind: Annotated[str | None, Query(max_length=40)] = None,
 ) -> Page[JobSummaryOut]:
-    rows = list_jobs(session, before=last_id("next", after), limit=limit + 1, state=state, kind=kind)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_summary(row) for row in page], next=cursor)
+    found = list_jobs(session, before=last_id("next", after), limit=limit + 1, state=state, kind=kind)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_summary(row) for row in page], next=cursor, total=found.total)
 
 
 @router.get("/{job_id}", summary="One job: its state, its progress, its result")

@@ -3,20 +3,19 @@
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from service.listing import Listed, listed
 from service.llms.tables import LlmTable
 
 
 def list_llms(
     session: Session, *, after: str | None, limit: int, family: str | None = None, origin: str | None = None
-) -> list[LlmTable]:
-    wanted = select(LlmTable).order_by(LlmTable.id).limit(limit)
-    if after is not None:
-        wanted = wanted.where(LlmTable.id > after)
+) -> Listed[LlmTable]:
+    wanted = select(LlmTable)
     if family is not None:
         wanted = wanted.where(func.lower(LlmTable.family) == family.lower())
     if origin is not None:
         wanted = wanted.where(func.lower(LlmTable.origin) == origin.lower())
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, LlmTable.id, limit=limit, after=after)
 
 
 def llm_filter_values(session: Session, name: str) -> list[str]:

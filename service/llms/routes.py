@@ -9,6 +9,7 @@ from service.access import Editor, Reader
 from service.database import ReadSession, WriteSession
 from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
+from service.idempotency.keys import IdempotencyKey, claim, named_request, settle
 from service.llms.create import create_llm
 from service.llms.present import present_llm
 from service.llms.queries import list_llms, llm_by_id, llm_filter_values, llm_ids
@@ -30,11 +31,11 @@ def get_llms(
     family: Filter = None,
     origin: Filter = None,
 ) -> Page[LlmOut]:
-    rows = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
-    if not rows:
+    found = list_llms(session, after=last_id("next", after), limit=limit + 1, family=family, origin=origin)
+    if not found.rows:
         refuse_unknown_filters(partial(llm_filter_values, session), family=family, origin=origin)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_llm(r) for r in page], next=cursor)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_llm(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{llm_id}", summary="One language model")
@@ -51,8 +52,19 @@ def get_llm(_caller: Reader, session: ReadSession, llm_id: str) -> LlmOut:
     summary="Add a language model from its config.json",
     responses={200: {"model": LlmOut, "description": "It was stored before"}},
 )
-def post_llm(request: Request, _caller: Editor, session: WriteSession, asked: LlmIn, response: Response) -> LlmOut:
-    table, is_new = create_llm(session, asked, request.app.state.clock)
+def post_llm(
+    request: Request,
+    caller: Editor,
+    session: WriteSession,
+    asked: LlmIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> LlmOut:
+    named = named_request(request, caller, idempotency_key, asked)
+    first = claim(session, named, request.app.state.clock())
+    stored = llm_by_id(session, first) if first is not None else None
+    table, is_new = (stored, False) if stored is not None else create_llm(session, asked, request.app.state.clock)
+    settle(session, named, table.id)
     response.headers["Location"] = f"/v1/llms/{table.id}"
     if not is_new:
         response.status_code = status.HTTP_200_OK

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, or_, select
 
+from service.listing import Listed, listed
 from service.measurements.tables import AgentTable, DeviceMeasurementTable, LeaseTable, MeasurementTable
 
 
@@ -34,11 +35,9 @@ def measurement_by_id(session: Session, measurement_id: str) -> MeasurementTable
 
 def list_measurements(
     session: Session, *, after: str | None, limit: int, status: str | None, device: str | None, now: dt.datetime
-) -> list[MeasurementTable]:
+) -> Listed[MeasurementTable]:
     """In order of arrival. A lease that ran out counts as queued."""
-    wanted = select(MeasurementTable).order_by(col(MeasurementTable.id)).limit(limit)
-    if after is not None:
-        wanted = wanted.where(MeasurementTable.id > after)
+    wanted = select(MeasurementTable)
     if device is not None:
         wanted = wanted.where(MeasurementTable.device_id == device)
     ran_out = (col(MeasurementTable.status) == "leased") & (col(MeasurementTable.lease_expires_at) <= now)
@@ -48,7 +47,7 @@ def list_measurements(
         wanted = wanted.where(col(MeasurementTable.status) == "leased", col(MeasurementTable.lease_expires_at) > now)
     elif status is not None:
         wanted = wanted.where(MeasurementTable.status == status)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, MeasurementTable.id, limit=limit, after=after)
 
 
 def leases_of(session: Session, measurement_ids: Sequence[str]) -> dict[str, list[LeaseTable]]:
@@ -68,11 +67,9 @@ def agent_by_id(session: Session, agent_id: str) -> AgentTable | None:
     return session.get(AgentTable, agent_id)
 
 
-def list_agents(session: Session, *, after: str | None, limit: int) -> list[AgentTable]:
-    wanted = select(AgentTable).order_by(col(AgentTable.id)).limit(limit)
-    if after is not None:
-        wanted = wanted.where(AgentTable.id > after)
-    return list(session.exec(wanted).all())
+def list_agents(session: Session, *, after: str | None, limit: int) -> Listed[AgentTable]:
+    wanted = select(AgentTable)
+    return listed(session, wanted, AgentTable.id, limit=limit, after=after)
 
 
 def device_measurement_by_digest(session: Session, digest: str) -> DeviceMeasurementTable | None:
@@ -93,12 +90,10 @@ def accepted_figures(session: Session, device: str, most: int) -> list[DeviceMea
 
 def list_device_measurements(
     session: Session, *, after: str | None, limit: int, device: str | None, status: str | None
-) -> list[DeviceMeasurementTable]:
-    wanted = select(DeviceMeasurementTable).order_by(col(DeviceMeasurementTable.id)).limit(limit)
-    if after is not None:
-        wanted = wanted.where(DeviceMeasurementTable.id > after)
+) -> Listed[DeviceMeasurementTable]:
+    wanted = select(DeviceMeasurementTable)
     if device is not None:
         wanted = wanted.where(DeviceMeasurementTable.device_id == device)
     if status is not None:
         wanted = wanted.where(DeviceMeasurementTable.status == status)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, DeviceMeasurementTable.id, limit=limit, after=after)

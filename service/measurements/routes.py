@@ -9,6 +9,7 @@ from service.benchmarks.names import names_of
 from service.clock import Clock
 from service.database import ReadSession, WriteSession, database_of
 from service.guarded_route import GuardedRoute
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, claim, named_request, settle
 from service.measurements.device_figures import take_figures
 from service.measurements.present import (
     present_agent,
@@ -54,15 +55,32 @@ FigureStatus = Literal["accepted", "quarantined"]
 AgentId = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._\-]*$")]
 
 
-@router.post("/v1/measurements", status_code=status.HTTP_201_CREATED, summary="Queue a measurement")
+@router.post(
+    "/v1/measurements",
+    status_code=status.HTTP_201_CREATED,
+    summary="Queue a measurement",
+    responses={200: {"model": MeasurementOut, "description": STORED_BEFORE}},
+)
 def post_measurement(
-    request: Request, caller: Editor, session: WriteSession, asked: MeasurementIn, response: Response
+    request: Request,
+    caller: Editor,
+    session: WriteSession,
+    asked: MeasurementIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> MeasurementOut:
     now = _clock(request)()
-    known = names_of(request.app).fresh(database_of(request))
-    queued = enqueue(session, asked, caller.name, known, now)
+    named = named_request(request, caller, idempotency_key, asked)
+    first = claim(session, named, now)
+    queued = measurement_by_id(session, first) if first is not None else None
+    if queued is None:
+        known = names_of(request.app).fresh(database_of(request))
+        queued = enqueue(session, asked, caller.name, known, now)
+        settle(session, named, queued.id)
+    else:
+        response.status_code = status.HTTP_200_OK
     response.headers["Location"] = f"/v1/measurements/{queued.id}"
-    return present_measurement(queued, (), now)
+    return present_measurement(queued, leases_of(session, [queued.id]).get(queued.id, ()), now)
 
 
 @router.get("/v1/measurements", summary="List wanted measurements, oldest first")
@@ -76,12 +94,13 @@ def get_measurements(
     device: Filter = None,
 ) -> Page[MeasurementOut]:
     now = _clock(request)()
-    rows = list_measurements(
+    found = list_measurements(
         session, after=last_id("next", after), limit=limit + 1, status=status, device=device, now=now
     )
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     leases = leases_of(session, [row.id for row in page])
-    return Page(items=[present_measurement(row, leases.get(row.id, ()), now) for row in page], next=cursor)
+    shown = [present_measurement(row, leases.get(row.id, ()), now) for row in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 @router.post(
@@ -152,8 +171,9 @@ def get_agents(
     limit: Limit = 100,
     after: Next = None,
 ) -> Page[AgentOut]:
-    page, cursor = cut_page(list_agents(session, after=last_id("next", after), limit=limit + 1), limit)
-    return Page(items=[present_agent(row) for row in page], next=cursor)
+    found = list_agents(session, after=last_id("next", after), limit=limit + 1)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_agent(row) for row in page], next=cursor, total=found.total)
 
 
 @router.get(
@@ -177,9 +197,18 @@ def get_measurements_wanted(
     responses={200: {"model": DeviceMeasurementOut, "description": "It was stored before"}},
 )
 def post_device_measurement(
-    request: Request, caller: Agent, session: WriteSession, asked: DeviceMeasurementIn, response: Response
+    request: Request,
+    caller: Agent,
+    session: WriteSession,
+    asked: DeviceMeasurementIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> DeviceMeasurementOut:
-    taken = take_figures(session, asked, caller.name, _clock(request)())
+    now = _clock(request)()
+    named = named_request(request, caller, idempotency_key, asked)
+    claim(session, named, now)
+    taken = take_figures(session, asked, caller.name, now)  # the same figures are one record with or without a key
+    settle(session, named, taken.row.id)
     if not taken.is_new:
         response.status_code = status.HTTP_200_OK
     return present_device_measurement(taken.row, Refiner(session).refined([taken.row]))
@@ -194,12 +223,13 @@ def get_device_measurements(
     device: Filter = None,
     status: FigureStatus | None = None,
 ) -> Page[DeviceMeasurementOut]:
-    rows = list_device_measurements(
+    found = list_device_measurements(
         session, after=last_id("next", after), limit=limit + 1, device=device, status=status
     )
-    page, cursor = cut_page(rows, limit)
+    page, cursor = cut_page(found.rows, limit)
     refiner = Refiner(session)
-    return Page(items=[present_device_measurement(row, refiner.refined([row])) for row in page], next=cursor)
+    shown = [present_device_measurement(row, refiner.refined([row])) for row in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 def _clock(request: Request) -> Clock:

@@ -25,7 +25,7 @@ from service.wire.benchmarks import (
     MeasuredOpenLoad,
     MeasuredPrecision,
 )
-from service.wire.measurements import MeasurementIn, WantedOut, WantedTraffic
+from service.wire.measurements import MeasurementIn, MeasurementWantedOut, WantedTraffic
 from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import Interval
 from service.wire.recommendations import RecommendationOut, WorkloadIn
@@ -43,13 +43,13 @@ ROUNDS = 3
 
 def measurements_wanted(
     session: Session, recommendation: RecommendationOut, snapshot: CatalogSnapshot
-) -> list[WantedOut]:
+) -> list[MeasurementWantedOut]:
     """Measurements of the plan's and its alternatives' configurations, the most decisive first.
 
     Pools of their own are left out: an agent runs whole replicas.
     """
     workloads = {w.name: w for w in recommendation.request.workloads}
-    found: dict[str, WantedOut] = {}
+    found: dict[str, MeasurementWantedOut] = {}
     for line in _whole(recommendation.plan):
         swing = _swing(session, line, workloads[line.workload], snapshot)
         if swing is not None:
@@ -73,7 +73,7 @@ def _whole(lines: list[PlanLineOut]) -> list[PlanLineOut]:
 
 
 def _keep(
-    found: dict[str, WantedOut],
+    found: dict[str, MeasurementWantedOut],
     recommendation_id: str,
     line: PlanLineOut,
     workloads: Mapping[str, WorkloadIn],
@@ -81,7 +81,7 @@ def _keep(
     decides: Decimal,
 ) -> None:
     """One entry for each configuration and workload: the one that decides most."""
-    wanted = WantedOut(
+    wanted = MeasurementWantedOut(
         why=why, basis=line.basis, decides_usd_per_hour=decides,
         measurement=_measurement(recommendation_id, line, workloads[line.workload]),
     )  # fmt: skip

@@ -4,20 +4,19 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.devices.queries import device_ids
+from service.listing import Listed, listed
 from service.nodes.tables import NodeTable
 
 
 def list_nodes(
     session: Session, *, after: str | None, limit: int, device: str | None = None, kind: str | None = None
-) -> list[NodeTable]:
-    wanted = select(NodeTable).order_by(NodeTable.id).limit(limit)
-    if after is not None:
-        wanted = wanted.where(NodeTable.id > after)
+) -> Listed[NodeTable]:
+    wanted = select(NodeTable)
     if device is not None:
         wanted = wanted.where(func.lower(NodeTable.device_id) == device.lower())
     if kind is not None:
         wanted = wanted.where(func.lower(NodeTable.kind) == kind.lower())
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, NodeTable.id, limit=limit, after=after)
 
 
 def node_filter_values(session: Session, name: str) -> list[str]:

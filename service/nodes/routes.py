@@ -30,13 +30,13 @@ def get_nodes(
     device: Filter = None,
     kind: Filter = None,
 ) -> Page[NodeOut]:
-    rows = list_nodes(
+    found = list_nodes(
         session, after=last_id("next", after), limit=limit + 1, device=device_meant(session, device), kind=kind
     )
-    if not rows:
+    if not found.rows:
         refuse_unknown_filters(partial(node_filter_values, session), device=device, kind=kind)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_node(r) for r in page], next=cursor)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_node(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{node_id}", summary="One machine")

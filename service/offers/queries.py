@@ -7,6 +7,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from service.devices.tables import DeviceTable
+from service.listing import Listed, listed
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable, PriceStepTable
 
@@ -25,17 +26,13 @@ def list_offers(
     provider_class: str | None = None,
     device_class: str | None = None,
     named_place: bool | None = None,
-) -> list[tuple[OfferTable, NodeTable, DeviceTable]]:
+) -> Listed[tuple[OfferTable, NodeTable, DeviceTable]]:
     """Names are compared without regard to case."""
     wanted = (
         select(OfferTable, NodeTable, DeviceTable)
         .join(NodeTable, col(OfferTable.node_id) == NodeTable.id)
         .join(DeviceTable, col(NodeTable.device_id) == DeviceTable.id)
-        .order_by(OfferTable.id)
-        .limit(limit)
     )
-    if after is not None:
-        wanted = wanted.where(OfferTable.id > after)
     for column, value in (
         (OfferTable.provider, provider),
         (OfferTable.region, region),
@@ -50,7 +47,7 @@ def list_offers(
             wanted = wanted.where(func.lower(column) == value.lower())
     if named_place is not None:
         wanted = wanted.where(OfferTable.named_place == named_place)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, OfferTable.id, limit=limit, after=after)
 
 
 def offer_filter_values(session: Session, name: str) -> list[str]:
@@ -148,6 +145,10 @@ def believed_step(session: Session, offer_id: str, valid_from: dt.datetime) -> P
         .limit(1)
     )
     return session.exec(newest).first()
+
+
+def price_step_by_id(session: Session, step_id: int) -> PriceStepTable | None:
+    return session.get(PriceStepTable, step_id)
 
 
 def price_steps(session: Session, offer_id: str) -> list[PriceStepTable]:

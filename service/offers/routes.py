@@ -12,6 +12,7 @@ from service.database import ReadSession, WriteSession
 from service.devices.meant import device_meant
 from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
+from service.idempotency.keys import IdempotencyKey, claim, named_request, settle
 from service.offers.create import create_offer, create_price
 from service.offers.present import present_offer, present_step
 from service.offers.queries import (
@@ -20,6 +21,7 @@ from service.offers.queries import (
     offer_by_id,
     offer_filter_values,
     offer_ids,
+    price_step_by_id,
     price_steps,
     prices_at,
     rented_offers,
@@ -63,12 +65,12 @@ def get_offers(
     price_as_of: PriceAsOf = None,
     believed_at: BelievedAt = None,
 ) -> Page[OfferOut]:
-    rows = list_offers(
+    found = list_offers(
         session, after=last_id("next", after), limit=limit + 1, provider=provider, region=region,
         commitment=commitment, node=node, device=device_meant(session, device), origin=origin,
         provider_class=provider_class, device_class=device_class, named_place=named_place,
     )  # fmt: skip
-    if not rows:
+    if not found.rows:
         refuse_unknown_filters(
             partial(offer_filter_values, session),
             provider=provider,
@@ -77,11 +79,12 @@ def get_offers(
             device=device,
             origin=origin,
         )
-    page, cursor = cut_page([offer for offer, _, _ in rows], limit)
-    machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in rows}
+    page, cursor = cut_page([offer for offer, _, _ in found.rows], limit)
+    machines = {offer.id: (node_row, device_row) for offer, node_row, device_row in found.rows}
     instant = price_as_of or _clock(request)()
     prices = prices_at(session, instant, offers=[o.id for o in page], believed_at=believed_at)
-    return Page(items=[present_offer(o, machines[o.id], prices.get(o.id), instant) for o in page], next=cursor)
+    shown = [present_offer(o, machines[o.id], prices.get(o.id), instant) for o in page]
+    return Page(items=shown, next=cursor, total=found.total)
 
 
 @router.get("/unpriced", summary="List one- and three-year terms of which no price is known")
@@ -103,7 +106,7 @@ def get_unpriced(
     start = last_id("next", after)
     found = unpriced_terms(rows, prices_at(session, instant), instant)
     page, cursor = cut_page([entry for entry in found if start is None or entry.id > start][: limit + 1], limit)
-    return Page(items=page, next=cursor)
+    return Page(items=page, next=cursor, total=len(found))
 
 
 @router.get("/{offer_id}", summary="One offer with its price")
@@ -137,11 +140,20 @@ def get_prices(_caller: Reader, session: ReadSession, offer_id: str) -> PriceSte
     responses={200: {"model": OfferOut, "description": "It was stored before"}},
 )
 def post_offer(
-    request: Request, _caller: Editor, session: WriteSession, asked: OfferIn, response: Response
+    request: Request,
+    caller: Editor,
+    session: WriteSession,
+    asked: OfferIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> OfferOut:
     clock = _clock(request)
-    offer, is_new = create_offer(session, asked, clock)
+    named = named_request(request, caller, idempotency_key, asked)
+    first = claim(session, named, clock())
+    stored = offer_by_id(session, first) if first is not None else None
+    offer, is_new = (stored, False) if stored is not None else create_offer(session, asked, clock)
     session.flush()
+    settle(session, named, offer.id)
     response.headers["Location"] = f"/v1/offers/{quote(offer.id)}"
     if not is_new:
         response.status_code = status.HTTP_200_OK
@@ -157,9 +169,21 @@ def post_offer(
     responses={200: {"model": PriceStepOut, "description": "It was stored before"}},
 )
 def post_price(
-    request: Request, _caller: Editor, session: WriteSession, offer_id: str, asked: PriceIn, response: Response
+    request: Request,
+    caller: Editor,
+    session: WriteSession,
+    offer_id: str,
+    asked: PriceIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> PriceStepOut:
-    step, is_new = create_price(session, offer_id, asked, _clock(request))
+    clock = _clock(request)
+    named = named_request(request, caller, idempotency_key, asked)
+    first = claim(session, named, clock())
+    stored = price_step_by_id(session, int(first)) if first is not None else None
+    step, is_new = (stored, False) if stored is not None else create_price(session, offer_id, asked, clock)
+    session.flush()
+    settle(session, named, str(step.id))
     response.headers["Location"] = f"/v1/offers/{quote(offer_id)}/prices"
     if not is_new:
         response.status_code = status.HTTP_200_OK

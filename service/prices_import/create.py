@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
+from service.idempotency.keys import Named, claim, first_answer, settle
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
 from service.prices_import.apart import quotes_of
@@ -24,6 +25,8 @@ from service.wire.recommendations import RecommendationIn, ResultOut
 
 log = logging.getLogger("clusterwright")
 PERCENT = 100.0
+PRICES = "prices"
+"""What a key of an import stands for: no single record."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +37,46 @@ class _Imported:
     touched: list[Touched]
 
 
-async def import_prices(asked: PricesImportIn, workshop: Workshop, apart: ReadingApart) -> PricesImportOut:
-    """Stored whole or not at all; planning again comes after and changes nothing stored."""
-    imported = await run_in_threadpool(_import, asked, workshop, apart)
+async def import_prices(
+    asked: PricesImportIn, workshop: Workshop, apart: ReadingApart, named: Named | None = None
+) -> PricesImportOut:
+    """Stored whole or not at all; planning again comes after and changes nothing stored.
+
+    Under a key the report is kept with it: as it was before planning again, until that is done.
+    """
+    imported = await run_in_threadpool(_import, asked, workshop, apart, named)
+    if isinstance(imported, PricesImportOut):
+        return imported
     replanned: dict[str, ResultOut | None] = {}
     if asked.replan and not asked.dry_run:
         for touched in imported.touched[: asked.most_replans]:
             replanned[touched.plan.recommendation] = await _replan(touched, workshop)
-    return _present(asked, imported, replanned)
+    report = _present(asked, imported, replanned)
+    if replanned and named is not None:
+        await run_in_threadpool(_keep, report, workshop, named)
+    return report
 
 
-def _import(asked: PricesImportIn, workshop: Workshop, apart: ReadingApart) -> _Imported:
+def _keep(report: PricesImportOut, workshop: Workshop, named: Named) -> None:
+    with workshop.database.writing() as session:
+        settle(session, named, PRICES, report.model_dump(mode="json"))
+
+
+def _import(
+    asked: PricesImportIn, workshop: Workshop, apart: ReadingApart, named: Named | None
+) -> _Imported | PricesImportOut:
+    """What was stored, or the report of the first time under this key."""
     name, quotes = quotes_of(asked.payload, asked.format, asked.provider, apart)
     with workshop.database.writing() as session:
+        if claim(session, named, workshop.clock()) is not None:
+            return PricesImportOut.model_validate(first_answer(session, named))
         report = store_quotes(session, quotes, asked, workshop.clock())
         session.flush()
         offers = _offers_and_nodes(session, report.changes)
         touched = touched_recommendations(all_recommendations(session), report.changes, offers)
-    return _Imported(name, len(quotes), report, touched)
+        imported = _Imported(name, len(quotes), report, touched)
+        settle(session, named, PRICES, _present(asked, imported, {}).model_dump(mode="json"))
+    return imported
 
 
 def _offers_and_nodes(session: Session, changes: Sequence[Change]) -> dict[str, tuple[OfferTable, NodeTable]]:

@@ -5,18 +5,17 @@ from collections.abc import Mapping
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from service.listing import Listed, listed
 from service.providers.tables import ProviderTable
 
 
 def list_providers(
     session: Session, *, after: str | None, limit: int, provider_class: str | None = None
-) -> list[ProviderTable]:
-    wanted = select(ProviderTable).order_by(ProviderTable.id).limit(limit)
-    if after is not None:
-        wanted = wanted.where(ProviderTable.id > after)
+) -> Listed[ProviderTable]:
+    wanted = select(ProviderTable)
     if provider_class is not None:
         wanted = wanted.where(func.lower(ProviderTable.provider_class) == provider_class.lower())
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, ProviderTable.id, limit=limit, after=after)
 
 
 def provider_by_id(session: Session, provider_id: str) -> ProviderTable | None:

@@ -23,9 +23,9 @@ def get_providers(
     after: Next = None,
     provider_class: ProviderClass | None = None,
 ) -> Page[ProviderOut]:
-    rows = list_providers(session, after=last_id("next", after), limit=limit + 1, provider_class=provider_class)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_provider(row) for row in page], next=cursor)
+    found = list_providers(session, after=last_id("next", after), limit=limit + 1, provider_class=provider_class)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_provider(row) for row in page], next=cursor, total=found.total)
 
 
 @router.get("/{provider_id}", summary="One seller, and which of its regions name a place")

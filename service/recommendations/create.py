@@ -14,6 +14,7 @@ from ulid import ULID
 from service import VERSION
 from service.clock import Clock
 from service.database import Database
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -62,16 +63,19 @@ class Caches(Protocol):
     def spaces(self) -> SpaceCache: ...
 
 
-async def create_recommendation(asked: RecommendationIn, workshop: Workshop) -> RecommendationOut:
+async def create_recommendation(
+    asked: RecommendationIn, workshop: Workshop, named: Named | None = None
+) -> RecommendationOut:
     """Stored whole or not at all.
 
-    Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first.
+    Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first, StoredBeforeError when the
+    same request under the same key was stored meanwhile.
     """
     inputs = await run_in_threadpool(_read_inputs, asked, workshop)
     result = await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
     workshop.metrics.count_outcome("recommendation", result.outcome)
     # Once the answer is there it is stored, even when the client has gone: shield the write from cancellation.
-    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop))
+    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop, named))
 
 
 def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
@@ -118,11 +122,13 @@ def read_inputs(
     )
 
 
-def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop) -> RecommendationOut:
+def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop, named: Named | None) -> RecommendationOut:
     row = recommendation_row(inputs.request, result, provenance(inputs), workshop.clock())
     with workshop.database.writing() as session:
+        claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()
+        settle(session, named, row.id)
         return present_recommendation(row)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from sqlmodel import Session
 
 from service.access import Caller
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.jobs.create import enqueue
 from service.jobs.kind import Attempt, JobKind, Progress
 from service.jobs.tables import JobTable
@@ -30,14 +31,21 @@ def answered_later(asked: RecommendationIn, preference: Preference, settings: Se
     return asked.time_limit_s > settings.synchronous_time_limit_s or kinds_of_requests > settings.synchronous_workloads
 
 
-def queue_recommendation(asked: RecommendationIn, caller: Caller, workshop: Workshop, settings: Settings) -> JobTable:
-    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job."""
+def queue_recommendation(
+    asked: RecommendationIn, caller: Caller, workshop: Workshop, settings: Settings, named: Named | None = None
+) -> JobTable:
+    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job.
+
+    Raises StoredBeforeError when the same request under the same key was queued or stored meanwhile.
+    """
     now = workshop.clock()
     with workshop.database.reading() as session:
         inputs = read_inputs(session, asked, asked.price_as_of or now, workshop)
         planning_input(inputs)
     with workshop.database.writing() as session:
+        claim_or_stop(session, named, now)
         row = enqueue(session, RECOMMENDATION_JOB, inputs.request.model_dump(mode="json"), caller, settings, now)
+        settle(session, named, row.id)
         session.expunge(row)
         return row
 

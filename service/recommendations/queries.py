@@ -1,20 +1,19 @@
 """SQL about stored recommendations."""
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
+from service.listing import Listed, listed
 from service.recommendations.tables import RecommendationTable
 
 
 def list_recommendations(
     session: Session, *, before: str | None, limit: int, outcome: str | None = None
-) -> list[RecommendationTable]:
+) -> Listed[RecommendationTable]:
     """Newest first: ids sort by time."""
-    wanted = select(RecommendationTable).order_by(col(RecommendationTable.id).desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(RecommendationTable.id < before)
+    wanted = select(RecommendationTable)
     if outcome is not None:
         wanted = wanted.where(RecommendationTable.outcome == outcome)
-    return list(session.exec(wanted).all())
+    return listed(session, wanted, RecommendationTable.id, limit=limit, after=before, newest_first=True)
 
 
 def recommendation_by_id(session: Session, recommendation_id: str) -> RecommendationTable | None:

@@ -5,11 +5,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
+from sqlmodel import Session
 
 from service.access import Reader
-from service.database import ReadSession
+from service.database import Database, ReadSession
 from service.guarded_route import GuardedRoute
-from service.jobs.accepted import ACCEPTED, accepted
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
+from service.jobs.accepted import ACCEPTED, accepted, accepted_before
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
@@ -18,6 +20,7 @@ from service.recommendations.diff import plan_diff
 from service.recommendations.job import answered_later, queue_recommendation
 from service.recommendations.present import present_recommendation, present_summary
 from service.recommendations.queries import list_recommendations, recommendation_by_id
+from service.recommendations.tables import RecommendationTable
 from service.wire.diff import PlanDiffOut
 from service.wire.pages import Page
 from service.wire.recommendations import RecommendationIn, RecommendationOut, RecommendationSummaryOut
@@ -28,18 +31,46 @@ Outcome = Annotated[Literal["optimal", "feasible", "infeasible"] | None, Query()
 
 @router.post(
     "", status_code=status.HTTP_201_CREATED, summary="Workloads in, proven-cheapest cluster out",
-    response_model=RecommendationOut, responses=ACCEPTED,
+    response_model=RecommendationOut,
+    responses=ACCEPTED | {200: {"model": RecommendationOut, "description": STORED_BEFORE}},
 )  # fmt: skip
 async def post_recommendation(
-    request: Request, caller: Reader, prefer: Prefer, asked: RecommendationIn, response: Response
+    request: Request,
+    caller: Reader,
+    prefer: Prefer,
+    asked: RecommendationIn,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> RecommendationOut | JSONResponse:
     settings = request.app.state.settings
     workshop = workshop_of(request)
-    if answered_later(asked, prefer, settings):
-        return accepted(await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings), prefer)
-    made = await create_recommendation(asked, workshop)
+    try:
+        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
+        if answered_later(asked, prefer, settings):
+            return accepted(
+                await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings, named), prefer
+            )
+        made = await create_recommendation(asked, workshop, named)
+    except StoredBeforeError as before:
+        later = await run_in_threadpool(accepted_before, workshop.database, before.resource, prefer)
+        if later is not None:
+            return later
+        made = await run_in_threadpool(_read, workshop.database, before.resource)
+        response.status_code = status.HTTP_200_OK
     response.headers["Location"] = f"/v1/recommendations/{made.id}"
     return made
+
+
+def _read(database: Database, recommendation_id: str) -> RecommendationOut:
+    with database.reading() as session:
+        return present_recommendation(_row(session, recommendation_id))
+
+
+def _row(session: Session, recommendation_id: str) -> RecommendationTable:
+    row = recommendation_by_id(session, recommendation_id)
+    if row is None:
+        raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
+    return row
 
 
 @router.get("", summary="Stored recommendations, newest first")
@@ -50,27 +81,18 @@ def get_recommendations(
     after: Next = None,
     outcome: Outcome = None,
 ) -> Page[RecommendationSummaryOut]:
-    rows = list_recommendations(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
-    page, cursor = cut_page(rows, limit)
-    return Page(items=[present_summary(r) for r in page], next=cursor)
+    found = list_recommendations(session, before=last_id("next", after), limit=limit + 1, outcome=outcome)
+    page, cursor = cut_page(found.rows, limit)
+    return Page(items=[present_summary(r) for r in page], next=cursor, total=found.total)
 
 
 @router.get("/{recommendation_id}", summary="One stored recommendation; it never changes")
 def get_recommendation(_caller: Reader, session: ReadSession, recommendation_id: str) -> RecommendationOut:
-    row = recommendation_by_id(session, recommendation_id)
-    if row is None:
-        raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
-    return present_recommendation(row)
+    return present_recommendation(_row(session, recommendation_id))
 
 
 @router.get("/{recommendation_id}/diff", summary="From another stored plan to this one, in words and in numbers")
 def get_diff(
     _caller: Reader, session: ReadSession, recommendation_id: str, against: Annotated[str, Query(max_length=80)]
 ) -> PlanDiffOut:
-    rows = []
-    for wanted in (against, recommendation_id):
-        row = recommendation_by_id(session, wanted)
-        if row is None:
-            raise NotFoundError(f"no recommendation {wanted[:80]!r}")
-        rows.append(row)
-    return plan_diff(*rows)
+    return plan_diff(_row(session, against), _row(session, recommendation_id))

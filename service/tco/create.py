@@ -9,6 +9,7 @@ from functools import partial
 from fastapi.concurrency import run_in_threadpool
 
 from service import VERSION
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.recommendations.create import Workshop
 from service.tco.circumstances import sampling_of
 from service.tco.fairness import check_fleet
@@ -30,14 +31,18 @@ ID_BYTES = 16
 """128 random bits: the id of a comparison is a link that cannot be guessed."""
 
 
-async def create_comparison(asked: ComparisonIn, workshop: Workshop) -> ComparisonOut:
-    """Raises InvalidFieldsError for what is unknown or cannot serve the workload. Stored whole or not at all."""
+async def create_comparison(asked: ComparisonIn, workshop: Workshop, named: Named | None = None) -> ComparisonOut:
+    """Stored whole or not at all.
+
+    Raises InvalidFieldsError for what is unknown or cannot serve the workload, StoredBeforeError when the same request
+    under the same key was stored meanwhile.
+    """
     prepared = await run_in_threadpool(_prepare, asked, workshop)
     for position, planning in prepared.planning:
         check = partial(check_fleet, asked.alternatives[position], position, planning, workshop.plan)
         result = await workshop.pool.run("comparison", check)
         _fit(prepared.resolved[position], result, prepared.workloads)
-    return await asyncio.shield(run_in_threadpool(_compute_and_store, asked, prepared, workshop))
+    return await asyncio.shield(run_in_threadpool(_compute_and_store, asked, prepared, workshop, named))
 
 
 def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> None:
@@ -65,7 +70,9 @@ def _prepare(asked: ComparisonIn, workshop: Workshop) -> Prepared:
         return prepare(session, asked, price_as_of, workshop)
 
 
-def _compute_and_store(asked: ComparisonIn, prepared: Prepared, workshop: Workshop) -> ComparisonOut:
+def _compute_and_store(
+    asked: ComparisonIn, prepared: Prepared, workshop: Workshop, named: Named | None
+) -> ComparisonOut:
     alternatives = [own.alternative for own in prepared.resolved]
     try:
         comparison = compare(alternatives, prepared.shared.scenario, sampling_of(asked))
@@ -83,6 +90,8 @@ def _compute_and_store(asked: ComparisonIn, prepared: Prepared, workshop: Worksh
         result=result.model_dump(mode="json"),
     )
     with workshop.database.writing() as session:
+        claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()
+        settle(session, named, row.id)
         return present_comparison(row)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from service.problems import FieldError, InvalidFieldsError
 from service.tco.defaults import CostDefaults, Default, Origin
 from service.tco.ownership import LIFE, PRICE, PurchaseTerms
-from service.wire.tco import AlternativeIn, LeaseIn
+from service.wire.tco import AlternativeIn, LeaseTermsIn
 from solver.tco.alternatives import Held, Lease
 from solver.tco.capital import residual_fraction_at, residual_fraction_towards
 from solver.tco.figures import Figure, exactly
@@ -58,7 +58,7 @@ def lease_terms(
     return lease, replace(terms, figures=figures, life_months=life, defaults=found, notes=tuple(notes))
 
 
-def _ending(own: LeaseIn) -> str:
+def _ending(own: LeaseTermsIn) -> str:
     if own.buyout_usd_per_node is None:
         return f"the lease cannot be cancelled; after {own.term_months} months machines go back and the next are leased"
     return (
@@ -67,7 +67,7 @@ def _ending(own: LeaseIn) -> str:
     )
 
 
-def _rate(own: LeaseIn, terms: PurchaseTerms, defaults: CostDefaults, pointer: str) -> Default:
+def _rate(own: LeaseTermsIn, terms: PurchaseTerms, defaults: CostDefaults, pointer: str) -> Default:
     """The level monthly rate at each end of the lessor's implicit rate and of the machine's price."""
     row = defaults.plain(IMPLICIT)
     origins: tuple[Origin, ...] = ()

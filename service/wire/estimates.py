@@ -80,6 +80,29 @@ class StepTermOut(Answer):
     ms: float
 
 
+class OperatorOut(Answer):
+    """One operator of a step on one device of the tensor-parallel group, over all layers, with its place on the roofline."""
+
+    phase: Literal["prefill", "decode"]
+    operator: str
+    flop: float
+    bytes: float
+    ms: float
+    flop_per_byte: float
+    tflop_per_s: float
+    roof_fraction: float
+
+
+class RooflineOut(Answer):
+    """A device's roof at datasheet rates, and the operators of a prefill step of the mean prompt and of a decode step at the
+    predicted batch on it. Passes without matrix work and links are not on it; ``step`` has their time."""
+
+    peak_tflop_per_s: float
+    memory_bandwidth_gb_per_s: float
+    ridge_flop_per_byte: float
+    operators: list[OperatorOut]
+
+
 class BoundOut(Answer):
     """The roofline limit no engine can beat."""
 
@@ -134,6 +157,8 @@ class EstimatedOut(Assumed):
     bottleneck: BottleneckOut
     step: list[StepTermOut]
     bound: BoundOut
+    roofline: RooflineOut | None
+    """Null where pools have devices of their own."""
     clipped_fraction: float
     """Share of the requests that are longer than the context, and end there."""
     speculative: SpeculativeOut | None = None

@@ -147,7 +147,7 @@ class FleetAlternativeOut(Answer):
     extra_usd: Usd | None
 
 
-class LeftOutOut(Answer):
+class CommitmentLeftOutOut(Answer):
     commitment: str
     why: str
 
@@ -176,7 +176,7 @@ class FleetResultOut(Answer):
     periods: list[PeriodOut]
     alternatives: list[FleetAlternativeOut]
     rejected: list[RejectedOut]
-    left_out: list[LeftOutOut]
+    left_out: list[CommitmentLeftOutOut]
     spot: SpotUsedOut | None
     discount: DiscountOut | None = None
     own: list[OwnUsedOut] = Field(default_factory=list)

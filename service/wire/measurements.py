@@ -198,7 +198,7 @@ class DeviceMeasurementOut(Answer):
     refines: list[RefinedOut]
 
 
-class WantedOut(Answer):
+class MeasurementWantedOut(Answer):
     """A measurement that would decide something. ``measurement`` is a body of POST /v1/measurements."""
 
     why: str
@@ -211,4 +211,4 @@ class WantedOut(Answer):
 class WantedListOut(Answer):
     """The most decisive first; empty when everything in the plan has been measured closely enough to decide nothing."""
 
-    items: list[WantedOut]
+    items: list[MeasurementWantedOut]

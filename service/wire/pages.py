@@ -15,3 +15,4 @@ class Page(Answer, Generic[Item]):
 
     items: list[Item]
     next: str | None
+    total: int

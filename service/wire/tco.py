@@ -92,7 +92,7 @@ class PurchaseIn(Request):
     decommissioning_usd_per_node: UsdOrFree | None = None
 
 
-class LeaseIn(Request):
+class LeaseTermsIn(Request):
     """Somebody else's machines for ``term_months``, housed and run by oneself: power, space, people, upkeep and insurance are
     counted as for bought ones, by the ``purchase`` terms. It cannot be cancelled: rates that outlast the horizon are owed.
 
@@ -211,7 +211,7 @@ class AlternativeIn(Request):
     payment: Payment = "no_upfront"
     payment_timing: PaymentTiming = "in_arrears"
     commitment_used_fraction: Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False)] | None = None
-    lease: LeaseIn | None = None
+    lease: LeaseTermsIn | None = None
     owned: OwnedIn | None = None
     follows_demand: bool = False
     carries: Annotated[float, Field(ge=1, le=10_000, allow_inf_nan=False)] | None = None

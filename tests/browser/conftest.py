@@ -71,6 +71,20 @@ def plans(server: ServerProcess) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.fixture(scope="module")
+def fleet(server: ServerProcess) -> dict[str, Any]:
+    """A stored fleet of the request's workload, busy by day."""
+    (workload,) = json.loads(json.dumps(REQUEST))["workloads"]
+    workload["traffic"].pop("requests_per_s")
+    workload["demand"] = {"kind": "profile", "weekday_requests_per_s": [20.0] * 8 + [60.0] * 12 + [20.0] * 4}
+    body = {"workloads": [workload], "horizon": {"months": 12, "periods_per_month": 4}, "limits": REQUEST["limits"]}
+    body |= {"gap_fraction": 0.05}
+    answer = httpx.post(f"{server.address}/v1/fleets", json=body, headers={"Prefer": "wait=120"}, timeout=180)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
 @pytest.fixture
 def context(browser: Browser, server: ServerProcess) -> Iterator[BrowserContext]:
     context = browser.new_context(base_url=server.address, viewport={"width": 1360, "height": 900})

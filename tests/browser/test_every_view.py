@@ -15,10 +15,14 @@ VIEWS = {
     "new": "#/plan/new?preset=rag",
     "why": "#/plan/{plan}/why",
     "trade-offs": "#/plan/{plan}/pareto",
+    "roofline": "#/plan/{plan}/roofline",
     "cost": "#/plan/{plan}/cost",
     "run": "#/plan/{plan}/run",
     "compare": "#/compare?a={plan}&b={other}",
     "costs": "#/cost",
+    "fleets": "#/fleets",
+    "fleet form": "#/fleets/new?plan={plan}",
+    "fleet": "#/fleets/{fleet}",
     "accuracy": "#/accuracy",
     "benchmarks": "#/benchmarks",
     "benchmark": "#/benchmarks/l8b-bf16-tp1-4096-256-c64_b",
@@ -43,11 +47,11 @@ CONTRAST = EVERYTHING | {"runOnly": ["color-contrast"]}
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_is_accessible_in_both_themes_and_fits_a_phone(
-    context: BrowserContext, plans: list[dict[str, Any]], view: str
+    context: BrowserContext, plans: list[dict[str, Any]], fleet: dict[str, Any], view: str
 ) -> None:
     page = context.new_page()
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    page.goto("/" + VIEWS[view].format(plan=plans[0]["id"], other=plans[1]["id"]))
+    page.goto("/" + VIEWS[view].format(plan=plans[0]["id"], other=plans[1]["id"], fleet=fleet["id"]))
     expect(page.locator("[aria-busy=true], .loading")).to_have_count(0, timeout=30_000)
     page.evaluate(OPEN_DETAILS)
     expect(page.locator(".loading")).to_have_count(0, timeout=30_000)

@@ -103,6 +103,39 @@ class TestAboutAPlan:
         expect(rows.filter(has_text="API")).to_have_count(1)
         expect(rows.filter(has_text="Rent on demand")).to_have_count(1)
 
+    def test_what_moves_the_cost_is_drawn_as_a_tornado(
+        self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]
+    ) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/cost")
+        page.get_by_role("link", name="Link to this comparison").click(timeout=PATIENCE_MS)
+        stored = re.search(r"tco_\w+", page.url)
+        assert stored is not None
+        said = httpx.get(f"{server.address}/v1/tco/comparisons/{stored[0]}").json()
+        cheapest = next(one for one in said["alternatives"] if one["name"] == said["cheapest"]["name"])
+        picture = page.get_by_role("img", name=re.compile(f"^What moves {cheapest['name']}"))
+        expect(picture).to_be_visible()
+        widths = [
+            float(width)
+            for width in picture.locator("rect").evaluate_all("all => all.map(one => one.getAttribute('width'))")
+        ]
+        rows = cheapest["sensitivity"][:8]
+        assert len(widths) == 2 * len(rows)
+        spans = [widths[i] + widths[i + 1] for i in range(0, len(widths), 2)]
+        assert spans == sorted(spans, reverse=True), "the largest effect is at the top"
+        ratio = float(rows[0]["effect_usd"]) / float(rows[-1]["effect_usd"])
+        assert spans[0] / spans[-1] == pytest.approx(ratio, rel=0.1), "bars are as long as their effects"
+        expect(page.get_by_role("img", name=re.compile("^How sure that is"))).to_be_visible()
+
+    def test_operators_stand_under_the_roof_of_their_device(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}")
+        page.get_by_role("link", name="Roofline").click()
+        picture = page.get_by_role("img", name=re.compile(f"^Roofline of {plans[0]['plan'][0]['device']}"))
+        expect(picture.first).to_be_visible(timeout=PATIENCE_MS)
+        rows = page.get_by_role("region", name=re.compile("operators")).first.get_by_role("row")
+        assert picture.first.locator("circle").count() == rows.count() - 1
+        shares = [row.get_by_role("cell").last.inner_text() for row in rows.all()[1:]]
+        assert all(0 < int(share.removesuffix(" %")) <= 100 for share in shares)
+
     def test_files_that_start_it(self, page: Page, plans: list[dict[str, Any]]) -> None:
         page.goto(f"/#/plan/{plans[0]['id']}/run")
         expect(page.locator("pre").first).to_contain_text("vllm serve")
@@ -128,6 +161,46 @@ class TestAboutAPlan:
         body = json.loads(copied[copied.index("-d '") + 4 : copied.rindex("'")])
         assert body == plans[0]["request"]
         assert f"{server.address}/v1/recommendations" in copied
+
+
+class TestFleets:
+    def test_the_workload_of_a_plan_is_planned_over_time(
+        self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]
+    ) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}/cost")
+        page.get_by_role("link", name="plan a fleet over time").click()
+        page.get_by_label("Months").fill("12")
+        page.get_by_label("Other hours, % of the peak").fill("25")
+        page.get_by_role("button", name="Find the cheapest fleet").click()
+        page.wait_for_url(re.compile("fleet_"), timeout=3 * PATIENCE_MS)
+        stored = re.search(r"fleet_\w+", page.url)
+        assert stored is not None
+        answer = httpx.get(f"{server.address}/v1/fleets/{stored[0]}").json()
+        demand = answer["request"]["workloads"][0]["demand"]
+        assert demand["weekday_requests_per_s"][7:9] == [15.0, 60.0]
+        assert demand["weekend_requests_per_s"][12] == 30.0
+        assert answer["request"]["limits"]["devices"] == REQUEST["limits"]["devices"]
+        expect(page.locator(".price")).to_contain_text(f"${float(answer['totals']['usd']):,.0f}")
+
+    def test_stacks_are_as_high_as_the_nodes_in_use(self, page: Page, fleet: dict[str, Any]) -> None:
+        page.goto(f"/#/fleets/{fleet['id']}?month=3")
+        expect(page.get_by_label("Month", exact=True)).to_have_value("3")
+        picture = page.get_by_role("img", name=re.compile("^Hours of month 4"))
+        expect(picture).to_be_visible()
+        periods = [p for p in fleet["periods"] if p["month"] == 3]
+        assert picture.locator("g").count() == len(periods)
+        busiest = max(periods, key=lambda p: sum(p["requests_per_s"].values()))
+        nodes = sum(n["nodes"] for n in busiest["nodes"])
+        expect(picture.locator("g title").first).to_contain_text(f"{sum(busiest['requests_per_s'].values()):.3g}")
+        heights = picture.locator("g").evaluate_all(
+            "all => all.map(g => [...g.querySelectorAll('rect')].reduce((sum, one) => sum + Number(one.getAttribute('height')), 0))"
+        )
+        by_period = sorted(sum(n["nodes"] for n in p["nodes"]) for p in periods)
+        assert sorted(heights)[-1] / sorted(heights)[0] == pytest.approx(by_period[-1] / by_period[0])
+        assert heights[0] / max(heights) == pytest.approx(nodes / by_period[-1])
+        page.get_by_label("Month", exact=True).select_option("11")
+        expect(page.get_by_role("img", name=re.compile("^Hours of month 12"))).to_be_visible()
+        assert page.url.endswith("month=11")
 
 
 class TestBenchmarks:

@@ -267,7 +267,7 @@ function movers(answer, actions) {
     items.push(h("li", {}, h("strong", {}, name), ": ", request ? button(`relax to ${to}`, () => actions.replan(request), { class: "link" }) : `relaxed to ${to}`,
       r.usd_per_hour === null ? " and there is a plan" : ` and there is a plan for ${usd(r.usd_per_hour)}/h`));
   }
-  if (answer.confidence_premium_usd_per_hour !== null) items.push(h("li", {}, `Confidence above 50 % adds ${usd(answer.confidence_premium_usd_per_hour)}/h.`));
+  if (answer.confidence_premium_usd_per_hour !== null) items.push(h("li", {}, Number(answer.confidence_premium_usd_per_hour) ? `Confidence above 50 % adds ${usd(answer.confidence_premium_usd_per_hour)}/h.` : "Confidence above 50 % costs nothing: a plan without it is no cheaper."));
   return items.length ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
 }
 

@@ -7,12 +7,13 @@ import { compareView } from "./compare.js";
 import { costView } from "./cost.js";
 import { empty, h, say } from "./dom.js";
 import { problemCard } from "./form.js";
+import { fleetsView } from "./fleets.js";
 import { glossaryView } from "./glossary.js";
 import { jobsView } from "./jobs.js";
 import { planView } from "./plan.js";
 
 const VIEWS = {
-  plan: ["Plan", planView], compare: ["Compare", compareView], cost: ["Cost of ownership", costView], accuracy: ["Accuracy", accuracyView],
+  plan: ["Plan", planView], compare: ["Compare", compareView], cost: ["Cost of ownership", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
   benchmarks: ["Benchmarks", benchmarksView], catalog: ["Catalog", catalogView], jobs: ["Jobs", jobsView], glossary: ["Glossary", async () => glossaryView()],
 };
 const main = document.getElementById("main");

@@ -119,15 +119,15 @@ function moved(told, before, after) {
 }
 
 async function list(signal) {
-  const { items } = await get("/v1/benchmarks", { limit: 200 }, { signal });
+  const { items, total } = await get("/v1/benchmarks", { limit: 200 }, { signal });
   const place = h("div", {});
-  const draw = (most) => empty(place, rows(items, most), items.length > most ? button(`Show all ${items.length}`, () => draw(Infinity)) : null);
+  const draw = (most) => empty(place, rows(items, most, total), items.length > most ? button(`Show all ${items.length}`, () => draw(Infinity)) : null);
   draw(FIRST_ROWS);
   return h("section.card", {}, h("h2", {}, "Stored runs"), place);
 }
 
-function rows(items, most) {
-  return table(`${items.length} runs: uploads oldest first, then the catalog's own`, ["run", "status", "device", "model", "engine", "output tokens/s", "mean TTFT, ms", "mean TPOT, ms"], items.slice(0, most).map((r) => [
+function rows(items, most, total) {
+  return table(`${total > items.length ? `The first ${items.length} of ${total}` : total} runs: uploads oldest first, then the catalog's own`, ["run", "status", "device", "model", "engine", "output tokens/s", "mean TTFT, ms", "mean TPOT, ms"], items.slice(0, most).map((r) => [
     h("a", { href: `#/benchmarks/${encodeURIComponent(r.id)}` }, r.id), term(r.status), `${r.devices} × ${r.device}`, r.llm, `${r.engine} ${r.engine_version ?? ""}`, figure(r.output_tokens_per_s), figure(r.ttft_ms_mean), figure(r.tpot_ms_mean)]), { right: [5, 6, 7] });
 }
 

@@ -38,13 +38,13 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
       : h("input", { id: `filter-${name}`, type: "text", value: parameters.get(name) ?? "", placeholder: "any", autocomplete: "off", onchange: changed });
     return { name, input, node: field(words(name), input), list: SUGGESTED[name] ? suggest(input, () => knownIds(SUGGESTED[name])) : null };
   });
-  let items = [], next = null, most = FIRST_ROWS;
+  let items = [], next = null, total = 0, most = FIRST_ROWS;
   const chosen = () => Object.fromEntries(filters.map((f) => [f.name, f.input.value.trim()]).filter(([, value]) => value));
   const remember = () => navigate(`#/catalog/${noun}${query({ ...chosen(), q: search.value })}`, { replace: true, silent: true });
   function draw() {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = items.filter((item) => { const text = JSON.stringify(item).toLowerCase(); return wanted.every((word) => text.includes(word)); });
-    empty(place, table(`${count(shown.length, "row")}${next ? " so far" : ""}`, list.columns.map(([name]) => name), shown.slice(0, most).map((item) => list.columns.map(([, of]) => of(item))), { right: list.right }),
+    empty(place, table(`${count(shown.length, "row")}${next ? ` of the first ${items.length.toLocaleString("en")}; there are ${total.toLocaleString("en")}` : ""}`, list.columns.map(([name]) => name), shown.slice(0, most).map((item) => list.columns.map(([, of]) => of(item))), { right: list.right }),
       shown.length > most ? button(`Show all ${shown.length}`, () => { most = Infinity; draw(); }) : null,
       next ? button("Load more", more) : null,
       h("p.buttons", {}, copyButton(() => curlOf("GET", `/v1/${noun}${query(chosen())}`), "this list as a curl command", "Copy as curl")));
@@ -53,7 +53,7 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
     try {
       const page = await get(`/v1/${noun}`, { ...chosen(), limit: 500, next }, { signal });
       items = items.concat(page.items);
-      next = page.next;
+      [next, total] = [page.next, page.total];
       draw();
     } catch (problem) {
       if (problem.name !== "AbortError") empty(place, h("p", { role: "alert" }, problem.errors?.map((e) => e.detail).join("; ") || problem.message));

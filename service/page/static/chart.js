@@ -22,7 +22,7 @@ function ticks(low, high, isLog) {
   return found;
 }
 
-function scale(values, from, to, isLog, withZero) {
+export function scale(values, from, to, isLog, withZero) {
   let low = Math.min(...values), high = Math.max(...values);
   if (!isLog && withZero) low = Math.min(0, low);
   if (low === high) [low, high] = isLog ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
@@ -33,8 +33,33 @@ function scale(values, from, to, isLog, withZero) {
   return { at, ticks: ticks(low, high, isLog), low, high };
 }
 
+/** Mouse and arrow keys move a rule along the stops; show(stop) says what is there. */
+export function ruled(x, stops, rule, show) {
+  let at = -1;
+  const go = (next) => {
+    at = next;
+    for (const end of ["x1", "x2"]) rule.setAttribute(end, x.at(stops[at]));
+    rule.setAttribute("visibility", "visible");
+    show(stops[at]);
+  };
+  return {
+    onmousemove: (event) => {
+      if (!stops.length) return;
+      const box = event.currentTarget.getBoundingClientRect();
+      const mouse = ((event.clientX - box.left) / box.width) * WIDTH;
+      go(stops.reduce((best, stop, i) => (Math.abs(x.at(stop) - mouse) < Math.abs(x.at(stops[best]) - mouse) ? i : best), 0));
+    },
+    onkeydown: (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step || !stops.length) return;
+      event.preventDefault();
+      go(Math.min(stops.length - 1, Math.max(0, at + step)));
+    },
+  };
+}
+
 /**
- * series: [{name, points: [{x, y, low?, high?, label?, mark?}], kind: "line" | "step" | "points"}]
+ * series: [{name, points: [{x, y, low?, high?, label?, mark?, size?, tag?}], kind: "line" | "step" | "points"}]
  * options: title, x, y (axis names with units), xLog, yLog, yZero, format, formatX, target ({x, name}), diagonal, onPick(point).
  */
 export function chart(series, options) {
@@ -64,7 +89,7 @@ export function chart(series, options) {
   if (options.target) parts.push(
     h("line.target", { x1: x.at(options.target.x), x2: x.at(options.target.x), y1: TOP, y2: HEIGHT - BOTTOM }),
     h("text.tick", { x: x.at(options.target.x) + 4, y: TOP + 10 }, options.target.name));
-  const ends = [];
+  const ends = [], tags = [];
   shown.forEach((one, i) => {
     const points = [...one.points].sort((a, b) => a.x - b.x);
     const colour = `s${i % 5}`;
@@ -78,10 +103,12 @@ export function chart(series, options) {
       if (p.low !== undefined) parts.push(h(`line.whisker.${colour}`, { x1: x.at(p.x), x2: x.at(p.x), y1: y.at(p.low), y2: y.at(p.high) }));
       const label = p.label ?? `${formatX(p.x)}: ${format(p.y)}`;
       parts.push(h(`circle.point.${colour}${p.mark ? ".mark" : ""}${options.onPick ? ".pick" : ""}`, {
-        cx: x.at(p.x), cy: y.at(p.y), r: p.mark ? 7 : one.small ? 2.5 : 4.5, onclick: options.onPick && (() => options.onPick(p)),
+        cx: x.at(p.x), cy: y.at(p.y), r: p.size ?? (p.mark ? 7 : one.small ? 2.5 : 4.5), onclick: options.onPick && (() => options.onPick(p)),
       }, h("title", {}, label)));
+      if (p.tag) tags.push({ text: p.tag, x: x.at(p.x), y: y.at(p.y), gap: (p.size ?? 5) + 4 });
     }
   });
+  parts.push(...placed(tags));
   ends.sort((a, b) => a.y - b.y).forEach((end, i) => { if (i && end.y - ends[i - 1].y < 14) end.y = ends[i - 1].y + 14; });
   for (const end of ends) parts.push(h(`text.end.${end.colour}`, { x: end.x, y: end.y }, end.name.length > 20 ? `${end.name.slice(0, 19)}…` : end.name));
 
@@ -89,34 +116,36 @@ export function chart(series, options) {
   const readout = h("p.readout", { "aria-live": "polite" }, options.hint ?? "");
   const lines = shown.filter((one) => one.kind !== "points" || shown.length === 1);
   const stops = [...new Set(lines.flatMap((one) => one.points.map((p) => p.x)))].sort((a, b) => a - b);
-  let at = -1;
-  function read(stop) {
-    rule.setAttribute("visibility", "visible");
-    rule.setAttribute("x1", x.at(stop));
-    rule.setAttribute("x2", x.at(stop));
+  const read = (stop) => {
     const values = lines.map((one) => {
       const point = [...one.points].sort((a, b) => a.x - b.x).filter((p) => p.x <= stop).at(-1);
       return point ? `${one.name} ${format(point.y)}` : null;
     }).filter(Boolean);
     readout.textContent = `${options.x} ${formatX(stop)}: ${values.join(" · ")}`;
-  }
+  };
   const svg = h("svg.chart", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", tabindex: "0", "aria-label": `${options.title}. The table below has every value.`,
-    onmousemove: (event) => {
-      const box = svg.getBoundingClientRect();
-      const mouse = ((event.clientX - box.left) / box.width) * WIDTH;
-      at = stops.reduce((best, stop, i) => (Math.abs(x.at(stop) - mouse) < Math.abs(x.at(stops[best]) - mouse) ? i : best), 0);
-      if (stops.length) read(stops[at]);
-    },
-    onkeydown: (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step || !stops.length) return;
-      event.preventDefault();
-      at = Math.min(stops.length - 1, Math.max(0, at + step));
-      read(stops[at]);
-    },
+    ...ruled(x, stops, rule, read),
   }, h("title", {}, options.title), parts, rule);
   return h("figure.figure", {}, h("figcaption", {}, options.title), svg, readout);
+}
+
+/** Names beside points: one for points that lie on each other, at the side that has room, below the one before where they would meet. */
+function placed(tags) {
+  const width = (text) => text.length * 6.4, groups = [], taken = [];
+  for (const tag of [...tags].sort((a, b) => b.gap - a.gap)) {
+    const under = groups.find((one) => Math.hypot(one.x - tag.x, one.y - tag.y) < one.gap + 10);
+    if (!under) groups.push({ ...tag, texts: [tag.text] });
+    else if (!under.texts.includes(tag.text)) under.texts.push(tag.text);
+  }
+  return groups.sort((a, b) => a.y - b.y).map(({ x, y: at, gap, texts }) => {
+    const text = texts.join(", "), isLeft = x + gap + width(text) > WIDTH - 4;
+    const from = isLeft ? x - gap - width(text) : x + gap;
+    let y = at + 4;
+    for (const one of taken) if (from < one.to && one.from < from + width(text) && y < one.y + 13) y = one.y + 13;
+    taken.push({ from, to: from + width(text), y });
+    return h("text.tag", { x: isLeft ? x - gap : from, y, "text-anchor": isLeft ? "end" : "start" }, text);
+  });
 }
 
 /** An interval against its target, on one axis from zero. */

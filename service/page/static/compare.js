@@ -55,7 +55,7 @@ function rows(one, other) {
     both("devices", (x) => x.totals?.devices ?? "–"),
     both("power", (x) => (x.totals?.power_kw == null ? "not published" : `${figure(x.totals.power_kw)} kW`)),
     both("asked for", (x) => x.request.workloads.map((w) => h("div", {}, `${w.name}: ${w.llm}, ${w.traffic ? `${figure(w.traffic.requests_per_s)} requests/s` : `${w.traffic_classes?.length} classes`}${targets(w)}`))),
-    both("costs money", (x) => x.binding.map((l) => h("div", {}, limitWords(l.limit).name))),
+    both("costs money", (x) => (x.binding.length ? x.binding.map((l) => h("div", {}, limitWords(l.limit).name)) : "–")),
   ];
 }
 

@@ -1,5 +1,6 @@
 // Cost of ownership: renting the plan against committing, buying the same machines, or somebody's API, over years.
 import { Problem, curlOf, get, post } from "./api.js";
+import { ranges, tornado } from "./bars.js";
 import { chart } from "./chart.js";
 import { copyButton, empty, field, figure, h, percent, say, table, usd, words } from "./dom.js";
 import { problemCard } from "./form.js";
@@ -60,7 +61,8 @@ export function costTab(answer, { signal }) {
       h("div.row", {}, field("Months", months), field("Average demand, % of the peak", used), field("Discount rate, % a year", rate)),
       h("fieldset", {}, h("legend", {}, "Beside renting on demand"), h("div.boxes", {}, committed.map((one) => one.node), bought.node)),
       h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
-      h("button.primary", { type: "submit" }, "Compare")), panel);
+      h("button.primary", { type: "submit" }, "Compare")),
+    h("p.muted", {}, "Demand that changes by the hour and grows is better served by a mix: ", h("a", { href: `#/fleets/new?plan=${answer.id}` }, "plan a fleet over time"), "."), panel);
 }
 
 function cumulative(months) {
@@ -71,7 +73,8 @@ function cumulative(months) {
 /** A stored comparison. */
 export function comparison(said) {
   const { alternatives } = said;
-  const others = alternatives.flatMap((one) => one.break_even.filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
+  const later = (one, b) => alternatives.findIndex((x) => x.name === b.against) > alternatives.indexOf(one);  // each pair once
+  const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
@@ -83,9 +86,49 @@ export function comparison(said) {
     others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ",
       [b.discounted.month !== null ? `present values cross in month ${figure(b.discounted.month)}` : null, b.utilisation_fraction !== null ? `equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null].filter(Boolean).join("; "))))] : null,
     alternatives.some((one) => one.lines.length > 1) ? table("Cost lines, whole horizon", ["", ...alternatives.map((one) => one.name)], [...new Set(alternatives.flatMap((one) => one.lines.map((l) => l.line)))].map((name) => [words(name), ...alternatives.map((one) => usd(one.lines.find((l) => l.line === name)?.total_usd, 0))]), { right: alternatives.map((_, i) => i + 1) }) : null,
-    h("details", {}, h("summary", {}, "What moves it most"), alternatives.filter((one) => one.sensitivity.length).map((one) => table(`What moves ${one.name}: net present value with each input ${said.request.sensitivity.step_percent} % down and up`, ["input", "down", "up", "effect"], one.sensitivity.slice(0, 5).map((s) => [words(s.input), usd(s.npv_usd_at_low, 0), usd(s.npv_usd_at_high, 0), usd(s.effect_usd, 0)]), { right: [1, 2, 3] }))),
+    spreads(said),
+    movers(said),
     said.defaults.length ? h("details", {}, h("summary", {}, `${said.defaults.length} figures taken from the catalog, with their sources`), table("Figures from the catalog", ["input", "typical", "from", "to", "unit", "source"], said.defaults.map((d) => [words(d.input), figure(d.typical), figure(d.low), figure(d.high), words(d.unit), d.origins.map((o) => `${o.source} (${o.as_of})`).join("; ")]), { right: [1, 2, 3] })) : null,
   ];
+}
+
+const MOST_MOVERS = 8;
+const amount = (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : Math.abs(v) >= 1e4 ? `${usd(v / 1e3, 0)} k` : usd(v, 0));
+
+/** Net present values over the draws: where the middle half and eight of ten lie. */
+function spreads({ alternatives }) {
+  const drawn = alternatives.filter((one) => one.uncertainty);
+  if (!drawn.length) return null;
+  const { draws } = drawn[0].uncertainty;
+  return [
+    ranges(drawn.map((one) => {
+      const { p10, p25, p50, p75, p90 } = one.uncertainty.npv_usd;
+      return {
+        name: one.name, title: `${one.name}: ${usd(p50, 0)} in the middle, half of the draws from ${usd(p25, 0)} to ${usd(p75, 0)}, eight of ten from ${usd(p10, 0)} to ${usd(p90, 0)}`,
+        parts: [{ from: Number(p10), to: Number(p90), tone: "s0", isThin: true }, { from: Number(p25), to: Number(p75), tone: "s0" }], marks: [{ at: Number(one.npv_usd), tone: "s1" }],
+      };
+    }), { title: `How sure that is: ${draws} draws of every figure that was not stated`, x: "net present value, USD", format: amount, legend: [["s0", "half of the draws; eight of ten the thin line"], ["line", "at typical figures"]] }),
+    table("Net present value over the draws, USD", ["", "10 % below", "25 % below", "middle", "75 % below", "90 % below", "at typical figures"], drawn.map((one) => [
+      one.name, ...["p10", "p25", "p50", "p75", "p90"].map((p) => usd(one.uncertainty.npv_usd[p], 0)), usd(one.npv_usd, 0)]), { right: [1, 2, 3, 4, 5, 6] }),
+  ];
+}
+
+/** What moves the net present value most: of the cheapest alternative first, the others folded. */
+function movers({ alternatives, cheapest, request }) {
+  const { mode, step_percent: step } = request.sensitivity;
+  const ends = mode === "step" ? [`${step} % down`, `${step} % up`] : ["at its low end", "at its high end"];
+  const one = (alternative) => {
+    const rows = alternative.sensitivity.slice(0, MOST_MOVERS);
+    return [
+      tornado(rows.map((s) => ({ name: words(s.input), atLow: Number(s.npv_usd_at_low), atHigh: Number(s.npv_usd_at_high) })), Number(alternative.npv_usd),
+        { title: `What moves ${alternative.name}`, x: `net present value, USD, with one input ${ends.join(" or ")}`, format: amount, down: `input ${ends[0]}`, up: `input ${ends[1]}` }),
+      table(`Net present value of ${alternative.name}, USD, with one input ${ends.join(" or ")}`, ["input", ...ends, "effect"], rows.map((s) => [words(s.input), usd(s.npv_usd_at_low, 0), usd(s.npv_usd_at_high, 0), usd(s.effect_usd, 0)]), { right: [1, 2, 3] }),
+    ];
+  };
+  const known = alternatives.filter((alternative) => alternative.sensitivity.length);
+  const first = known.find((alternative) => alternative.name === cheapest.name), others = known.filter((alternative) => alternative !== first);
+  return [h("h3", {}, "What moves it most"), first ? one(first) : null,
+    others.length ? h("details", {}, h("summary", {}, `And the other ${others.length === 1 ? "one" : others.length}`), others.map(one)) : null];
 }
 
 /** #/cost/{id}: a stored comparison; #/cost: where to make one. */

@@ -28,6 +28,8 @@ export const TERMS = {
   "on demand": "Rented by the hour, without a commitment.",
   edition: "The catalog that comes with this version: every figure with its source.",
   quarantined: "Kept and listed, but moves no prediction until an editor releases it.",
+  roofline: "The most a device can compute at each ratio of arithmetic to memory traffic: the smaller of its matrix rate and of its memory bandwidth times that ratio.",
+  ridge: "The ratio of arithmetic to memory traffic from which arithmetic is the limit, and no longer memory.",
   NPV: "Net present value: what all payments are worth today, at the discount rate.",
 };
 

@@ -5,10 +5,11 @@ import { costTab } from "./cost.js";
 import { ago, button, copyButton, empty, facts, h, percent, say, usd, words } from "./dom.js";
 import { EMPTY, presets, problemCard, requestOf, valuesOf, valuesOfPreset, workloadForm } from "./form.js";
 import { paretoTab } from "./pareto.js";
+import { rooflineTab } from "./roofline.js";
 import { runTab } from "./run.js";
 import { whyTab } from "./why.js";
 
-const TABS = [["", "Answer"], ["why", "Why"], ["pareto", "Trade-offs"], ["cost", "Cost over time"], ["run", "Run it"]];
+const TABS = [["", "Answer"], ["why", "Why"], ["pareto", "Trade-offs"], ["roofline", "Roofline"], ["cost", "Cost over time"], ["run", "Run it"]];
 
 /** #/plan, #/plan/new?preset=…, #/plan/rec_…[/tab], #/plan/job_… */
 export async function planView({ parts, parameters, navigate, signal }) {
@@ -104,6 +105,7 @@ export async function planView({ parts, parameters, navigate, signal }) {
     else if (tab === "why") empty(panel, whyTab(answer, actions));
     else if (tab === "pareto") empty(panel, paretoTab(answer, actions));
     else if (tab === "cost") empty(panel, costTab(answer, actions));
+    else if (tab === "roofline") empty(panel, rooflineTab(answer, actions));
     else if (tab === "run") empty(panel, runTab(answer, actions));
     else empty(panel, h("p", {}, "There is no such tab."));
   }
