@@ -85,12 +85,14 @@ def solve_horizon(
     clock: Clock,
     progress: Progress | None = None,
     known: tuple[PeriodChoice, ...] = (),
+    prices: Prices | None = None,
 ) -> HorizonResult:
     """The cheapest plan over the horizon, or the best within the time, with a bound that holds for every plan.
 
-    clock: seconds, from anywhere. known: choices of an earlier solve of the same deployments and offers.
+    clock: seconds, from anywhere. known: choices of an earlier solve of the same deployments and offers. prices: those of a
+    solve of the same periods, commitments and node types, to start from.
     """
-    return _Search(problem, options, clock, progress, known).run()
+    return _Search(problem, options, clock, progress, known, prices).run()
 
 
 class _Search:
@@ -101,7 +103,9 @@ class _Search:
         clock: Clock,
         progress: Progress | None,
         known: tuple[PeriodChoice, ...],
+        prices: Prices | None = None,
     ) -> None:
+        self.prices = prices
         self.problem, self.options, self.clock, self.progress = problem, options, clock, progress
         self.end = clock() + options.time_limit_s
         self.groups: tuple[Group, ...] = groups_of(problem)
@@ -151,6 +155,7 @@ class _Search:
         if relaxed is None:
             return self._infeasible()
         usd, commitments, prices = relaxed
+        prices = prices if self.prices is None else self.prices.filled(prices)
         self._raise_bound(usd)
         self.dearest = DEARER * max(usd, 1.0)
         self.incumbent.improve(commitments, None, self.most)
@@ -217,6 +222,7 @@ class _Search:
             stalled = 0 if rises else stalled + 1
             if found > best_bound:
                 best_bound, best_prices = found, asked
+                self.prices = asked if self.branches == 1 else self.prices
             bound = max(bound, best_bound)
             if sweep == 0 and not self.branches > 1:
                 self._raise_bound(bound)
@@ -440,4 +446,5 @@ class _Search:
             periods_solved=self.solved,
             branches=self.branches,
             periods=len(self.groups),
+            prices=self.prices,
         )
