@@ -179,6 +179,7 @@ class FleetResultOut(Answer):
     """By month, the position in ``periods`` of each hour in order, which then repeats: 168 hours of a week from Monday on where every
     workload has a profile, else the month's 730. Plans stored before there were rules of operation have none."""
     operation: OperationOut | None = None
+    """How the plan is run, and what the rules of operation cost; null without a plan."""
     alternatives: list[FleetAlternativeOut]
     rejected: list[RejectedOut]
     left_out: list[LeftOutOut]

@@ -40,7 +40,7 @@ class StockOut(Answer):
     most_nodes: int
     """At once, in the busiest hour."""
     most_started: int
-    """From one hour to the next."""
+    """Nodes more from one hour to the next, at most."""
     offered: int | None
     """Most that the offer or the request allows; null where neither states a limit."""
 
@@ -54,9 +54,11 @@ class FreedomOut(Answer):
     """Null where no plan was confirmed in the time."""
     bound_usd: Usd | None
     saves_usd: Usd | None
+    """US dollars over the horizon, by the best plan found; 0 where that is no cheaper. Null without one."""
     saves_at_most_usd: Usd | None
+    """US dollars over the horizon, by the bound; null where there is none."""
     saves_fraction: float | None
-    """Of the cost without the rule: how much dearer the plan is for it, by the best plan found."""
+    """Share of the cost without the rule by which the plan is dearer, by the best plan found."""
 
 
 class OperationOut(Answer):
@@ -65,7 +67,10 @@ class OperationOut(Answer):
     configurations: int
     """Different ways of running workloads, over the whole horizon."""
     configurations_by_workload: dict[str, int]
+    """The same of each workload, by its name."""
     least_hours_up: int | None
     """Fewest hours that a node by the hour stays, the last that came going first; null where none comes or goes."""
     stock: list[StockOut]
+    """What is taken by the hour."""
     freedoms: list[FreedomOut]
+    """Without all rules, and where that may gain anything without each alone; empty where no rule was in force."""

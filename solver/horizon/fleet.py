@@ -131,7 +131,8 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         solved = _solve(problem, kept, asked, clock, end, tell)
         used = [choice for one in (solved.result, solved.hourly, solved.on_demand) for choice in _choices(one)]
         refused = _correct(problem, _used(used), screened, brackets)
-        beyond = _correct(problem, _used(_choices(solved.free)), screened, brackets)
+        free = _used(_choices(solved.free))
+        beyond = _correct(problem, free, screened, brackets) if clock() < end else _unsettled(problem, free, brackets)
         results = [solved.result, solved.hourly, solved.on_demand, solved.free]
         exceeded = not limited and _exceeds(problem, results, asked.default_max_nodes)
         if not (refused or beyond or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
@@ -162,7 +163,9 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         simulated=len(brackets),
         unconfirmed=refused,
         sequences=sequences,
-        freedoms=tuple(replace(one, usd=None) if beyond and one.rule is None else one for one in solved.freedoms),
+        freedoms=tuple(
+            replace(one, usd=solved.few_usd) if beyond and one.rule is None else one for one in solved.freedoms
+        ),
     )
 
 
@@ -239,7 +242,7 @@ def _confirmed_configurations(
     for _ in range(MOST_ROUNDS):
         if not problem.deployments or is_small(problem) or clock() >= end:
             break
-        kept = kept_configurations(problem, CHOOSING_FRACTION * (end - clock()))
+        kept = kept_configurations(problem, clock, CHOOSING_FRACTION * (end - clock()))
         few = kept is not None and problem.operation.max_configurations is not None
         if kept is None or not few or not _correct(problem, kept, screened, brackets):
             break
@@ -277,6 +280,12 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
             if answer.choice is not None:
                 pool.add(answer.choice)
     return pool.choices
+
+
+def _unsettled(problem: HorizonProblem, used: Iterable[int], brackets: Mapping[tuple[int, int], Bracket]) -> int:
+    """How many deployments simulation has not confirmed."""
+    keys = {(problem.deployments[d].workload, row_of(problem.deployments[d].key)) for d in used}
+    return sum(key not in brackets or not is_settled(brackets[key]) for key in keys)
 
 
 def _correct(

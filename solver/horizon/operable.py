@@ -56,7 +56,7 @@ def solve_operable(
         free = solve_horizon(free_of_rules(problem), replace(options, time_limit_s=options.time_limit_s / 2), clock)
     if free.outcome is Outcome.INFEASIBLE:
         return free
-    kept = kept_configurations(problem, max(LEAST_S, CHOOSING_FRACTION * options.time_limit_s))
+    kept = kept_configurations(problem, clock, max(LEAST_S, CHOOSING_FRACTION * options.time_limit_s))
     if kept is None:
         return _without_plan(problem, free, max(LEAST_S, end - clock()))
     inner = kept_only(free_of_rules(problem), kept)
@@ -71,11 +71,11 @@ def solve_operable(
     return operable_from(problem, kept, relaxed, free, options.gap_fraction, clock, end)
 
 
-def kept_configurations(problem: HorizonProblem, seconds: float) -> Kept | None:
+def kept_configurations(problem: HorizonProblem, clock: Clock, seconds: float) -> Kept | None:
     """Deployments to plan with: all, unless each workload may have few; None where a choice has no plan, or takes too long."""
     if problem.operation.max_configurations is None:
         return tuple(range(len(problem.deployments)))
-    return chosen_configurations(problem, seconds)
+    return chosen_configurations(problem, clock, seconds)
 
 
 def operable_from(

@@ -12,7 +12,7 @@ from solver.horizon.problem import HorizonProblem, SpotRule
 from solver.horizon.solve import Clock, HorizonOptions, Progress, solve_horizon
 from solver.outcome import Outcome
 
-FEW, FREE, MONTHS, WITHOUT, FREEDOM = 0.2, 0.35, 0.25, 0.06, 0.03
+FEW, FREE, MONTHS, WITHOUT, FREEDOM = 0.25, 0.25, 0.27, 0.05, 0.025
 """Of the time: the kept configurations period by period; all of them, for the bound; the months anew; each of two parts of a
 plan without commitments or spot; each part of a plan without one rule."""
 FEW_GAP_SHARE = 0.25
@@ -26,7 +26,7 @@ Tell = Callable[[str], Progress | None]
 @dataclass(frozen=True, slots=True)
 class Freedom:
     """The demand without one rule of operation, or without all of them (``rule`` None): the best plan found that way, and what
-    none costs less than. usd: None where none was found, or simulation refused something in it."""
+    none costs less than. usd: None where none was found, or simulation refused something in all that were."""
 
     rule: Rule | None
     usd: float | None
@@ -42,6 +42,8 @@ class Operated:
     on_demand: HorizonResult
     free: HorizonResult
     freedoms: tuple[Freedom, ...]
+    few_usd: float | None = None
+    """Of the plan without rules that runs the kept configurations only, all of which simulation has confirmed."""
 
 
 def plan_operated(
@@ -79,7 +81,8 @@ class _Planner:
             on_demand = hourly
         if spot:
             on_demand = self._without(replace(problem, commitments=(), spot=SpotRule()), few, "on demand")
-        return Operated(result, hourly, on_demand, free, self._freedoms(few, free, result))
+        freedoms = self._freedoms(few, free, result)
+        return Operated(result, hourly, on_demand, free, freedoms, None if few is None else few.usd)
 
     def _few(
         self, problem: HorizonProblem, share: float, what: str, known: HorizonResult | None = None
