@@ -50,6 +50,10 @@ def solve_operable(
     end = clock() + options.time_limit_s
     if not problem.operation.rules:
         return solve_horizon(problem, options, clock) if free is None else free
+    if not problem.deployments and free is None:
+        free = solve_horizon(free_of_rules(problem), options, clock)
+    if free is not None and free.outcome is Outcome.INFEASIBLE:
+        return free
     if is_small(problem):
         return solve_whole(problem, options, clock, free)
     if free is None:

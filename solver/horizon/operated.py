@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from solver.horizon.choose import Kept, even_choices, kept_only, widened
-from solver.horizon.operable import free_of_rules, operable_from, result_of, solve_operable
+from solver.horizon.operable import free_of_rules, kept_configurations, operable_from, result_of, solve_operable
 from solver.horizon.operation import Rule
 from solver.horizon.period import PeriodChoice
 from solver.horizon.plan import HorizonPlan, HorizonResult
@@ -69,9 +69,9 @@ class _Planner:
 
     def run(self) -> Operated:
         problem = self.problem
-        few = None if self.whole else self._few(problem, FEW, "few configurations")
+        few = None if self.whole else self._few(problem, self.kept, FEW, "few configurations")
         free = self._free(problem, few)
-        result = self._kept_to_rules(problem, few, free, MONTHS)
+        result = self._kept_to_rules(problem, self.kept, few, free, MONTHS)
         if (told := self.tell("fleet")) is not None:
             told(result.usd, result.bound_usd)
         hourly = on_demand = result
@@ -85,13 +85,13 @@ class _Planner:
         return Operated(result, hourly, on_demand, free, freedoms, None if few is None else few.usd)
 
     def _few(
-        self, problem: HorizonProblem, share: float, what: str, known: HorizonResult | None = None
+        self, problem: HorizonProblem, kept: Kept, share: float, what: str, known: HorizonResult | None = None
     ) -> HorizonResult:
         """The kept deployments period by period."""
         choices: tuple[PeriodChoice, ...] = ()
         if known is not None and known.plan is not None:
             choices = tuple(dict.fromkeys(known.plan.choices))
-        inner = kept_only(free_of_rules(problem), self.kept)
+        inner = kept_only(free_of_rules(problem), kept)
         choices += even_choices(inner)
         return solve_horizon(
             inner, self._options(share, self.gap * FEW_GAP_SHARE), self.clock, self.tell(what), choices
@@ -110,17 +110,23 @@ class _Planner:
         return result_of(bare, plan, free.bound_usd, free)
 
     def _kept_to_rules(
-        self, problem: HorizonProblem, few: HorizonResult | None, free: HorizonResult, share: float
+        self, problem: HorizonProblem, kept: Kept, few: HorizonResult | None, free: HorizonResult, share: float
     ) -> HorizonResult:
         if few is None or free.outcome is Outcome.INFEASIBLE:
             return solve_operable(problem, self._options(share), self.clock, free)
-        return operable_from(problem, self.kept, few, free, self.gap, self.clock, self.clock() + share * self.total)
+        return operable_from(problem, kept, few, free, self.gap, self.clock, self.clock() + share * self.total)
 
     def _without(self, problem: HorizonProblem, few: HorizonResult | None, what: str) -> HorizonResult:
-        """The same without commitments, or spot, under the same rules."""
-        less = None if self.whole else self._few(problem, WITHOUT, what, few)
+        """The same without commitments, or spot, under the same rules; in configurations of its own where those of the plan
+        stand on nodes that are committed to only."""
         free = solve_horizon(free_of_rules(problem), self._options(WITHOUT / 2), self.clock)
-        return self._kept_to_rules(problem, less, free, WITHOUT)
+        if self.whole:
+            return self._kept_to_rules(problem, (), None, free, WITHOUT)
+        kept, less = self.kept, self._few(problem, self.kept, WITHOUT, what, few)
+        if less.plan is None and free.plan is not None:
+            kept = kept_configurations(problem, self.clock, WITHOUT * self.total) or ()
+            less = self._few(problem, kept, WITHOUT, what)
+        return self._kept_to_rules(problem, kept, less, free, WITHOUT)
 
     def _freedoms(self, few: HorizonResult | None, free: HorizonResult, result: HorizonResult) -> tuple[Freedom, ...]:
         """Without all rules, and where that gains anything without each alone."""
