@@ -2554,6 +2554,8 @@ class FleetLimitsIn(TypedDict):
     """Limits of single offers, by offer id."""
     sourcing: NotRequired[SourcingIn | Literal["any"]]
     """The buying policy: its rules about offers. How many places a workload is in is not bounded over time."""
+    operation: NotRequired[OperationIn | Literal["any"]]
+    """What makes the plan one that people can run."""
     max_nodes_per_offer: NotRequired[int]
     """Most nodes of an offer that states no limit of its own, a count."""
 
@@ -2589,6 +2591,13 @@ class FleetOut(TypedDict):
     """The kinds of replica that the fleet runs."""
     periods: list[PeriodOut]
     """Representative periods."""
+    calendar: NotRequired[list[list[int]]]
+    """By month, the position in ``periods`` of each hour in order, which then repeats: 168 hours of a week from Monday
+    on where every workload has a profile, else the month's 730. Plans stored before there were rules of operation
+    have none.
+    """
+    operation: NotRequired[OperationOut | None]
+    """How the plan is run, and what the rules of operation cost; null without a plan."""
     alternatives: list[FleetAlternativeOut]
     """Other plans, or other ways to serve the same, each with what it costs."""
     rejected: list[RejectedOut]
@@ -2732,6 +2741,26 @@ class FleetWorkloadIn(TypedDict):
     """Round trip between the users and each region, ms. Round trip between the users and each region that may be used;
     counts towards TTFT and e2e.
     """
+
+
+class FreedomOut(TypedDict):
+    """The demand planned without one rule of operation, or without all of them (``rule`` null), in present value. What
+    is saved lies between ``saves_usd``, by the best plan found, and ``saves_at_most_usd``, by the bound that no
+    plan is below.
+    """
+    rule: str | None
+    """The rule that is lifted; null for the whole policy."""
+    usd: str | None
+    """US dollars over the horizon, not discounted unless it says so. Null where no plan was confirmed in the time.
+    """
+    bound_usd: str | None
+    """What every plan costs at least over the horizon, US dollars of present value, by the optimiser's proof."""
+    saves_usd: str | None
+    """US dollars over the horizon, by the best plan found; 0 where that is no cheaper. Null without one."""
+    saves_at_most_usd: str | None
+    """US dollars over the horizon, by the bound; null where there is none."""
+    saves_fraction: float | None
+    """Share of the cost without the rule by which the plan is dearer, by the best plan found."""
 
 
 class FrontPointOut(TypedDict):
@@ -3665,6 +3694,32 @@ class OpenLoad(TypedDict):
     """Rate, requests a second."""
     requests: NotRequired[int | None]
     """Requests, a count; null: as many as the simulation needs."""
+
+
+class OperationIn(TypedDict):
+    """Rules of operation; null lifts one. Committed nodes may stand idle, and are not bound by hours."""
+    max_configurations: NotRequired[int | None]
+    """Of each workload over the whole horizon: one to deploy and one to burst, unless stated."""
+    min_up_hours: NotRequired[int | None]
+    """Least hours that a node taken by the hour stays; of one offer the last that came goes first."""
+    max_change_percent_per_hour: NotRequired[float | None]
+    """Of the replicas of a configuration that would serve its workload's peak alone: how many are started, or stopped,
+    from one hour to the next at most; one always may be. Batch work is not bound.
+    """
+
+
+class OperationOut(TypedDict):
+    """How the plan is run, and what the rules of operation cost."""
+    configurations: int
+    """Different ways of running workloads, over the whole horizon."""
+    configurations_by_workload: dict[str, int]
+    """The same of each workload, by its name."""
+    least_hours_up: int | None
+    """Fewest hours that a node by the hour stays, the last that came going first; null where none comes or goes."""
+    stock: list[StockOut]
+    """What is taken by the hour."""
+    freedoms: list[FreedomOut]
+    """Without all rules, and where that may gain anything without each alone; empty where no rule was in force."""
 
 
 class OperatorOut(TypedDict):
@@ -5299,6 +5354,29 @@ class StepTermOut(TypedDict):
     """Which part of a step's time."""
     ms: float
     """Time, ms."""
+
+
+class StockOut(TypedDict):
+    """Nodes by the hour that the plan counts on: whether the provider has them at that hour is assumed, not known.
+    """
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    provider: str
+    """Id of the seller."""
+    region: str
+    """Region, as the catalog has it."""
+    commitment: str
+    """How it is rented: on demand, spot, reserved for a term, capacity block, or bought."""
+    node: str
+    """Id of the machine type."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so. Over the horizon, undiscounted."""
+    most_nodes: int
+    """At once, in the busiest hour."""
+    most_started: int
+    """Nodes more from one hour to the next, at most."""
+    offered: int | None
+    """Most that the offer or the request allows; null where neither states a limit."""
 
 
 class StoredBenchmark(TypedDict):
