@@ -8,7 +8,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 TEST ?= tests
 
-.PHONY: up install test test-postgres lint bench nightly lock clean
+.PHONY: up install test test-postgres spreadsheet lint bench nightly lock clean
 .DEFAULT_GOAL := install
 
 up: install
@@ -25,6 +25,10 @@ test: $(VENV)/installed-dev
 test-postgres: $(VENV)/installed-dev
 	@test -n "$$CLUSTERWRIGHT_TEST_DATABASE_URL" || { echo "set CLUSTERWRIGHT_TEST_DATABASE_URL=postgresql+psycopg://user:password@host/database"; exit 2; }
 	$(BIN)/python -m pytest -n auto --dist loadfile -k postgresql tests/service
+
+# Workbooks of comparisons, computed by LibreOffice Calc: apt-get install libreoffice-calc, or SOFFICE=path. Fails without.
+spreadsheet: $(VENV)/installed-dev
+	$(BIN)/python -m tests.spreadsheet
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
@@ -45,6 +49,8 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.partitions
 	$(BIN)/python -m tests.bench.measured_mixes
 	$(BIN)/python -m tests.bench.tco_compare
+	$(BIN)/python -m tests.bench.tco_command
+	$(BIN)/python -m tests.bench.tco_verdicts
 
 # Every night, on a database that may be written to: some hours. FUZZ passes on options, such as --requests 2000.
 nightly: $(VENV)/installed-fuzz

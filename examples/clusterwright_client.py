@@ -1078,6 +1078,10 @@ class AlternativeCostOut(TypedDict):
     """Spread of the results over random draws; null without draws."""
     depreciation: DepreciationOut | None
     """How bought machines lose book value."""
+    sunk_usd: str | None
+    """Paid earlier for machines that are there already, in no cost line, US dollars; null where none are. Paid earlier
+    for machines that are there already, in no line; null where none are.
+    """
     precision: list[str]
     """Number formats of weights and KV cache. Formats of weights and cache that the plan serves with; empty where
     nobody says.
@@ -1094,7 +1098,9 @@ class AlternativeIn(TypedDict):
     again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
     within their targets; null takes what the plan says, or the planner says of a fleet. Growth needs no node
     before. egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out at the start (it grows with
-    demand) and disks; counted only where stated.
+    demand) and disks; counted only where stated. payment_timing: of rent, instalments and lease rates, at the end
+    or the start of each month; ``payment`` says what is paid upfront. commitment_used_fraction: share of a
+    commitment that is used on average; so much more is committed, and counted only where stated.
     """
     name: str
     """Its name."""
@@ -1104,10 +1110,18 @@ class AlternativeIn(TypedDict):
     """Nodes by kind or offer."""
     api: NotRequired[ApiIn | None]
     """Prices of somebody's API, instead of machines."""
-    acquisition: NotRequired[Literal["on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block", "purchase"] | None]
+    acquisition: NotRequired[Literal["on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block", "purchase", "lease"] | None]
     """How machines are had: a commitment to rent, or `purchase`; null keeps each offer's own."""
     payment: NotRequired[Literal["no_upfront", "partial_upfront", "all_upfront"]]
     """When a commitment is paid: nothing, part or all of it upfront."""
+    payment_timing: NotRequired[Literal["in_arrears", "in_advance"]]
+    """When rent, instalments and lease rates are paid: at the end of each month or at its start."""
+    commitment_used_fraction: NotRequired[float | None]
+    """Share of a commitment that is used on average, 0.01 to 1; null: all of it."""
+    lease: NotRequired[LeaseTermsIn | None]
+    """Terms of a lease; stated where the acquisition is `lease`, null elsewhere."""
+    owned: NotRequired[OwnedIn | None]
+    """Machines that are there already, whose price is sunk; null where none are."""
     follows_demand: NotRequired[bool]
     """Nodes on demand are released and taken again through the day; needs `hourly_profile`."""
     carries: NotRequired[float | None]
@@ -1593,7 +1607,7 @@ class CommitmentOut(TypedDict):
     start_month: int
     """Month in which it begins, from 0."""
     term_months: int
-    """Months the commitment runs, a count."""
+    """Months the commitment or lease runs, a count."""
     nodes: int
     """Nodes (machines), a count; in changes, which ones by offer."""
     usd: str
@@ -1723,9 +1737,11 @@ class CompletionIn(TypedDict):
 
 class ComputedFromOut(TypedDict):
     """All that the costs of one kind of node, or of an API, were computed from: enough to compute them again.
-    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API.
-    usd_by_line: by month, where the alternative has several kinds of node; empty where ``lines`` are those of the
-    only one.
+    nodes_by_month: paid for in each month; started_by_month: bought, leased or committed in it; needed_by_month:
+    those that demand needs. Empty for an API. usd_by_line: by month, where the alternative has several kinds of
+    node; empty where ``lines`` are those of the only one. in_advance: rent, instalments and rates are paid at the
+    start of a month. lease_months: null without a lease. held_nodes: there already, ``held_age_months`` old at the
+    start.
     """
     name: str
     """Its name."""
@@ -1738,7 +1754,7 @@ class ComputedFromOut(TypedDict):
     devices_per_node: int | None
     """Accelerators in one node, a count."""
     term_months: int | None
-    """Months the commitment runs, a count."""
+    """Months the commitment or lease runs, a count."""
     upfront_fraction: float | None
     """Share of a commitment that is paid at its start, 0 to 1."""
     interruptible: bool
@@ -1751,6 +1767,18 @@ class ComputedFromOut(TypedDict):
     """Months over which the loan is paid back; null: as long as the machines last."""
     lead_time_months: int | None
     """Months from ordering machines to their being needed."""
+    needed_by_month: list[float]
+    """Nodes that demand needs in each month, a count; those paid for may be more."""
+    in_advance: bool
+    """Whether rent, instalments and lease rates are paid at the start of each month instead of its end."""
+    lease_months: int | None
+    """Months that a lease runs, a count; null without one."""
+    bought_out: bool
+    """Whether leased machines are bought at the end of the lease."""
+    held_nodes: int
+    """Nodes that are there already at the start, a count."""
+    held_age_months: int | None
+    """How old the nodes that are there already are at the start, months; null where none are."""
     inputs: list[UsedInputOut]
     """What the answer was computed from: the same request against the same inputs gives the same answer."""
     usd_by_line: dict[str, list[str]]
@@ -2137,6 +2165,8 @@ class DiscountOut(TypedDict):
 class DoesNotFitOut(TypedDict):
     partition: NotRequired[str | None]
     """Profile of the instance it runs on; null for whole devices."""
+    node: NotRequired[str | None]
+    """Id of the machine type."""
     layout: LayoutIn | None
     """How the model is spread over devices."""
     precision: PrecisionIn
@@ -2186,7 +2216,7 @@ class DraftModelIn(TypedDict):
 class DraftingEngineIn(TypedDict):
     """The engine, and what it drafts with; null: nothing."""
     name: NotRequired[str]
-    """Its name."""
+    """Its name. Unless stated: vLLM, or the device's own where that is not known to run."""
     version: NotRequired[str | None]
     """Version."""
     max_batched_tokens: NotRequired[int]
@@ -2264,7 +2294,7 @@ class EngineIn(TypedDict):
     request of the traffic, as far as the model takes it.
     """
     name: NotRequired[str]
-    """Its name."""
+    """Its name. Unless stated: vLLM, or the device's own where that is not known to run."""
     version: NotRequired[str | None]
     """Version."""
     max_batched_tokens: NotRequired[int]
@@ -2307,6 +2337,10 @@ class EstimateIn(TypedDict):
     """Profile of the instance it runs on; null for whole devices. A profile: the deployment has one instance of a
     device that is split so.
     """
+    node: NotRequired[str | None]
+    """Id of the machine type. The machine: how its devices are joined, and over which network a replica larger than it
+    spans several. Null: links that every machine has that holds the layout.
+    """
     layout: NotRequired[LayoutIn]
     """How the model is spread over devices."""
     precision: NotRequired[PrecisionIn]
@@ -2326,6 +2360,8 @@ class EstimateIn(TypedDict):
 class EstimatedOut(TypedDict):
     partition: NotRequired[str | None]
     """Profile of the instance it runs on; null for whole devices."""
+    node: NotRequired[str | None]
+    """Id of the machine type."""
     layout: LayoutIn | None
     """How the model is spread over devices."""
     precision: PrecisionIn
@@ -2518,6 +2554,8 @@ class FleetLimitsIn(TypedDict):
     """Limits of single offers, by offer id."""
     sourcing: NotRequired[SourcingIn | Literal["any"]]
     """The buying policy: its rules about offers. How many places a workload is in is not bounded over time."""
+    operation: NotRequired[OperationIn | Literal["any"]]
+    """What makes the plan one that people can run."""
     max_nodes_per_offer: NotRequired[int]
     """Most nodes of an offer that states no limit of its own, a count."""
 
@@ -2553,6 +2591,13 @@ class FleetOut(TypedDict):
     """The kinds of replica that the fleet runs."""
     periods: list[PeriodOut]
     """Representative periods."""
+    calendar: NotRequired[list[list[int]]]
+    """By month, the position in ``periods`` of each hour in order, which then repeats: 168 hours of a week from Monday
+    on where every workload has a profile, else the month's 730. Plans stored before there were rules of operation
+    have none.
+    """
+    operation: NotRequired[OperationOut | None]
+    """How the plan is run, and what the rules of operation cost; null without a plan."""
     alternatives: list[FleetAlternativeOut]
     """Other plans, or other ways to serve the same, each with what it costs."""
     rejected: list[RejectedOut]
@@ -2696,6 +2741,26 @@ class FleetWorkloadIn(TypedDict):
     """Round trip between the users and each region, ms. Round trip between the users and each region that may be used;
     counts towards TTFT and e2e.
     """
+
+
+class FreedomOut(TypedDict):
+    """The demand planned without one rule of operation, or without all of them (``rule`` null), in present value. What
+    is saved lies between ``saves_usd``, by the best plan found, and ``saves_at_most_usd``, by the bound that no
+    plan is below.
+    """
+    rule: str | None
+    """The rule that is lifted; null for the whole policy."""
+    usd: str | None
+    """US dollars over the horizon, not discounted unless it says so. Null where no plan was confirmed in the time.
+    """
+    bound_usd: str | None
+    """What every plan costs at least over the horizon, US dollars of present value, by the optimiser's proof."""
+    saves_usd: str | None
+    """US dollars over the horizon, by the best plan found; 0 where that is no cheaper. Null without one."""
+    saves_at_most_usd: str | None
+    """US dollars over the horizon, by the bound; null where there is none."""
+    saves_fraction: float | None
+    """Share of the cost without the rule by which the plan is dearer, by the best plan found."""
 
 
 class FrontPointOut(TypedDict):
@@ -2998,6 +3063,23 @@ class LeaseOut(TypedDict):
     """When it lapses, RFC 3339."""
     measurement: MeasurementOut
     """The measurement to be made."""
+
+
+class LeaseTermsIn(TypedDict):
+    """Somebody else's machines for ``term_months``, housed and run by oneself: power, space, people, upkeep and
+    insurance are counted as for bought ones, by the ``purchase`` terms. It cannot be cancelled: rates that outlast
+    the horizon are owed. usd_per_node_month: null computes the level rate that gives a lessor
+    ``implicit_rate_percent`` (null: the catalog's) on the machine's price. buyout_usd_per_node: what each is bought
+    for at the end; null: they go back and others are leased.
+    """
+    term_months: int
+    """Months the commitment or lease runs, a count."""
+    usd_per_node_month: NotRequired[str | None]
+    """Rate of a leased node, US dollars a month; null: computed from the lessor's rate."""
+    implicit_rate_percent: NotRequired[float | None]
+    """What the lessor earns on the price of machines, per cent a year; null: the catalog's."""
+    buyout_usd_per_node: NotRequired[str | None]
+    """Price at which a leased node is bought at the end of the lease, US dollars; null: it goes back."""
 
 
 class LeftOutOut(TypedDict):
@@ -3614,6 +3696,32 @@ class OpenLoad(TypedDict):
     """Requests, a count; null: as many as the simulation needs."""
 
 
+class OperationIn(TypedDict):
+    """Rules of operation; null lifts one. Committed nodes may stand idle, and are not bound by hours."""
+    max_configurations: NotRequired[int | None]
+    """Of each workload over the whole horizon: one to deploy and one to burst, unless stated."""
+    min_up_hours: NotRequired[int | None]
+    """Least hours that a node taken by the hour stays; of one offer the last that came goes first."""
+    max_change_percent_per_hour: NotRequired[float | None]
+    """Of the replicas of a configuration that would serve its workload's peak alone: how many are started, or stopped,
+    from one hour to the next at most; one always may be. Batch work is not bound.
+    """
+
+
+class OperationOut(TypedDict):
+    """How the plan is run, and what the rules of operation cost."""
+    configurations: int
+    """Different ways of running workloads, over the whole horizon."""
+    configurations_by_workload: dict[str, int]
+    """The same of each workload, by its name."""
+    least_hours_up: int | None
+    """Fewest hours that a node by the hour stays, the last that came going first; null where none comes or goes."""
+    stock: list[StockOut]
+    """What is taken by the hour."""
+    freedoms: list[FreedomOut]
+    """Without all rules, and where that may gain anything without each alone; empty where no rule was in force."""
+
+
 class OperatorOut(TypedDict):
     """One operator of a step on one device of the tensor-parallel group, over all layers, with its place on the
     roofline.
@@ -3713,6 +3821,20 @@ class OwnUsedOut(TypedDict):
     """
     machines: list[OwnedMachineOut]
     """Machines that may be bought; in answers, those that were considered with their figures."""
+
+
+class OwnedIn(TypedDict):
+    """Machines that are there already. What was paid for them is sunk; what they would fetch today counts, at the
+    start. nodes: null: all of the alternative's. usd_paid_per_node: what resale and upkeep are counted on; null:
+    the price of a new one. They last until they are as old as ``purchase.depreciation_months``, and are then
+    replaced.
+    """
+    age_months: int
+    """How old the machines are at the start, months."""
+    nodes: NotRequired[int | None]
+    """Nodes that are there already, a count; null: all of the alternative's."""
+    usd_paid_per_node: NotRequired[str | None]
+    """What was paid for a node that is there already, US dollars; null: the price of a new one."""
 
 
 class OwnedMachineOut(TypedDict):
@@ -4809,6 +4931,10 @@ class RejectedOut(TypedDict):
     """How many."""
     nearest: str | None
     """What the nearest miss reached; null where nothing ran."""
+    wins_below: NotRequired[WinsBelowOut | None]
+    """Of ``no_offer`` and objective ``cost``; null where they do not serve the request, or there was no time to find
+    out.
+    """
 
 
 class RelaxationOut(TypedDict):
@@ -4911,6 +5037,8 @@ class RoutingChangeOut(TypedDict):
 class SaturatedOut(TypedDict):
     partition: NotRequired[str | None]
     """Profile of the instance it runs on; null for whole devices."""
+    node: NotRequired[str | None]
+    """Id of the machine type."""
     layout: LayoutIn | None
     """How the model is spread over devices."""
     precision: PrecisionIn
@@ -5228,6 +5356,29 @@ class StepTermOut(TypedDict):
     """Time, ms."""
 
 
+class StockOut(TypedDict):
+    """Nodes by the hour that the plan counts on: whether the provider has them at that hour is assumed, not known.
+    """
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    provider: str
+    """Id of the seller."""
+    region: str
+    """Region, as the catalog has it."""
+    commitment: str
+    """How it is rented: on demand, spot, reserved for a term, capacity block, or bought."""
+    node: str
+    """Id of the machine type."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so. Over the horizon, undiscounted."""
+    most_nodes: int
+    """At once, in the busiest hour."""
+    most_started: int
+    """Nodes more from one hour to the next, at most."""
+    offered: int | None
+    """Most that the offer or the request allows; null where neither states a limit."""
+
+
 class StoredBenchmark(TypedDict):
     """A stored result: what was uploaded, in canonical form, and what was decided about it."""
     id: str
@@ -5521,6 +5672,8 @@ class UnsupportedOut(TypedDict):
     """It cannot run. ``reason`` is a stable slug: unknown_llm, unknown_device, figure_missing, …"""
     partition: NotRequired[str | None]
     """Profile of the instance it runs on; null for whole devices."""
+    node: NotRequired[str | None]
+    """Id of the machine type."""
     layout: LayoutIn | None
     """How the model is spread over devices."""
     precision: PrecisionIn
@@ -5641,6 +5794,18 @@ class WhyNotOut(TypedDict):
     """One answer for each thing asked about, in the order asked."""
     seconds: float
     """How long the answer took, s."""
+
+
+class WinsBelowOut(TypedDict):
+    """From which price machines that nobody sells would be the cheapest plan, taken alone."""
+    node: str
+    """Id of the machine type."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer. So many serve the request."""
+    usd_per_hour: str
+    """Price, US dollars an hour; null where there is none. Of one node, US dollars an hour."""
+    best_usd_per_hour: str
+    """Of the best plan of what is sold, devices that were not asked for included; US dollars an hour."""
 
 
 class WithoutOut(TypedDict):

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 PREFIX = "CLUSTERWRIGHT_"
+DEFAULT_DATABASE_URL = "sqlite:///clusterwright.sqlite"
 TEST_ONLY = frozenset({"CLUSTERWRIGHT_TEST_DATABASE_URL"})
 """Read by the test suite, not by the service."""
 AGENT_ONLY = frozenset({"CLUSTERWRIGHT_SPOOL"})
@@ -28,7 +27,7 @@ class Settings(BaseSettings):
 
     home: str | None = None
     """Folder of the default database, so that commands of any folder mean the same one; unset: the working directory."""
-    database_url: str = "sqlite:///clusterwright.sqlite"
+    database_url: str = DEFAULT_DATABASE_URL
     """``sqlite:///FILE`` (default: a file in the working directory) or ``postgresql+psycopg://…``."""
     database_pool_size: int = Field(default=10, ge=1, le=200)
     """Connections kept open; as many again may be opened under load."""
@@ -91,6 +90,11 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _database_is_supported(cls, value: str) -> str:
+        if value == DEFAULT_DATABASE_URL:
+            return value
+        from sqlalchemy.engine import make_url  # a command that asks a running service starts sooner without
+        from sqlalchemy.exc import ArgumentError
+
         try:
             url = make_url(value)
         except ArgumentError:

@@ -16,7 +16,7 @@ from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.fleet_view import show_fleet
 from service.cli.jobs import is_job, progress_line, result_of
 from service.cli.main import LISTS
-from service.cli.output import print_rows, standard_output
+from service.cli.output import print_json, print_rows, standard_output
 from service.cli.plan_arguments import request_of
 from service.cli.plan_view import show_recommendation
 from service.cli.tables import COLUMNS, list_rows, show_estimates
@@ -122,7 +122,3 @@ def read_request(name: str) -> Any:
         raise CommandError(f"cannot read {name}: {error.strerror}", ExitCode.bad_input) from None
     except ValueError as error:
         raise CommandError(f"{name} is not JSON: {error}", ExitCode.bad_input) from None
-
-
-def print_json(answer: Any) -> None:
-    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")

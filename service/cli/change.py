@@ -16,7 +16,8 @@ from service.settings import Settings
 
 def change_command(arguments: argparse.Namespace, settings: Settings) -> int:
     """``what`` is the file that is added, or the offer that is withdrawn."""
-    from service.cli.ask import print_json, read_request
+    from service.cli.ask import read_request
+    from service.cli.output import print_json
 
     noun, verb, what = arguments.command, arguments.id, arguments.what
     if what is None:

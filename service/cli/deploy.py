@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from service.cli.ask import print_json
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import print_json
 from service.settings import Settings
 
 

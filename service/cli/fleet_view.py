@@ -1,16 +1,15 @@
 """A fleet over time as a buyer reads it: what to commit to, what runs when, what it costs and saves, and the proof."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from service.cli.fleet_schedule import show_operation, show_schedule
+
 Answer = Mapping[str, Any]
-NodesOfMonth = dict[tuple[str, str], tuple[int, int]]
-"""Fewest and most nodes in any hour of a month, by offer and commitment."""
 
 MOST_REASONS = 6
 PERCENT = 100.0
@@ -23,14 +22,14 @@ def show_fleet(answer: Answer, console: Console) -> None:
     """The whole answer, most important first."""
     console.print()
     _show_totals(answer, console)
-    if answer["commitments"]:
-        console.print(commitments_table(answer["commitments"]))
+    if answer["periods"]:
+        show_schedule(answer, console)
     for one in answer["commitments"]:
         if one["lines"]:
             console.print(f"{escape(one['offer'])}: {_lines(one['lines'])}")
     if answer["periods"]:
-        console.print(months_table(answer["periods"]))
         console.print(deployments_table(answer["deployments"]))
+    show_operation(answer, console)
     _show_demand(answer["demand"], console)
     _show_proof(answer["solve"], console)
     _show_rest(answer, console)
@@ -69,66 +68,15 @@ def _show_totals(answer: Answer, console: Console) -> None:
         console.print("no commitment pays for itself within this horizon")
 
 
-def commitments_table(commitments: Iterable[Answer]) -> Table:
-    table = Table(title="commit to")
-    table.add_column("nodes", justify="right", no_wrap=True)
-    table.add_column("offer", overflow="fold", ratio=1)
-    table.add_column("region", overflow="fold")
-    table.add_column("from month", justify="right")
-    table.add_column("for months", justify="right")
-    table.add_column("USD", justify="right", no_wrap=True)
-    table.add_column("in use", justify="right", no_wrap=True)
-    for one in commitments:
-        table.add_row(
-            str(one["nodes"]), f"[bold]{escape(one['node'])}[/bold]\n{escape(one['offer'])}", escape(one["region"]),
-            str(one["start_month"]),
-            str(one["term_months"]), f"{float(one['usd']):,.0f}", _percent(one["used_fraction"]),
-        )  # fmt: skip
-    return table
-
-
 def _lines(lines: Mapping[str, str]) -> str:
     """What bought nodes cost, largest first; what they are sold for last."""
     ordered = sorted(lines.items(), key=lambda line: -float(line[1]))
     return ", ".join(f"{'sold for' if float(usd) < 0 else name} {_usd(abs(float(usd)))}" for name, usd in ordered)
 
 
-def months_table(periods: Sequence[Answer]) -> Table:
-    """Months with the same nodes share a line."""
-    table = Table(title="nodes in use, quietest to busiest hour", show_lines=True)
-    table.add_column("months", no_wrap=True)
-    table.add_column("peak requests/s", overflow="fold", ratio=2)
-    table.add_column("nodes", overflow="fold", ratio=5)
-    table.add_column("USD by the hour", justify="right")
-    by_month = [(month, list(found)) for month, found in groupby(periods, key=lambda period: period["month"])]
-    for nodes, same in groupby(by_month, key=lambda one: nodes_of_month(one[1])):
-        months = list(same)
-        first, last = months[0][0], months[-1][0]
-        hours = [period for _, found in months for period in found]
-        peaks = {name: max(p["requests_per_s"][name] for p in hours) for name in hours[0]["requests_per_s"]}
-        table.add_row(
-            str(first) if first == last else f"{first}–{last}",
-            "\n".join(f"{escape(name)} {rate:,.3g}" for name, rate in peaks.items()),
-            "\n".join(f"{_range(*count)} × {escape(offer)}" for (offer, _), count in nodes.items()) or "none",
-            f"{sum(p['hours'] * float(p['usd_per_hour']) for p in hours):,.0f}",
-        )
-    return table
-
-
-def nodes_of_month(periods: Sequence[Answer]) -> NodesOfMonth:
-    """
-    >>> offer = {"offer": "a", "commitment": "spot"}
-    >>> nodes_of_month([{"nodes": [offer | {"nodes": 3}]}, {"nodes": []}, {"nodes": [offer | {"nodes": 1}]}])
-    {('a', 'spot'): (0, 3)}
-    """
-    counts = [{(n["offer"], n["commitment"]): n["nodes"] for n in period["nodes"]} for period in periods]
-    names = sorted({name for one in counts for name in one})
-    return {name: (min(one.get(name, 0) for one in counts), max(one.get(name, 0) for one in counts)) for name in names}
-
-
 def deployments_table(deployments: Iterable[Answer]) -> Table:
     table = Table(title="what runs on them")
-    for heading in ("workload", "node", "layout", "weights / KV cache", "requests/s a replica"):
+    for heading in ("workload", "node", "layout", "weights / KV cache", "req/s each"):
         table.add_column(heading, overflow="fold")
     for one in deployments:
         layout, precision = one["layout"], one["precision"]
@@ -175,10 +123,6 @@ def _show_rest(answer: Answer, console: Console) -> None:
             nearest = f", at best {rejected['nearest']}" if rejected["nearest"] else ""
             reason = rejected["reason"].replace("_", " ")
             console.print(f"  {escape(rejected['device'])}: {reason}{escape(nearest)}")
-
-
-def _range(fewest: int, most: int) -> str:
-    return str(most) if fewest == most else f"{fewest}–{most}"
 
 
 def _usd(amount: str | float) -> str:

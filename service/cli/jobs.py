@@ -15,7 +15,8 @@ LIVE = ("queued", "running")
 
 def jobs_command(arguments: argparse.Namespace, settings: Settings) -> int:
     """List jobs, show one, or cancel one."""
-    from service.cli.ask import list_command, print_json
+    from service.cli.ask import list_command
+    from service.cli.output import print_json
 
     if not arguments.cancel:
         return list_command(arguments, settings)

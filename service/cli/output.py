@@ -1,7 +1,9 @@
 """Where commands print: a terminal gets tables that fit it, a pipe gets whole lines in plain columns; NO_COLOR is honoured."""
 
+import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -46,3 +48,7 @@ def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]
     if shown < len(headings):
         hidden = ", ".join(headings[shown:])
         console.print(f"not shown for want of room: {hidden}; a wider terminal, a pipe and --json have them")
+
+
+def print_json(answer: Any) -> None:
+    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")

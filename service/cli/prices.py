@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from service.cli.ask import errors, print_json
+from service.cli.ask import errors
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
-from service.cli.output import standard_output
+from service.cli.output import print_json, standard_output
 from service.settings import Settings
 
 MOST_SHOWN = 20

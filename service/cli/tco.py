@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from service.cli.ask import print_json
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import print_json
 from service.settings import Settings
 
 URL = "/v1/tco/comparisons"
@@ -27,9 +27,9 @@ def tco_command(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         answer = client.post(URL, request_of(arguments))
     except CommandError as refused:
-        if not arguments.buy or "figure_missing" not in str(refused):
+        if not (arguments.buy or arguments.lease) or "figure_missing" not in str(refused):
             raise
-        hint = "  state it with --usd-per-node and --peak-kw, or leave --buy out"
+        hint = "  state it with --usd-per-node and --peak-kw, or leave --buy and --lease out"
         raise CommandError(f"{refused}\n{hint}", refused.code) from None
     if arguments.out:
         Path(arguments.out).write_bytes(client.file(answer["link"], {"format": file_format}))
@@ -45,10 +45,13 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     plan = {"recommendation": arguments.recommendation}
     alternatives: list[dict[str, Any]] = [{"name": "rent", **plan}]
     alternatives += [{"name": commitment, **plan, "acquisition": commitment} for commitment in arguments.commit]
+    stated = {"usd_per_node": arguments.usd_per_node, "peak_kw_per_node": arguments.peak_kw}
+    owned = {**plan, "purchase": {name: value for name, value in stated.items() if value is not None}}
     if arguments.buy:
-        stated = {"usd_per_node": arguments.usd_per_node, "peak_kw_per_node": arguments.peak_kw}
-        purchase = {name: value for name, value in stated.items() if value is not None}
-        alternatives.append({"name": "buy", **plan, "acquisition": "purchase", "purchase": purchase})
+        alternatives.append({"name": "buy", **owned, "acquisition": "purchase"})
+    if arguments.lease is not None:
+        lease = {"term_months": arguments.lease, "usd_per_node_month": arguments.usd_per_node_month}
+        alternatives.append({"name": "lease", **owned, "acquisition": "lease", "lease": lease})
     alternatives += [{"name": f"API {model}"[:120], "api": {"model": model}} for model in arguments.api]
     return {
         "horizon_months": arguments.months,
@@ -81,6 +84,7 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
         per_million = one["usd_per_million_tokens"]
         table.add_row(
             escape(one["name"]),
+            _usd(one["total_usd"]),
             _usd(one["npv_usd"]),
             "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
             "–" if per_million is None else f"{float(per_million):,.3f}",

@@ -19,6 +19,13 @@ def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COMMITMENT",
         help="beside it, reserved_1y_no_upfront, reserved_3y, …",
     )
+    parser.add_argument(
+        "--lease", type=int, metavar="MONTHS",
+        help="beside it, the same machines leased for so long and returned; --usd-per-node-month states the rate",
+    )  # fmt: skip
+    parser.add_argument(
+        "--usd-per-node-month", metavar="USD", help="rate of the lease (default: a lessor's on the price)"
+    )
     parser.add_argument("--months", type=int, default=MONTHS, help="horizon (default: %(default)s)")
     parser.add_argument(
         "--busy", type=float, default=BUSY_PERCENT, metavar="PERCENT",

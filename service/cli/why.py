@@ -8,10 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from service.cli.ask import print_json
 from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
-from service.cli.output import standard_output
+from service.cli.output import print_json, standard_output
 from service.settings import Settings
 
 errors = Console(stderr=True)

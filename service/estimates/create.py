@@ -20,8 +20,9 @@ from service.recommendations.snapshot import llm_from_row
 from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
 from service.wire.roles import DraftModelIn
+from solver.engine.profiles import engines_for
 from solver.errors import SolverError
-from solver.hardware import instance_of
+from solver.hardware import Device, instance_of
 from solver.llm_shape import LlmShape
 
 AnyCase = Case | DisaggregatedCase
@@ -120,7 +121,7 @@ def _devices(asked: EstimateIn) -> list[tuple[str, str]]:
 def _nodes(asked: EstimateIn) -> list[tuple[str, str, str]]:
     """Every node a case names, with its pool's device and the field that names it."""
     if asked.disaggregated is None:
-        return []
+        return [] if asked.node is None else [(asked.node, asked.device or "", "node")]
     pools = (("prefill", asked.disaggregated.prefill), ("decode", asked.disaggregated.decode))
     return [(pool.node, pool.device, f"disaggregated/{role}/node") for role, pool in pools if pool.node is not None]
 
@@ -157,8 +158,16 @@ def _resolve(
             if asked.partition not in own:
                 return unknown("partition", asked.partition, own.keys(), "partition")
             device = instance_of(device, own[asked.partition])
-        return Case(asked, shapes[asked.llm], device, snapshot, shapes)
+        return Case(_with_own_engine(asked, device), shapes[asked.llm], device, snapshot, shapes)
     return DisaggregatedCase(asked, asked.disaggregated, shapes[asked.llm], snapshot)
+
+
+def _with_own_engine(asked: EstimateIn, device: Device) -> EstimateIn:
+    """A case that names no engine with the device's own, as plans have it: the default one wherever that runs."""
+    if "name" in asked.engine.model_fields_set:
+        return asked
+    own = next(iter(engines_for(device.engines, asked.engine.name)), asked.engine.name)
+    return asked.model_copy(update={"engine": asked.engine.model_copy(update={"name": own})})
 
 
 def _outcomes(cases: Sequence[AnyCase | Unresolved], time_limit_s: float) -> list[Outcome]:

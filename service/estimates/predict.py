@@ -1,7 +1,7 @@
 """One resolved case to the solver, and its prediction back to the wire."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.estimates.roofline import present_roofline
 from service.recommendations.catalog_snapshot import CatalogSnapshot
@@ -27,10 +27,12 @@ from service.wire.estimates import (
     UnsupportedOut,
 )
 from service.wire.roles import DraftModelIn, SpeculativeOut
+from solver.configuration import Configuration
 from solver.corrections.sets import configuration_correction
 from solver.deploy import Deployed, deploy
 from solver.deploy_speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import SpeculativeDecoding, expected_tokens_per_step
+from solver.errors import UnsupportedError
 from solver.estimate import Estimate, estimate, without_probes
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
@@ -67,12 +69,44 @@ def predict(case: Case) -> EstimatedOut:
         engine_from_wire(asked.engine),
         traffic,
     )
+    deployed = replace(deployed, configuration=_joined(case, deployed.configuration))
     deployed, speculative = with_drafting(case, deployed, traffic)
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
     found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
     roofline = present_roofline(without_probes(deployed.configuration, correction), traffic, found)
     return present_estimate(
         asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped
+    )
+
+
+def _joined(case: Case, configuration: Configuration) -> Configuration:
+    """The deployment on the machine named, or with the links of any machine that holds it.
+
+    Raises UnsupportedError for a replica larger than a machine that joins no others.
+    """
+    layout = configuration.layout
+    size = layout.devices if layout.expert_parallel > layout.tensor_parallel else layout.devices_per_replica
+    if case.asked.partition is not None:
+        return configuration
+    if case.asked.node is None:
+        domains = [
+            node.link_domain_devices
+            for node in case.snapshot.nodes.values()
+            if node.device.id == case.device.id and node.devices >= size
+        ]
+        return replace(configuration, link_domain_devices=min(domains, default=configuration.link_domain_devices))
+    node = case.snapshot.nodes[case.asked.node]
+    if size <= node.devices:
+        return replace(configuration, link_domain_devices=node.link_domain_devices)
+    if node.network_bytes_per_s <= 0.0:
+        raise UnsupportedError(
+            "layout_exceeds_node",
+            f"a replica of {size} devices does not fit {node.id}, which has {node.devices} and no network to join others",
+        )
+    return replace(
+        configuration,
+        link_domain_devices=node.link_domain_devices,
+        network_bytes_per_s=node.network_bytes_per_s / node.devices,
     )
 
 

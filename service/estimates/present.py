@@ -18,6 +18,7 @@ def assumed(asked: EstimateIn) -> dict[str, Any]:
     """The deployment as it was understood, defaults filled in."""
     return {
         "partition": asked.partition,
+        "node": asked.node,
         "layout": asked.layout if asked.disaggregated is None else None,
         "precision": asked.precision,
         "engine": asked.engine,

@@ -13,11 +13,11 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.money import usd
 from service.tco.defaults import MARKET_CHANGES, CostDefaults, Default, MachineFacts, defaults_for, figures
+from service.tco.ownership import PurchaseTerms, purchase_terms
 from service.tco.placement import limits_of, needs_of, room_of
 from service.tco.prepare import DEFAULT_REGION, machine_facts
 from service.tco.present import present_defaults
 from service.tco.queries import energy_by_region, energy_regions
-from service.tco.resolve import PurchaseTerms, purchase_terms
 from service.wire.fleet_answers import CommitmentLeftOutOut
 from service.wire.fleets import FleetIn
 from service.wire.owning import DiscountOut, OwnedMachineOut, OwnMachineIn, OwnSiteIn, OwnUsedOut

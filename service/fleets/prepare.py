@@ -16,6 +16,7 @@ from service.tco.prepare import cost_catalog
 from service.tco.prices import TERM_MONTHS
 from service.wire.fleet_answers import CommitmentLeftOutOut, SpotUsedOut
 from service.wire.fleets import FleetIn, FleetWorkloadIn, ProfileIn
+from service.wire.operating import OperationIn
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.traffic import Traffic
 from solver.errors import InvalidInputError
@@ -24,6 +25,7 @@ from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 if TYPE_CHECKING:  # what plans loads libraries that listing the catalog does without
     from solver.horizon.assemble import FleetInput
     from solver.horizon.demand import Profile, Series
+    from solver.horizon.operation import Operation
 
 PERCENT = 100.0
 OWN = "own"
@@ -80,9 +82,20 @@ def fleet_input(inputs: FleetInputs) -> "FleetInput":
         discount_fraction_per_year=inputs.owned.discount.percent_per_year / PERCENT,
         default_max_nodes=asked.limits.max_nodes_per_offer,
         beyond_horizon=asked.commitment_tail == "liability",
+        operation=_operation(asked),
         time_limit_s=asked.time_limit_s,
         gap_fraction=asked.gap_fraction,
     )
+
+
+def _operation(asked: FleetIn) -> "Operation":
+    from solver.horizon.operation import Operation
+
+    rules = asked.limits.operation
+    if not isinstance(rules, OperationIn):
+        return Operation()
+    change = rules.max_change_percent_per_hour
+    return Operation(rules.max_configurations, rules.min_up_hours or 1, None if change is None else change / PERCENT)
 
 
 def _demand(workload: FleetWorkloadIn) -> "Profile | Series":

@@ -28,7 +28,8 @@ def present_fleet(stored: FleetTable) -> FleetOut:
 
 
 def echoed(request: dict[str, Any]) -> dict[str, Any]:
-    """The request with long series as number of values and SHA-256 of their JSON."""
+    """The request with long series as number of values and SHA-256 of their JSON; one stored before there were rules of operation
+    says that it had none, so that asking it again is the same."""
 
     def shorter(workload: dict[str, Any]) -> dict[str, Any]:
         demand = workload.get("demand") or {}
@@ -39,7 +40,8 @@ def echoed(request: dict[str, Any]) -> dict[str, Any]:
         }
         return workload | {"demand": demand | short} if short else workload
 
-    return request | {"workloads": [shorter(w) for w in request["workloads"]]}
+    limits = {"operation": "any"} | request["limits"]
+    return request | {"workloads": [shorter(w) for w in request["workloads"]], "limits": limits}
 
 
 def present_summary(row: FleetTable) -> FleetSummaryOut:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from service.fleets.operation import present_operation
 from service.fleets.prepare import FleetInputs
 from service.problems import UnavailableError
 from service.recommendations.money import usd
@@ -68,6 +69,8 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
         commitments=[] if result.plan is None else _commitments(inputs, found, result.plan),
         deployments=[_deployment(found, d) for d in sorted(used)],
         periods=[] if result.plan is None else list(_periods(found, result.plan)),
+        calendar=[] if result.plan is None else [list(sequence) for sequence in found.sequences],
+        operation=None if result.plan is None else present_operation(inputs, found, result.plan),
         alternatives=_alternatives(found),
         rejected=[
             RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)

@@ -19,8 +19,10 @@ from service.recommendations.replanned import present_replanned
 from service.recommendations.sourcing import line_source
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.standings import StandingCache
+from service.recommendations.unsold import with_winning_prices
 from service.wire.plan_explained import (
     ContextOut,
+    RejectedOut,
 )
 from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
@@ -80,7 +82,7 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
     from solver.recommend import explained
 
-    began = time.perf_counter()
+    began, waited_since = time.perf_counter(), elapsed_s()
     if inputs.request.current is not None:
         return _planned_from(inputs, inputs.request.current, observe)
     standing = solved(inputs, observe)
@@ -94,9 +96,19 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     ):
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
-    rejected = [*nothing_offered(inputs.snapshot, inputs.request), *result.rejected]
+    rejected = [*_not_sold(inputs, elapsed_s() - waited_since), *result.rejected]
     before = cautions(inputs.request, result.plan, inputs.snapshot.offers)
     return result.model_copy(update={**_known_of(inputs), "cautions": before, "rejected": rejected})
+
+
+def _not_sold(inputs: PlanningInputs, spent_s: float) -> list[RejectedOut]:
+    """Devices that the request names and nothing is offered of, with what they would have to cost."""
+    rejected = nothing_offered(inputs.snapshot, inputs.request)
+    if not rejected:
+        return rejected
+    limits = inputs.request.limits.model_copy(update={"devices": None})
+    free = planning_input(replace(inputs, request=inputs.request.model_copy(update={"limits": limits})))
+    return with_winning_prices(inputs, rejected, free, inputs.request.time_limit_s - spent_s)
 
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:

@@ -105,6 +105,10 @@ class CostDefaults:
         row = self.costs.find("egress_usd_per_gb", provider) or self.costs.find("egress_usd_per_gb")
         return None if row is None else _as_stated(row)
 
+    def plain(self, name: str) -> Default | None:
+        """A figure that is the same for everybody."""
+        return self._plain(name).get(name)
+
     def spot(self) -> dict[str, Default]:
         return self._plain("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 

@@ -17,7 +17,8 @@ from service.tco.export_table import (
     summary_rows,
     tidy_rows,
 )
-from service.tco.workbook import Inputs, PartSheet
+from service.tco.workbook import month_sheets
+from service.tco.workbook_cells import Inputs, MonthSheet
 from service.wire.quantities import usd_text
 from service.wire.tco_answers import ComparisonOut
 
@@ -63,10 +64,7 @@ def as_xlsx(comparison: ComparisonOut) -> bytes:
     summary = book.add_worksheet("summary")
     inputs = Inputs(comparison)
     inputs.write(book.add_worksheet("inputs"), formats)
-    calculated = [
-        [PartSheet(comparison, a, p, inputs) for p in range(len(alternative.computed_from))]
-        for a, alternative in enumerate(comparison.alternatives)
-    ]
+    calculated = month_sheets(comparison, inputs)
     cumulative = book.add_worksheet("cumulative")
     for sheets in calculated:
         for sheet in sheets:
@@ -106,7 +104,7 @@ def _write_summary(
     book: "xlsxwriter.Workbook",
     sheet: Any,
     comparison: ComparisonOut,
-    calculated: list[list[PartSheet]],
+    calculated: list[list[MonthSheet]],
     formats: dict[str, Any],
 ) -> None:
     row = _write(sheet, face_rows(comparison), formats, header=False) + 1
@@ -140,7 +138,7 @@ def _write_cumulative(
     book: "xlsxwriter.Workbook",
     sheet: Any,
     comparison: ComparisonOut,
-    calculated: list[list[PartSheet]],
+    calculated: list[list[MonthSheet]],
     formats: dict[str, Any],
 ) -> None:
     del book

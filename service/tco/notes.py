@@ -25,6 +25,7 @@ def service_notes(resolved: Sequence[Resolved], costs: Sequence[AlternativeCost]
             )
         if not any(isinstance(part, ApiAccess) for part in parts_of(own.alternative)):
             notes += _losses(own, cost, most)
+        notes += _idle(cost)
         found.append(notes)
     return found
 
@@ -51,3 +52,12 @@ def _losses(own: Resolved, cost: AlternativeCost, most: dict[str, int]) -> list[
         if own.survives[kind] < most[kind]
     ]
     return notes
+
+
+def _idle(cost: AlternativeCost) -> list[str]:
+    """Machines that are committed to, leased or one's own and that demand does not need: paid all the same."""
+    paid = sum(sum(used.nodes) for used in cost.parts)
+    idle = sum(had - needed for used in cost.parts for had, needed in zip(used.nodes, used.needed, strict=True))
+    if idle < 0.5:
+        return []
+    return [f"{idle:,.0f} of {paid:,.0f} node-months ({idle / paid:.0%}) are paid for and not needed by demand"]

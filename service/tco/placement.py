@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from service.problems import FieldError, InvalidFieldsError
 from service.tco.defaults import CostDefaults, MachineFacts
-from service.tco.resolve import PURCHASE, Nodes
+from service.tco.resolve import STANDING_HERE, Nodes
 from service.wire.tco import ComparisonIn, SiteIn
 from solver.errors import FigureMissingError
 from solver.site import MachineLimits, MachineNeeds, Room, SiteCheck, machine_checks, room_checks
@@ -26,7 +26,7 @@ def check_site(
     site = asked.site or SiteIn()
     room = room_of(site, shared)
     for position, alternative in enumerate(asked.alternatives):
-        if alternative.acquisition != PURCHASE:
+        if alternative.acquisition not in STANDING_HERE:
             continue
         own = {m.node: m.peak_kw_per_node or alternative.purchase.peak_kw_per_node for m in asked.machines}
         machines = [

@@ -31,7 +31,7 @@ from service.tco.queries import (
     recommendations_by_ids,
 )
 from service.tco.refusals import pointed
-from service.tco.resolve import PURCHASE, Resolved, nodes_of, resolve, whole
+from service.tco.resolve import STANDING_HERE, Resolved, nodes_of, resolve, whole
 from service.tco.stored_plan import StoredPlan, losses_survived
 from service.tco.warnings import warnings_of
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
@@ -251,7 +251,7 @@ def _check_alternatives(asked: ComparisonIn) -> None:
             detail = f"two alternatives are called {alternative.name!r}"
             errors.append(FieldError(detail, pointer=f"/alternatives/{position}/name"))
         first.setdefault(alternative.name, position)
-        if alternative.follows_demand and (asked.hourly_profile is None or alternative.acquisition == PURCHASE):
+        if alternative.follows_demand and (asked.hourly_profile is None or alternative.acquisition in STANDING_HERE):
             detail = "needs hourly_profile, and machines that can be given back"
             errors.append(FieldError(detail, pointer=f"/alternatives/{position}/follows_demand"))
     if errors:

@@ -31,9 +31,9 @@ from service.wire.tco_answers import (
     UsedInputOut,
     WantedOut,
 )
-from solver.tco.alternatives import PurchasedFleet, RentedFleet, parts_of
+from solver.tco.alternatives import PurchasedFleet, parts_of
 from solver.tco.break_even import Crossings
-from solver.tco.compare import AlternativeCost, Comparison, PartUsed, Spread
+from solver.tco.compare import AlternativeCost, Comparison, PartUsed, Spread, kind_of
 from solver.tco.money import MICRO_PER_USD, decimal_usd, in_currency
 
 MOST_WANTED = 3
@@ -189,6 +189,7 @@ def _alternative(
         ],
         uncertainty=_uncertainty(asked, cost),
         depreciation=_depreciation(own, cost, asked.horizon_months),
+        sunk_usd=own.sunk_usd,
         precision=list(own.precision),
         survives=own.survives,
         notes=[*own.notes, *notes, *_spread_note(cost)],
@@ -241,12 +242,12 @@ def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
 
 def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: int) -> ComputedFromOut:
     part = used.part
-    rented, bought = isinstance(part, RentedFleet), isinstance(part, PurchasedFleet)
+    lease, held = getattr(part, "lease", None), getattr(part, "held", None)
     name = own.asked.name if not own.parts else own.parts[number].node
     catalog = own.defaults.keys() | prepared.shared.defaults.keys()
     return ComputedFromOut(
         name=name,
-        kind="rent" if rented else "purchase" if bought else "api",
+        kind=kind_of(part),
         nodes_by_month=list(used.nodes),
         started_by_month=list(used.started),
         devices_per_node=getattr(part, "devices_per_node", None),
@@ -257,6 +258,12 @@ def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: in
         life_months=getattr(part, "life_months", None),
         finance_months=getattr(part, "finance_term_months", None),
         lead_time_months=getattr(part, "lead_time_months", None),
+        needed_by_month=list(used.needed),
+        in_advance=getattr(part if lease is None else lease, "in_advance", False),
+        lease_months=getattr(lease, "term_months", None),
+        bought_out=getattr(lease, "bought_out", False),
+        held_nodes=0 if held is None else held.nodes,
+        held_age_months=None if held is None else held.age_months,
         inputs=[
             UsedInputOut(
                 input=name, low=figure.low, typical=figure.typical, high=figure.high, stated=name not in catalog

@@ -39,6 +39,19 @@ OF_PURCHASE = {
     "finance_term_months": "finance_months",
 }
 
+OF_ALTERNATIVE = {
+    "egress_gb_per_month": "egress_gb_per_month",
+    "rented_storage_usd_per_month": "storage_usd_per_month",
+    "commitment_used_fraction": "commitment_used_fraction",
+    "lease_usd_per_node_month": "lease/usd_per_node_month",
+    "buyout_usd_per_node": "lease/buyout_usd_per_node",
+    "lease": "lease",
+    "lease.term_months": "lease/term_months",
+    "held_usd_per_node": "owned/usd_paid_per_node",
+    "owned.nodes": "owned/nodes",
+    "owned.age_months": "owned/age_months",
+}
+
 
 def pointed(asked: ComparisonIn, error: CostInputError | FigureMissingError) -> InvalidFieldsError:
     """The refusal as a problem that points at the field, as closely as one exists for it."""
@@ -50,7 +63,9 @@ def pointed(asked: ComparisonIn, error: CostInputError | FigureMissingError) -> 
     if name in POINTERS:
         pointer = POINTERS[name]
     elif position is not None:
-        pointer = f"/alternatives/{position}" + (f"/purchase/{OF_PURCHASE[name]}" if name in OF_PURCHASE else "")
+        below = f"/purchase/{OF_PURCHASE[name]}" if name in OF_PURCHASE else ""
+        below = f"/{OF_ALTERNATIVE[name]}" if name in OF_ALTERNATIVE else below
+        pointer = f"/alternatives/{position}{below}"
     else:
         pointer = ""
     return InvalidFieldsError([FieldError(detail, pointer=pointer)])
@@ -62,6 +77,8 @@ def where_stated(name: str) -> str | None:
         return POINTERS[name]
     if name in OF_PURCHASE:
         return f"/alternatives/*/purchase/{OF_PURCHASE[name]}"
+    if name in OF_ALTERNATIVE:
+        return f"/alternatives/*/{OF_ALTERNATIVE[name]}"
     if name.startswith("residual_fraction"):
         return "/alternatives/*/purchase/residual_fraction"
     if name.startswith("api_usd_per_million"):

@@ -7,11 +7,13 @@ from decimal import Decimal
 
 from service.problems import FieldError, InvalidFieldsError
 from service.tco.apis import ApiTerms
-from service.tco.defaults import DESKTOP_KINDS, CostDefaults, Default, MachineFacts, figures
+from service.tco.defaults import CostDefaults, Default, MachineFacts, figures
 from service.tco.grids import CARBON, place_of, standing_there
+from service.tco.leasing import held_terms, lease_terms
+from service.tco.ownership import LIFE, PEAK, PRICE, WATTS_PER_KW, purchase_terms
 from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
 from service.tco.stored_plan import StoredPlan
-from service.wire.tco import AlternativeIn, MachineIn, PurchaseIn
+from service.wire.tco import AlternativeIn, MachineIn
 from service.wire.tco_answers import PartOut
 from solver.errors import FigureMissingError
 from solver.tco.alternatives import (
@@ -23,14 +25,11 @@ from solver.tco.alternatives import (
 )
 from solver.tco.figures import Figure, exactly
 
-PURCHASE = "purchase"
-PRICE = "purchase_usd_per_node"
-PEAK = "peak_w_per_node"
-LIFE = "depreciation_months"
+STANDING_HERE = ("purchase", "lease")
+"""Acquisitions of machines that are housed and run by oneself."""
 API_NOTE = "whether the API meets the latency targets, and at which precision it serves, cannot be checked here"
 STATE = {PRICE: "usd_per_node", PEAK: "peak_kw_per_node"}
 """Where a request states what the catalog lacks, in ``machines`` and in ``purchase``."""
-WATTS_PER_KW = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,7 @@ class Resolved:
     acquisition: str | None = None
     precision: tuple[str, ...] = ()
     survives: dict[str, int] | None = None
+    sunk_usd: Decimal | None = None
 
 
 def nodes_of(
@@ -108,16 +108,34 @@ def resolve(
         notes = [API_NOTE, *api.notes]
         return Resolved(asked, ApiAccess(asked.name, api.figures), defaults=dict(api.defaults), notes=notes)
     resolved = Resolved(asked, ApiAccess(asked.name, {}), acquisition=asked.acquisition)
+    if len(nodes) > 1:
+        _of_one_kind(asked, position)
     built: list[RentedFleet | PurchasedFleet] = []
     for part in nodes:
         stated = machines.get(part.machine.node)
-        if asked.acquisition == PURCHASE:
-            built.append(_bought(asked, part, prices.defaults, resolved, owned, stated))
+        if asked.acquisition in STANDING_HERE:
+            built.append(_bought(asked, position, part, prices.defaults, resolved, owned, stated))
         else:
             built.append(_rented(asked, position, part, prices, resolved, stated))
     resolved.alternative = built[0] if len(built) == 1 else MixedFleet(asked.name, tuple(built))
     resolved.notes = list(dict.fromkeys(resolved.notes))
     return resolved
+
+
+def _of_one_kind(asked: AlternativeIn, position: int) -> None:
+    """Raises InvalidFieldsError for terms that machines of several kinds cannot share."""
+    stated = {
+        "owned/nodes": asked.owned is not None and asked.owned.nodes is not None,
+        "owned/usd_paid_per_node": asked.owned is not None and asked.owned.usd_paid_per_node is not None,
+        "lease/usd_per_node_month": asked.lease is not None and asked.lease.usd_per_node_month is not None,
+        "lease/buyout_usd_per_node": asked.lease is not None and asked.lease.buyout_usd_per_node is not None,
+    }
+    detail = "is of one kind of node, and this alternative has several: leave it out, or compare them apart"
+    errors = [
+        FieldError(detail, pointer=f"/alternatives/{position}/{at}") for at, is_stated in stated.items() if is_stated
+    ]
+    if errors:
+        raise InvalidFieldsError(errors)
 
 
 def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: Mapping[str, MachineIn]) -> Nodes:
@@ -127,7 +145,7 @@ def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: M
     what can be bought, so of an instance type it is that of the whole server.
     """
     machine, stated = part.machine, machines.get(part.machine.node)
-    if asked.acquisition != PURCHASE or (asked.purchase.usd_per_node is not None and not machine.instance):
+    if asked.acquisition not in STANDING_HERE or (asked.purchase.usd_per_node is not None and not machine.instance):
         return part
     if stated is not None and stated.usd_per_node is not None:
         return part
@@ -168,6 +186,8 @@ def _rented(
     own = {} if stated is None else _of_machine(stated, (PEAK,))
     if not resolved.parts:  # of the whole fleet: counted once
         own |= _beside_rent(asked, part, defaults, prices.defaults)
+    if asked.commitment_used_fraction is not None:
+        own["commitment_used_fraction"] = exactly(asked.commitment_used_fraction)
     if CARBON not in defaults:
         resolved.notes.append(
             f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed"
@@ -188,6 +208,9 @@ def _rented(
             upfront = 1.0 if partial is None else partial.figure.typical
             if partial is not None:
                 resolved.defaults["upfront_fraction"] = partial
+    if asked.commitment_used_fraction is not None and term is None:
+        pointer = f"/alternatives/{position}/commitment_used_fraction"
+        raise InvalidFieldsError([FieldError(f"{acquisition} is not a commitment", pointer=pointer)])
     if asked.follows_demand and term is not None:
         pointer = f"/alternatives/{position}/follows_demand"
         raise InvalidFieldsError([FieldError("a commitment is paid for day and night", pointer=pointer)])
@@ -209,6 +232,7 @@ def _rented(
         follows_demand=asked.follows_demand,
         carries=part.carries,
         nodes_per_step=part.nodes_per_step,
+        in_advance=asked.payment_timing == "in_advance",
     )
 
 
@@ -266,6 +290,7 @@ def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str
 
 def _bought(
     asked: AlternativeIn,
+    position: int,
     part: Nodes,
     defaults: CostDefaults,
     resolved: Resolved,
@@ -292,15 +317,21 @@ def _bought(
         wanted = " and ".join(f"{name}: state machines[].{STATE[name]} or purchase.{STATE[name]}" for name in lacking)
         detail = f"{asked.name!r}: figure_missing for {part.machine.node} (the catalog has no {wanted})"
         raise InvalidFieldsError([FieldError(detail, pointer=part.pointer)])
+    lease, terms = lease_terms(asked, position, terms, defaults)
+    held, terms, sunk = held_terms(asked, position, part.count, terms)
+    if sunk is not None:
+        resolved.sunk_usd = (resolved.sunk_usd or Decimal(0)) + sunk
     resolved.notes += terms.notes
     resolved.defaults |= terms.defaults
-    resolved.parts.append(_part(part, None, terms.figures))
+    resolved.parts.append(_part(part, None, terms.figures, "purchase" if lease is None else "lease"))
     return PurchasedFleet(
         name=asked.name,
         nodes=part.count,
         devices_per_node=part.machine.devices,
         figures=terms.figures,
         life_months=terms.life_months,
+        lease=lease,
+        held=held,
         finance_term_months=terms.finance_months,
         depreciation=asked.purchase.depreciation,
         carries=part.carries,
@@ -323,72 +354,7 @@ def _of_machine(stated: MachineIn | None, names: tuple[str, ...]) -> dict[str, F
     return {name: exactly(float(value)) for name in names if (value := values[name]) is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class PurchaseTerms:
-    """What buying and running a machine takes. defaults: figures that are the catalog's, by input."""
-
-    figures: dict[str, Figure]
-    life_months: int
-    finance_months: int | None
-    defaults: dict[str, Default]
-    notes: tuple[str, ...]
-
-
-def purchase_terms(
-    purchase: PurchaseIn, machine: MachineFacts, nodes: int, defaults: CostDefaults, owned: Mapping[str, Figure]
-) -> PurchaseTerms:
-    """The request's figures before the catalog's; ``owned``: those it states for all machines.
-
-    Raises FigureMissingError for machines without a life; without a price or power the figure is not among ``figures``.
-    """
-    stated = {**_stated(purchase), **owned}
-    found = {name: d for name, d in defaults.ownership(machine, nodes).items() if name not in stated}
-    if "residual_fraction" in stated:
-        found = {name: d for name, d in found.items() if not name.startswith("residual_fraction")}
-    life = defaults.life_months()
-    months = purchase.depreciation_months
-    if months is None:
-        if life is None:
-            raise FigureMissingError(machine.node, LIFE)
-        months = round(life.figure.typical)
-        found[LIFE] = life
-    financed = purchase.finance_rate_percent is not None or purchase.finance_months is not None
-    if not financed:
-        found.pop("finance_fraction_per_year", None)
-    table = {**figures({n: d for n, d in found.items() if n != LIFE}), **stated}
-    notes = []
-    if machine.kind in DESKTOP_KINDS:
-        notes.append(f"{machine.node} stands by a desk: no colocation, cluster network or staff of its own is charged")
-    for optional in ("network_usd_per_node", "storage_usd_per_node"):
-        if optional not in table:
-            table[optional] = exactly(0.0)
-            notes.append(f"no figure for {optional} of {machine.node}: none is added")
-    term = (purchase.finance_months or months) if financed else None
-    return PurchaseTerms(table, months, term, found, tuple(notes))
-
-
-def _stated(purchase: PurchaseIn) -> dict[str, Figure]:
-    """What the request states itself; it has no range."""
-    stated = {
-        PRICE: purchase.usd_per_node,
-        PEAK: None if purchase.peak_kw_per_node is None else purchase.peak_kw_per_node * WATTS_PER_KW,
-        "network_usd_per_node": purchase.network_usd_per_node,
-        "storage_usd_per_node": purchase.storage_usd_per_node,
-        "software_usd_per_device_year": purchase.software_usd_per_device_year,
-        "decommissioning_usd_per_node": purchase.decommissioning_usd_per_node,
-        "residual_fraction": purchase.residual_fraction,
-        "staff_fte_per_node": purchase.staff_fte_per_node,
-        "maintenance_fraction_per_year": _share(purchase.maintenance_percent_per_year),
-        "finance_fraction_per_year": _share(purchase.finance_rate_percent),
-    }
-    return {name: exactly(float(value)) for name, value in stated.items() if value is not None}
-
-
-def _share(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100.0
-
-
-def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure]) -> PartOut:
+def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure], owned_as: str = "purchase") -> PartOut:
     peak, carbon = used.get(PEAK), used.get(CARBON)
     return PartOut(
         node=part.machine.node,
@@ -402,6 +368,6 @@ def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure]) -> Part
         kg_co2e_per_kwh=None if carbon is None else carbon.typical,
         offer=None if price is None else price.offer,
         usd_per_node_hour=None if price is None else price.usd_per_node_hour,
-        rent_basis="purchase" if price is None else price.basis,
+        rent_basis=owned_as if price is None else price.basis,
         peak_kw_per_node=None if peak is None else peak.typical / WATTS_PER_KW,
     )

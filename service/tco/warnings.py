@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from service.tco.circumstances import Circumstances
+from service.tco.circumstances import PERCENT, Circumstances
 from service.tco.defaults import CostDefaults
-from service.tco.resolve import PEAK, PRICE, Resolved
+from service.tco.ownership import PEAK, PRICE
+from service.tco.resolve import Resolved
 from service.wire.tco import ComparisonIn
-from solver.tco.alternatives import PurchasedFleet, RentedFleet, parts_of
+from solver.tco.alternatives import ApiAccess, PurchasedFleet, RentedFleet, parts_of
 from solver.tco.electricity import average_w, energy_kwh_per_month, power_usd
 from solver.units import HOURS_PER_MONTH
 
@@ -18,7 +19,7 @@ def warnings_of(
     asked: ComparisonIn, resolved: list[Resolved], shared: Circumstances, defaults: CostDefaults
 ) -> list[str]:
     """Everything about the request that the answer should say on its face, in the request's order."""
-    found = [*_shared(asked)]
+    found = [*_shared(asked), *_market(asked, defaults)]
     for own in resolved:
         found += [f"{own.asked.name}: {text}" for text in _alternative(asked, own, shared, defaults)]
     return list(dict.fromkeys(found))
@@ -35,17 +36,30 @@ def _shared(asked: ComparisonIn) -> Iterator[str]:
         yield "power_usage_effectiveness of 1: cooling is stated as free"
 
 
+def _market(asked: ComparisonIn, defaults: CostDefaults) -> Iterator[str]:
+    """Changes of prices stated beyond what any source has seen, and demand that never comes."""
+    stated = {
+        "rent": asked.market.rent_percent_per_year,
+        "API": asked.market.api_percent_per_year,
+        "hardware": asked.market.hardware_percent_per_year,
+    }
+    for what, percent in stated.items():
+        row = defaults.plain(f"{what.lower()}_change_fraction_per_year")
+        if percent is None or row is None:
+            continue
+        low, high = row.figure.low * PERCENT, row.figure.high * PERCENT
+        if not low <= percent <= high:
+            yield f"{what} prices are stated to change by {percent:+g} % a year: sources have {low:+.1f} to {high:+.1f} %"
+    if asked.inflation_percent_per_year is not None and asked.inflation_percent_per_year < 0:
+        yield "inflation is negative: wages and tariffs fall every year"
+    if asked.ramp_months > asked.horizon_months:
+        yield f"demand rises over {asked.ramp_months} months, longer than the horizon of {asked.horizon_months}: it is never all there"
+
+
 def _alternative(asked: ComparisonIn, own: Resolved, shared: Circumstances, defaults: CostDefaults) -> Iterator[str]:
-    api, purchase = own.asked.api, own.asked.purchase
-    if api is not None:
-        prices = (
-            ("input", api.usd_per_million_input_tokens),
-            ("output", api.usd_per_million_output_tokens),
-            ("cached", api.usd_per_million_cached_tokens),
-        )
-        free = [kind for kind, usd in prices if usd is not None and usd == 0]
-        if free:
-            yield f"tokens ({', '.join(free)}) are stated as free"
+    purchase = own.asked.purchase
+    if isinstance(own.alternative, ApiAccess):
+        yield from _tokens(own)
     for part, shown in zip(parts_of(own.alternative), own.parts, strict=False):
         if isinstance(part, PurchasedFleet):
             yield from _price(own, part, shown.node, shown.device, shown.devices // max(1, shown.nodes), defaults)
@@ -54,6 +68,40 @@ def _alternative(asked: ComparisonIn, own: Resolved, shared: Circumstances, defa
             yield from _rent(part, shown.node, shared)
     if purchase.residual_fraction == 1.0:
         yield "machines are stated to lose nothing of their value"
+    free = {
+        "staff": purchase.staff_fte_per_node,
+        "maintenance": purchase.maintenance_percent_per_year,
+        # A lease may well cover these two.
+        "network": purchase.network_usd_per_node if own.asked.lease is None else None,
+        "storage": purchase.storage_usd_per_node if own.asked.lease is None else None,
+    }
+    yield from (f"{what} is stated as free" for what, figure in free.items() if figure is not None and figure == 0)
+    if own.asked.owned is not None and own.asked.owned.usd_paid_per_node == 0:
+        yield "machines that are there already are stated to have cost nothing: they fetch nothing either"
+
+
+def _tokens(own: Resolved) -> Iterator[str]:
+    """Free tokens, by whom: the request or a seller's list. One kind may be free on purpose, all of them hardly."""
+    api = own.asked.api
+    assert api is not None
+    stated = {
+        "input": api.usd_per_million_input_tokens,
+        "output": api.usd_per_million_output_tokens,
+        "cached": api.usd_per_million_cached_tokens,
+    }
+    free = [kind for kind, usd in stated.items() if usd is not None and usd == 0]
+    if free:
+        yield f"tokens ({', '.join(free)}) are stated as free"
+    listed = [
+        kind for kind, usd in stated.items() if usd is None and _is_free(own, f"api_usd_per_million_{kind}_tokens")
+    ]
+    if listed and not free:
+        yield f"tokens ({', '.join(listed)}) are free by the list of {api.model}"
+
+
+def _is_free(own: Resolved, name: str) -> bool:
+    default = own.defaults.get(name)
+    return default is not None and default.figure.typical == 0
 
 
 def _price(
@@ -89,8 +137,24 @@ def _terms(asked: ComparisonIn, fleet: PurchasedFleet) -> Iterator[str]:
         yield f"the loan of {loan} months outlasts the horizon of {months}: what is owed is repaid there"
     if loan is not None and fleet.figures["finance_fraction_per_year"].typical == 0:
         yield "the loan is stated to cost no interest"
+    if fleet.lease is not None:
+        yield from _lease(fleet, months)
     if PEAK in fleet.figures and fleet.figures[PEAK].typical == 0:
         yield "machines are stated to draw no power"
+
+
+def _lease(fleet: PurchasedFleet, months: int) -> Iterator[str]:
+    assert fleet.lease is not None
+    term, rate = fleet.lease.term_months, fleet.figures["lease_usd_per_node_month"].typical
+    price = fleet.figures[PRICE].typical
+    if term > months:
+        yield f"the lease of {term} months outlasts the horizon of {months}: what is left is owed there"
+    if rate == 0:
+        yield "machines are stated to be leased for nothing"
+    elif rate * term * FAR < price:
+        yield f"the lease pays {rate * term:,.0f} USD a node over its term, less than half of its price ({price:,.0f} USD)"
+    elif rate * term > FAR * price:
+        yield f"the lease pays {rate * term:,.0f} USD a node over its term, more than twice its price ({price:,.0f} USD)"
 
 
 def _rent(fleet: RentedFleet, node: str, shared: Circumstances) -> Iterator[str]:

@@ -32,6 +32,7 @@ class EngineIn(Request):
     """
 
     name: Slug = "vllm"
+    """Unless stated: vLLM, or the device's own where that is not known to run."""
     version: Name | None = None
     max_batched_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 8192
     max_sequences: Annotated[int, Field(ge=1, le=1_000_000)] = 512

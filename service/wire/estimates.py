@@ -19,6 +19,9 @@ class EstimateIn(Request):
     device: Name | None = None
     partition: Name | None = None
     """A profile: the deployment has one instance of a device that is split so."""
+    node: Name | None = None
+    """The machine: how its devices are joined, and over which network a replica larger than it spans several. Null: links that every
+    machine has that holds the layout."""
     layout: LayoutIn = LayoutIn()
     precision: PrecisionIn = PrecisionIn()
     engine: DraftingEngineIn = DraftingEngineIn()
@@ -33,6 +36,10 @@ class EstimateIn(Request):
             raise ValueError("state either device or disaggregated, whose pools name theirs")
         if self.partition is not None and self.device is None:
             raise ValueError("partition belongs to a device: state device, or leave out partition")
+        if self.node is not None and self.device is None:
+            raise ValueError(
+                "node belongs to a device; pools name theirs: disaggregated.prefill.node and disaggregated.decode.node"
+            )
         if self.disaggregated is not None and "layout" in self.model_fields_set:
             raise ValueError(
                 "layout belongs to the pools: disaggregated.prefill.layout and disaggregated.decode.layout"
@@ -108,6 +115,7 @@ class Assumed(Answer):
     ``partition``: the profile of the instance it runs on, null for whole devices."""
 
     partition: str | None = None
+    node: str | None = None
     layout: LayoutIn | None
     precision: PrecisionIn
     engine: DraftingEngineIn

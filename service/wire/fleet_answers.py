@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.operating import OperationOut
 from service.wire.owning import DiscountOut, OwnUsedOut
 from service.wire.plan_explained import RejectedOut
 from service.wire.quantities import Answer, Usd
@@ -174,6 +175,11 @@ class FleetResultOut(Answer):
     commitments: list[CommitmentOut]
     deployments: list[FleetDeploymentOut]
     periods: list[PeriodOut]
+    calendar: list[list[int]] = Field(default_factory=list)
+    """By month, the position in ``periods`` of each hour in order, which then repeats: 168 hours of a week from Monday on where every
+    workload has a profile, else the month's 730. Plans stored before there were rules of operation have none."""
+    operation: OperationOut | None = None
+    """How the plan is run, and what the rules of operation cost; null without a plan."""
     alternatives: list[FleetAlternativeOut]
     rejected: list[RejectedOut]
     left_out: list[CommitmentLeftOutOut]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from service.wire.operating import Operation, OperationIn
 from service.wire.owning import MOST_SITES, OwnSiteIn
 from service.wire.quantities import (
     Commitment,
@@ -197,6 +198,8 @@ class FleetLimitsIn(Request):
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
     sourcing: Sourcing = SourcingIn(max_providers=None, max_regions=None, max_device_types=None)
     """The buying policy: its rules about offers. How many places a workload is in is not bounded over time."""
+    operation: Operation = OperationIn()
+    """What makes the plan one that people can run."""
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=100_000)] = 1_000
 
     @field_validator("sourcing", mode="before")

@@ -93,6 +93,18 @@ class LowerPrecisionOut(Answer):
     plan: list[PlanLineOut]
 
 
+class WinsBelowOut(Answer):
+    """From which price machines that nobody sells would be the cheapest plan, taken alone."""
+
+    node: str
+    nodes: int
+    """So many serve the request."""
+    usd_per_hour: Usd
+    """Of one node, US dollars an hour."""
+    best_usd_per_hour: Usd
+    """Of the best plan of what is sold, devices that were not asked for included; US dollars an hour."""
+
+
 class RejectedOut(Answer):
     workload: str
     traffic_class: str | None = None
@@ -103,6 +115,8 @@ class RejectedOut(Answer):
     reason: str
     count: int
     nearest: str | None
+    wins_below: WinsBelowOut | None = None
+    """Of ``no_offer`` and objective ``cost``; null where they do not serve the request, or there was no time to find out."""
 
 
 class ContextOut(Answer):

@@ -34,8 +34,9 @@ UsdOrFree = Annotated[
 """An amount of US dollars that may be zero."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Months = Annotated[int, Field(ge=1, le=LONGEST_HORIZON_MONTHS)]
-Acquisition = Commitment
-"""A commitment to rent, or ``purchase``."""
+Acquisition = Literal[Commitment, "lease"]
+"""A commitment to rent, ``purchase`` or ``lease``."""
+PaymentTiming = Literal["in_arrears", "in_advance"]
 Payment = Literal["no_upfront", "partial_upfront", "all_upfront"]
 
 
@@ -54,6 +55,12 @@ class CurrencyIn(Request):
     code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
     usd_per_unit: UsdIn
     """What one unit of the currency is worth in US dollars."""
+
+    @model_validator(mode="after")
+    def _a_dollar_is_a_dollar(self) -> Self:
+        if self.code == "USD" and self.usd_per_unit != 1:
+            raise ValueError("a US dollar is worth one US dollar")
+        return self
 
 
 class PurchaseIn(Request):
@@ -83,6 +90,38 @@ class PurchaseIn(Request):
     lead_time_months: Annotated[int, Field(ge=0, le=LONGEST_HORIZON_MONTHS)] = 0
     availability_fraction: Annotated[float, Field(ge=0.5, le=1, allow_inf_nan=False)] | None = None
     decommissioning_usd_per_node: UsdOrFree | None = None
+
+
+class LeaseTermsIn(Request):
+    """Somebody else's machines for ``term_months``, housed and run by oneself: power, space, people, upkeep and insurance are
+    counted as for bought ones, by the ``purchase`` terms. It cannot be cancelled: rates that outlast the horizon are owed.
+
+    usd_per_node_month: null computes the level rate that gives a lessor ``implicit_rate_percent`` (null: the catalog's) on
+    the machine's price. buyout_usd_per_node: what each is bought for at the end; null: they go back and others are leased.
+    """
+
+    term_months: Months
+    usd_per_node_month: UsdOrFree | None = None
+    implicit_rate_percent: Percent | None = None
+    buyout_usd_per_node: UsdOrFree | None = None
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> Self:
+        if self.usd_per_node_month is not None and self.implicit_rate_percent is not None:
+            raise ValueError("state usd_per_node_month or implicit_rate_percent, not both")
+        return self
+
+
+class OwnedIn(Request):
+    """Machines that are there already. What was paid for them is sunk; what they would fetch today counts, at the start.
+
+    nodes: null: all of the alternative's. usd_paid_per_node: what resale and upkeep are counted on; null: the price of a new
+    one. They last until they are as old as ``purchase.depreciation_months``, and are then replaced.
+    """
+
+    age_months: Months
+    nodes: Annotated[int, Field(ge=1, le=MOST_COUNT)] | None = None
+    usd_paid_per_node: UsdOrFree | None = None
 
 
 Kilowatts = Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
@@ -159,7 +198,9 @@ class AlternativeIn(Request):
     taken again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
     within their targets; null takes what the plan says, or the planner says of a fleet. Growth needs no node before.
     egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out at the start (it grows with demand) and disks;
-    counted only where stated.
+    counted only where stated. payment_timing: of rent, instalments and lease rates, at the end or the start of each month;
+    ``payment`` says what is paid upfront. commitment_used_fraction: share of a commitment that is used on average; so much
+    more is committed, and counted only where stated.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
@@ -168,6 +209,10 @@ class AlternativeIn(Request):
     api: ApiIn | None = None
     acquisition: Acquisition | None = None
     payment: Payment = "no_upfront"
+    payment_timing: PaymentTiming = "in_arrears"
+    commitment_used_fraction: Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False)] | None = None
+    lease: LeaseTermsIn | None = None
+    owned: OwnedIn | None = None
     follows_demand: bool = False
     carries: Annotated[float, Field(ge=1, le=10_000, allow_inf_nan=False)] | None = None
     egress_gb_per_month: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
@@ -181,7 +226,15 @@ class AlternativeIn(Request):
             raise ValueError("state exactly one of recommendation, fleet, api")
         if self.api is not None and (self.acquisition is not None or self.follows_demand):
             raise ValueError("an API has no acquisition and follows demand by itself")
-        rented = self.api is None and self.acquisition != "purchase"
+        if (self.acquisition == "lease") != (self.lease is not None):
+            raise ValueError("acquisition lease and the field lease, with its term, belong together")
+        if self.owned is not None and self.acquisition != "purchase":
+            raise ValueError("owned is of machines of one's own: acquisition purchase")
+        rented = self.api is None and self.acquisition not in ("purchase", "lease")
+        if self.payment_timing == "in_advance" and not rented and self.lease is None:
+            raise ValueError("payment_timing is of rent and of leases")
+        if self.commitment_used_fraction is not None and not rented:
+            raise ValueError("commitment_used_fraction is of a commitment to rent")
         if not rented and (self.egress_gb_per_month is not None or self.storage_usd_per_month is not None):
             raise ValueError("egress_gb_per_month and storage_usd_per_month are of rented nodes")
         if self.fleet is not None and self.acquisition is None:

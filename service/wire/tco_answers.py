@@ -122,8 +122,10 @@ class UsedInputOut(Answer):
 class ComputedFromOut(Answer):
     """All that the costs of one kind of node, or of an API, were computed from: enough to compute them again.
 
-    nodes_by_month: paid for in each month; started_by_month: bought or committed in it. Empty for an API. usd_by_line: by
-    month, where the alternative has several kinds of node; empty where ``lines`` are those of the only one.
+    nodes_by_month: paid for in each month; started_by_month: bought, leased or committed in it; needed_by_month: those that
+    demand needs. Empty for an API. usd_by_line: by month, where the alternative has several kinds of node; empty where
+    ``lines`` are those of the only one. in_advance: rent, instalments and rates are paid at the start of a month.
+    lease_months: null without a lease. held_nodes: there already, ``held_age_months`` old at the start.
     """
 
     name: str
@@ -138,6 +140,12 @@ class ComputedFromOut(Answer):
     life_months: int | None
     finance_months: int | None
     lead_time_months: int | None
+    needed_by_month: list[float]
+    in_advance: bool
+    lease_months: int | None
+    bought_out: bool
+    held_nodes: int
+    held_age_months: int | None
     inputs: list[UsedInputOut]
     usd_by_line: dict[str, list[Usd]]
 
@@ -172,6 +180,8 @@ class AlternativeCostOut(Answer):
     sensitivity: list[SwingOut]
     uncertainty: UncertaintyOut | None
     depreciation: DepreciationOut | None
+    sunk_usd: Usd | None
+    """Paid earlier for machines that are there already, in no line; null where none are."""
     precision: list[str]
     """Formats of weights and cache that the plan serves with; empty where nobody says."""
     survives: dict[str, int] | None

@@ -27,6 +27,10 @@ MOST_OPEN_RUNS = 4
 SATURATION_MARGIN = 1.0
 CROWDED_FRACTION = 0.9
 """Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
+CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
+"""How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
+WAITING_FRACTION = 0.125
+"""Requests that wait while capacity is measured, over seats."""
 FINITE_SATURATION_MARGIN = 1.1
 """A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
 
@@ -142,13 +146,31 @@ def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
     return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / max(held, 1.0))))
 
 
+def crowd_for(seats: int) -> int:
+    """Clients that keep every seat taken and a few requests waiting.
+
+    With no more clients than seats, new prompts come bunched and leave steps without any between them, which an engine with
+    a queue does not have: where prompts slow a step much, it completes less. A rate between the two is one at which a queue,
+    once there is one, never goes away.
+
+    >>> crowd_for(1), crowd_for(512)
+    (2, 576)
+    """
+    return seats + math.ceil(WAITING_FRACTION * seats)
+
+
+def crowd_requests(seats: int) -> int:
+    """Requests that a run of a crowd takes to show what is completed in the long run."""
+    return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
+
+
 def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
-    """Most requests per second the deployment completes, whatever the latency: all seats, or the whole cache."""
+    """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     seats = lane_seats(schedule, traffic)
-    count = min(8 * seats, 2 * STEADY_REQUESTS)
+    count = crowd_requests(seats)
     prompts, outputs = _crowd(traffic, count)
-    trace = simulate(tables, schedule, prompts, outputs, concurrency=seats, notes_gaps=False)
+    trace = simulate(tables, schedule, prompts, outputs, concurrency=crowd_for(seats), notes_gaps=False)
     return steady_rate(trace) * configuration.lanes
 
 

@@ -20,6 +20,8 @@ from solver.engine.replay import (
     Vector,
     Whole,
     condense,
+    crowd_for,
+    crowd_requests,
     ended,
     poisson_arrivals_s,
     read_only,
@@ -195,8 +197,8 @@ def _seats(schedule: Schedule, streams: Sequence[Stream]) -> int:
 
 def _capacity_requests_per_s(tables: StepTables, schedule: Schedule, streams: Sequence[Stream], seats: int) -> float:
     """Most requests per second one lane completes of this mix, whatever the latency."""
-    sample = _sampled(streams, min(8 * seats, 2 * STEADY_REQUESTS), seed=7)
+    sample = _sampled(streams, crowd_requests(seats), seed=7)
     trace = simulate(
-        tables, schedule, sample[1], sample[2], concurrency=seats, prefixes=stream_prefixes(streams, sample)
+        tables, schedule, sample[1], sample[2], concurrency=crowd_for(seats), prefixes=stream_prefixes(streams, sample)
     )
     return steady_rate(trace)

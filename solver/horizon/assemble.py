@@ -8,6 +8,7 @@ import numpy as np
 
 from solver.confirmation.sustained import Bracket
 from solver.horizon.demand import Profile, Series
+from solver.horizon.operation import Operation
 from solver.horizon.places import Standing, distance, may_stand, standing
 from solver.horizon.problem import (
     BatchWork,
@@ -86,6 +87,7 @@ class FleetInput:
     default_max_nodes: int | None = None
     """Most nodes of an offer that states no limit; None: as many as wanted."""
     beyond_horizon: bool = False
+    operation: Operation = field(default_factory=Operation)
     time_limit_s: float = 60.0
     gap_fraction: float = 0.01
 

@@ -15,7 +15,8 @@ from solver.horizon.problem import FloatArray, Period
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 HOURS_PER_DAY = 24
-DAY_TYPES = (("weekday", 5.0 / 7.0), ("weekend", 2.0 / 7.0))
+DAYS_PER_WEEK, WEEKDAYS = 7, 5
+DAY_TYPES = (("weekday", WEEKDAYS / DAYS_PER_WEEK), ("weekend", (DAYS_PER_WEEK - WEEKDAYS) / DAYS_PER_WEEK))
 LINKAGES = ("ward", "complete", "average")
 
 
@@ -95,15 +96,17 @@ class DemandFit:
 
 def periods_of(
     demands: Sequence[Profile | Series], months: int, periods_per_month: int
-) -> tuple[tuple[Period, ...], DemandFit]:
-    """Periods of all workloads together, at most ``periods_per_month`` a month, and what that loses.
+) -> tuple[tuple[Period, ...], tuple[tuple[int, ...], ...], DemandFit]:
+    """Periods of all workloads together, at most ``periods_per_month`` a month, the order in which each month's hours have
+    them, and what that loses.
 
-    Where every workload has a profile the hours of its two day types are exact. A series makes every month its own
-    730 hours, in which a profile starts on a Monday.
+    Where every workload has a profile the hours of its two day types are exact, and a month's hours are those of a week from
+    Monday on. A series makes every month its own 730 hours, in which a profile starts on a Monday.
     """
     hours = int(HOURS_PER_MONTH)
     only_profiles = all(isinstance(one, Profile) for one in demands)
     found: list[Period] = []
+    sequences: list[tuple[int, ...]] = []
     total = over = worst = 0.0
     series = [one.hourly(hours * months) if isinstance(one, Series) else None for one in demands]
     peaks = np.zeros(len(demands))
@@ -124,6 +127,9 @@ def periods_of(
             weights = np.ones(hours)
         peaks = np.maximum(peaks, rates.max(axis=0))
         labels = cluster(rates, weights, periods_per_month)
+        position = {label: len(found) + i for i, label in enumerate(np.unique(labels).tolist())}
+        order = [position[label] for label in labels.tolist()]
+        sequences.append(tuple(_week(order) if only_profiles else order))
         for label in np.unique(labels):
             mine = labels == label
             top = rates[mine].max(axis=0)
@@ -137,9 +143,19 @@ def periods_of(
     points = sum(
         len(one.requests_per_s) if isinstance(one, Series) else HOURS_PER_DAY * len(DAY_TYPES) for one in demands
     )
-    return tuple(found), DemandFit(
-        points, hours * months, len(found), over / total if total else 0.0, worst, tuple(peaks.tolist())
-    )
+    fit = DemandFit(points, hours * months, len(found), over / total if total else 0.0, worst, tuple(peaks.tolist()))
+    return tuple(found), tuple(sequences), fit
+
+
+def _week(days: Sequence[int]) -> list[int]:
+    """A week from Monday on, of what belongs to each hour of a weekday and then of a weekend day.
+
+    >>> week = _week(range(48))
+    >>> len(week), week[:2], week[119:122]
+    (168, [0, 1], [23, 24, 25])
+    """
+    weekday, weekend = list(days[:HOURS_PER_DAY]), list(days[HOURS_PER_DAY:])
+    return weekday * WEEKDAYS + weekend * (DAYS_PER_WEEK - WEEKDAYS)
 
 
 def _calendar(days: FloatArray, first_hour: int, hours: int) -> FloatArray:

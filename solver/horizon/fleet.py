@@ -1,7 +1,8 @@
 """A fleet over time: screen once, reduce, choose, confirm by simulation, solve, verify."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from solver.configuration import Configuration
 from solver.confirmation.sustained import Bracket, is_settled
 from solver.errors import SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of
+from solver.horizon.choose import Kept
 from solver.horizon.demand import DemandFit, Profile, periods_of
+from solver.horizon.operable import free_of_rules, is_small, kept_configurations
+from solver.horizon.operated import Freedom, Operated, plan_operated
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
 from solver.horizon.pool import Pool
@@ -31,6 +35,8 @@ MOST_SOLVES = 3
 BASELINE_TIME_FRACTION = 0.25
 LEAST_TIME_FRACTION = 0.5
 """Of the time limit, kept for the optimiser when screening and simulation took longer than the rest."""
+CHOOSING_FRACTION = 0.08
+"""Of the time left, for choosing which configurations to plan with."""
 SAMPLE_GAP_FRACTION = 0.01
 SAMPLE_BRANCHES = 50
 
@@ -68,6 +74,10 @@ class FleetPlan:
     simulated: int
     unconfirmed: int
     """Deployments of the plan that simulation refused when there was no time left to solve again; 0 otherwise."""
+    sequences: tuple[tuple[int, ...], ...]
+    """By month, the period of each hour in their order, which repeats."""
+    freedoms: tuple[Freedom, ...] = ()
+    """What the rules of operation cost; none where there are none."""
 
     def device_of(self, node: str) -> str:
         """The device of a machine of the catalog."""
@@ -86,48 +96,51 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     idle = Profile((0.0,) * 24, (0.0,) * 24)
-    periods, fit = periods_of([idle if d is None else d for d in asked.demands], asked.months, asked.periods_per_month)
+    periods, sequences, fit = periods_of(
+        [idle if d is None else d for d in asked.demands], asked.months, asked.periods_per_month
+    )
     brackets: dict[tuple[int, int], Bracket] = {}
-    problem = build_problem(asked, screened, periods, brackets)
-    for _ in range(MOST_ROUNDS):
-        if not problem.deployments or not _correct(problem, _sampled(problem), screened, brackets):
-            break
-        problem = build_problem(asked, screened, periods, brackets)
 
-    def solve(what: str, one: HorizonProblem, until: float, known: Sequence[PeriodChoice] = ()) -> HorizonResult:
-        options = HorizonOptions(max(until - clock(), 0.05 * asked.time_limit_s), asked.gap_fraction)
-        tell = None if progress is None else lambda usd, bound: progress(what, usd, bound)
-        return solve_horizon(one, options, clock, tell, tuple(known))
+    def built(*, limited: bool = False) -> HorizonProblem:
+        problem = build_problem(asked, screened, periods, brackets, limited=limited)
+        return replace(problem, operation=asked.operation, sequences=sequences if asked.operation.rules else ())
+
+    problem = built()
+    for _ in range(MOST_ROUNDS):
+        if not problem.deployments or not _correct(problem, _used(_sampled(problem)), screened, brackets):
+            break
+        problem = built()
+
+    def tell(what: str) -> Callable[[float | None, float | None], None] | None:
+        return None if progress is None else lambda usd, bound: progress(what, usd, bound)
 
     limited = False
     now = clock()
     end = max(started + asked.time_limit_s, now + LEAST_TIME_FRACTION * asked.time_limit_s)
     for attempt in range(MOST_SOLVES):
-        began = clock()
-        bare = replace(problem, commitments=(), spot=SpotRule())
-        on_demand = solve("on demand", bare, began + BASELINE_TIME_FRACTION * (end - began))
-        hourly = on_demand
-        known = _choices(on_demand)
-        if problem.spot.max_fraction > 0.0:
-            without = replace(problem, commitments=())
-            hourly = solve("by the hour", without, clock() + BASELINE_TIME_FRACTION * (end - clock()), known)
-            known += _choices(hourly)
-        result = solve("fleet", problem, end, known) if problem.commitments else hourly
-        used = [choice for one in (result, hourly, on_demand) for choice in _choices(one)]
-        refused = _correct(problem, used, screened, brackets)
-        exceeded = not limited and _exceeds(problem, [result, hourly, on_demand], asked.default_max_nodes)
-        if not (refused or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
+        kept: Kept | None = None
+        if asked.operation.rules:
+            problem, kept = _confirmed_configurations(
+                problem,
+                partial(built, limited=limited),
+                screened,
+                brackets,
+                clock,
+                end,
+            )
+        solved = _solve(problem, kept, asked, clock, end, tell)
+        used = [choice for one in (solved.result, solved.hourly, solved.on_demand) for choice in _choices(one)]
+        refused = _correct(problem, _used(used), screened, brackets)
+        free = _used(_choices(solved.free))
+        beyond = _correct(problem, free, screened, brackets) if clock() < end else _unsettled(problem, free, brackets)
+        results = [solved.result, solved.hourly, solved.on_demand, solved.free]
+        exceeded = not limited and _exceeds(problem, results, asked.default_max_nodes)
+        if not (refused or beyond or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
             break
         limited = limited or exceeded
-        problem = build_problem(asked, screened, periods, brackets, limited=limited)
-    for one, solved in ((problem, result), (replace(problem, commitments=()), hourly), (bare, on_demand)):
-        wrong = (
-            verify(one, solved)
-            if solved is not result or problem.commitments
-            else verify(replace(one, commitments=()), solved)
-        )
-        if wrong:
-            raise PlanRefusedError("; ".join(wrong[:5]))
+        problem = built(limited=limited)
+    result, hourly, on_demand = solved.result, solved.hourly, solved.on_demand
+    _check(problem, solved)
     return FleetPlan(
         problem=problem if problem.commitments else replace(problem, commitments=()),
         result=result,
@@ -149,6 +162,10 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         sources=len(planning.offers),
         simulated=len(brackets),
         unconfirmed=refused,
+        sequences=sequences,
+        freedoms=tuple(
+            replace(one, usd=solved.few_usd) if beyond and one.rule is None else one for one in solved.freedoms
+        ),
     )
 
 
@@ -167,6 +184,76 @@ def _exceeds(problem: HorizonProblem, results: Sequence[HorizonResult], most: in
         if running.max(initial=0.0) > most:
             return True
     return False
+
+
+def _check(problem: HorizonProblem, solved: Operated) -> None:
+    """Raises PlanRefusedError where the independent checker finds anything wrong."""
+    hourly = replace(problem, commitments=())
+    for one, result in (
+        (problem if problem.commitments else hourly, solved.result),
+        (hourly, solved.hourly),
+        (replace(hourly, spot=SpotRule()), solved.on_demand),
+        (free_of_rules(problem), solved.free),
+    ):
+        wrong = verify(one, result)
+        if wrong:
+            raise PlanRefusedError("; ".join(wrong[:5]))
+
+
+def _solve(
+    problem: HorizonProblem,
+    kept: Kept | None,
+    asked: FleetInput,
+    clock: Clock,
+    end: float,
+    tell: Callable[[str], Callable[[float | None, float | None], None] | None],
+) -> Operated:
+    """The plan, and the same without commitments and spot; with rules of operation also what they cost."""
+    if problem.operation.rules:
+        return plan_operated(problem, kept, asked.gap_fraction, clock, end, tell)
+
+    def solve(what: str, one: HorizonProblem, until: float, known: Sequence[PeriodChoice] = ()) -> HorizonResult:
+        options = HorizonOptions(max(until - clock(), 0.05 * asked.time_limit_s), asked.gap_fraction)
+        return solve_horizon(one, options, clock, tell(what), tuple(known))
+
+    began = clock()
+    bare = replace(problem, commitments=(), spot=SpotRule())
+    on_demand = solve("on demand", bare, began + BASELINE_TIME_FRACTION * (end - began))
+    hourly = on_demand
+    known = _choices(on_demand)
+    if problem.spot.max_fraction > 0.0:
+        without = replace(problem, commitments=())
+        hourly = solve("by the hour", without, clock() + BASELINE_TIME_FRACTION * (end - clock()), known)
+        known += _choices(hourly)
+    result = solve("fleet", problem, end, known) if problem.commitments else hourly
+    return Operated(result, hourly, on_demand, result, ())
+
+
+def _confirmed_configurations(
+    problem: HorizonProblem,
+    built: Callable[[], HorizonProblem],
+    screened: Sequence[Screened],
+    brackets: dict[tuple[int, int], Bracket],
+    clock: Clock,
+    end: float,
+) -> tuple[HorizonProblem, Kept | None]:
+    """(problem, configurations to plan with), chosen until simulation refuses none of them; none of a small problem."""
+    kept: Kept | None = None
+    for _ in range(MOST_ROUNDS):
+        if not problem.deployments or is_small(problem) or clock() >= end:
+            break
+        kept = kept_configurations(problem, clock, CHOOSING_FRACTION * (end - clock()))
+        few = kept is not None and problem.operation.max_configurations is not None
+        if kept is None or not few or not _correct(problem, kept, screened, brackets):
+            break
+        problem = built()
+        kept = None
+    return problem, kept
+
+
+def _used(choices: Iterable[PeriodChoice]) -> set[int]:
+    """Deployments that any of the choices runs."""
+    return {d for choice in choices for d, count in enumerate(choice.replicas) if count}
 
 
 def _choices(result: HorizonResult) -> list[PeriodChoice]:
@@ -195,15 +282,20 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
     return pool.choices
 
 
+def _unsettled(problem: HorizonProblem, used: Iterable[int], brackets: Mapping[tuple[int, int], Bracket]) -> int:
+    """How many deployments simulation has not confirmed."""
+    keys = {(problem.deployments[d].workload, row_of(problem.deployments[d].key)) for d in used}
+    return sum(key not in brackets or not is_settled(brackets[key]) for key in keys)
+
+
 def _correct(
     problem: HorizonProblem,
-    choices: Sequence[PeriodChoice],
+    used: Iterable[int],
     screened: Sequence[Screened],
     brackets: dict[tuple[int, int], Bracket],
 ) -> int:
-    """Simulate every deployment in use until what it sustains is known; how many do not hold what was believed of them."""
+    """Simulate deployments until what they sustain is known; how many do not hold what was believed of them."""
     refused = 0
-    used = {d for choice in choices for d, count in enumerate(choice.replicas) if count}
     for d in sorted(used):
         deployment = problem.deployments[d]
         key = (deployment.workload, row_of(deployment.key))

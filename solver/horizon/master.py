@@ -56,6 +56,10 @@ class Prices:
             self.committed + share * (other.committed - self.committed), self.batch + share * (other.batch - self.batch)
         )
 
+    def filled(self, other: "Prices") -> "Prices":
+        """With the other prices of node types that have none here: nothing may look free for not having been looked at."""
+        return Prices(np.where(self.committed.any(axis=0), self.committed, other.committed), self.batch)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:

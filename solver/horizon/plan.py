@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from solver.horizon.master import Prices
 from solver.horizon.period import PeriodChoice
 from solver.horizon.problem import HorizonProblem
 from solver.outcome import Outcome
@@ -90,6 +91,8 @@ class HorizonResult:
     periods: int
     """Different periods: equal ones are solved once."""
     reasons: tuple[str, ...] = ()
+    prices: Prices | None = None
+    """Of committed nodes and batch work, where the bound over all commitments was best: to start a like problem from."""
 
 
 def relative_gap(usd: float, bound: float) -> float:

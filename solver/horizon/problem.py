@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from solver.errors import InvalidInputError
 from solver.fleet.packing import is_chain
+from solver.horizon.operation import Operation
 from solver.tco.capital import discount_factors
 from solver.units import HOURS_PER_MONTH
 
@@ -170,6 +171,9 @@ class HorizonProblem:
     shared_limits: tuple[SharedLimit, ...] = ()
     discount_fraction_per_year: float = 0.0
     """Bills of a month are due at its end; what is minimised is present value at the start of the horizon."""
+    operation: Operation = field(default_factory=Operation)
+    sequences: tuple[tuple[int, ...], ...] = ()
+    """By month, the period of each of its hours in their order, which then repeats; needed by rules that tie hours."""
 
     def __post_init__(self) -> None:
         if self.months < 1 or not self.periods or not self.workloads:
@@ -205,6 +209,7 @@ class HorizonProblem:
             if not is_chain(inside):
                 raise InvalidInputError("replica sizes on a node must divide one another")
         self._check_offers()
+        self._check_sequences()
         for work in self.batch:
             if not (0 <= work.from_month < work.to_month <= self.months):
                 raise InvalidInputError("batch work needs at least one month inside the horizon")
@@ -239,6 +244,17 @@ class HorizonProblem:
                 raise InvalidInputError(f"limit {limit.name} must be finite and not negative")
         self._check_sources()
 
+    def _check_sequences(self) -> None:
+        if not self.sequences and not self.operation.ties_hours:
+            return
+        if len(self.sequences) != self.months:
+            raise InvalidInputError("every month needs the order of its hours")
+        for month, sequence in enumerate(self.sequences):
+            if set(sequence) != {t for t, period in enumerate(self.periods) if period.month == month}:
+                raise InvalidInputError(f"the hours of month {month} are not those of its periods")
+            if len(sequence) < self.operation.min_up_hours:
+                raise InvalidInputError("a node cannot stay longer than the hours that repeat")
+
     def _check_sources(self) -> None:
         """Every source of a node type is one that its deployments may use."""
         for deployment in self.deployments:
@@ -259,6 +275,11 @@ class HorizonProblem:
     def spans(self, deployment: HorizonDeployment) -> int:
         """Nodes that a replica takes, or is inside of: whole ones where they are several."""
         return max(1, deployment.devices_per_replica // self.node_types[deployment.node_type].devices)
+
+    def most_changed(self, deployment: HorizonDeployment) -> int | None:
+        """Replicas that may be started, or stopped, from one hour to the next; None: any number."""
+        peak = float(self.demand[:, deployment.workload].max())
+        return self.operation.most_changed(peak, deployment.requests_per_s)
 
     @cached_property
     def present_usd_per_node(self) -> FloatArray:

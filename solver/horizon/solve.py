@@ -58,10 +58,11 @@ BATCH_TIME_FRACTION = 0.2
 
 @dataclass(frozen=True, slots=True)
 class HorizonOptions:
-    """gap_fraction: distance from the bound at which to stop; 0 asks for a proof."""
+    """gap_fraction: distance from the bound at which to stop; 0 asks for a proof. plan_first: before bounds are sought."""
 
     time_limit_s: float = 60.0
     gap_fraction: float = 0.01
+    plan_first: bool = False
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.time_limit_s) and self.time_limit_s > 0):
@@ -85,12 +86,13 @@ def solve_horizon(
     clock: Clock,
     progress: Progress | None = None,
     known: tuple[PeriodChoice, ...] = (),
+    prices: Prices | None = None,
 ) -> HorizonResult:
     """The cheapest plan over the horizon, or the best within the time, with a bound that holds for every plan.
 
-    clock: seconds, from anywhere. known: choices of an earlier solve of the same deployments and offers.
+    clock: seconds, from anywhere. known, prices: of an earlier solve of the same periods, deployments, offers and types.
     """
-    return _Search(problem, options, clock, progress, known).run()
+    return _Search(problem, options, clock, progress, known, prices).run()
 
 
 class _Search:
@@ -101,7 +103,9 @@ class _Search:
         clock: Clock,
         progress: Progress | None,
         known: tuple[PeriodChoice, ...],
+        prices: Prices | None = None,
     ) -> None:
+        self.prices = prices
         self.problem, self.options, self.clock, self.progress = problem, options, clock, progress
         self.end = clock() + options.time_limit_s
         self.groups: tuple[Group, ...] = groups_of(problem)
@@ -149,11 +153,16 @@ class _Search:
         self._open_pool(root)
         relaxed = self.master.relaxation(root)
         if relaxed is None:
-            return self._infeasible()
+            return self._without_plan(
+                Outcome.INFEASIBLE, "even parts of nodes do not serve the demand within the limits"
+            )
         usd, commitments, prices = relaxed
+        prices = prices if self.prices is None else self.prices.filled(prices)
         self._raise_bound(usd)
         self.dearest = DEARER * max(usd, 1.0)
         self.incumbent.improve(commitments, None, self.most)
+        if self.options.plan_first and self.incumbent.best is not None:
+            self._price_untried(self.incumbent.best[1])
         heap = [_Node(usd, 0, root, prices)]
         while heap and not self._done():
             node = heapq.heappop(heap)
@@ -217,6 +226,7 @@ class _Search:
             stalled = 0 if rises else stalled + 1
             if found > best_bound:
                 best_bound, best_prices = found, asked
+                self.prices = asked if self.branches == 1 else self.prices
             bound = max(bound, best_bound)
             if sweep == 0 and not self.branches > 1:
                 self._raise_bound(bound)
@@ -416,17 +426,13 @@ class _Search:
         if self.progress is not None:
             self.progress(None if self.incumbent.best is None else self.incumbent.usd, self.bound)
 
-    def _infeasible(self) -> HorizonResult:
-        reasons = ("the linear relaxation has no solution: some demand cannot be served within the limits",)
-        return HorizonResult(
-            Outcome.INFEASIBLE, None, None, None, None, self.solved, self.branches, len(self.groups), reasons
-        )
+    def _without_plan(self, outcome: Outcome, *reasons: str) -> HorizonResult:
+        return HorizonResult(outcome, None, None, None, None, self.solved, self.branches, len(self.groups), reasons)
 
     def _result(self, *, refuted: bool) -> HorizonResult:
         if self.incumbent.best is None:
-            none = Outcome.INFEASIBLE if refuted else Outcome.UNKNOWN
-            reasons = ("no whole-number plan within the limits",) if refuted else ()
-            return HorizonResult(none, None, None, None, None, self.solved, self.branches, len(self.groups), reasons)
+            why = ("no whole-number plan within the limits",) if refuted else ()
+            return self._without_plan(Outcome.INFEASIBLE if refuted else Outcome.UNKNOWN, *why)
         usd, _, plan = self.incumbent.best
         bound = min(self.bound, usd)
         gap = relative_gap(usd, bound)
@@ -440,4 +446,5 @@ class _Search:
             periods_solved=self.solved,
             branches=self.branches,
             periods=len(self.groups),
+            prices=self.prices,
         )

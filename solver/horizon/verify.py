@@ -6,6 +6,7 @@ from collections import Counter
 from solver.horizon.period import PeriodChoice
 from solver.horizon.plan import HorizonPlan, HorizonResult
 from solver.horizon.problem import HorizonProblem, Period
+from solver.horizon.verify_operation import verify_operation
 from solver.outcome import Outcome
 
 TOLERANCE = 2e-6
@@ -37,7 +38,7 @@ def verify(problem: HorizonProblem, result: HorizonResult) -> list[str]:
 
 
 def verify_plan(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
-    """Everything wrong with a plan: shapes, commitments, every period, batch work."""
+    """Everything wrong with a plan: shapes, commitments, every period, batch work, rules of operation."""
     if len(plan.commitments) != len(problem.commitments) or len(plan.choices) != len(problem.periods):
         return ["the plan is not one of this problem"]
     errors = [
@@ -62,7 +63,7 @@ def verify_plan(problem: HorizonProblem, plan: HorizonPlan) -> list[str]:
     for t, (period, choice) in enumerate(zip(problem.periods, plan.choices, strict=True)):
         errors += [f"period {t}: {error}" for error in _period(problem, plan, period, choice)]
     errors += _batch(problem, plan)
-    return errors
+    return errors + verify_operation(problem, plan)
 
 
 def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: PeriodChoice) -> list[str]:

@@ -65,6 +65,7 @@ class RentedFleet:
     follows_demand: nodes are released and taken again through the day; needs the scenario's hourly profile.
     carries: the demand that the nodes serve within their targets, relative to the demand at the start: what a plan left
     spare is used before a node is added. nodes_per_step: nodes are added in whole steps, those of one replica.
+    in_advance: rent and instalments are paid at the start of each month instead of its end.
     """
 
     name: str
@@ -77,6 +78,29 @@ class RentedFleet:
     follows_demand: bool = False
     carries: float = 1.0
     nodes_per_step: int = 1
+    in_advance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Machines of a lessor, run as if owned, for a level rate over ``term_months`` that cannot be cancelled.
+
+    bought_out: at its end they are bought at ``buyout_usd_per_node`` and kept for the rest of their life; otherwise they go
+    back, and the next are leased. in_advance: rates are paid at the start of each month instead of its end.
+    """
+
+    term_months: int
+    bought_out: bool = False
+    in_advance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Machines of one's own from before: what was paid for them is sunk, what they would fetch today is given up by keeping
+    them. ``age_months`` old at the start, they last for the rest of their life."""
+
+    nodes: int
+    age_months: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +110,8 @@ class PurchasedFleet:
     finance_term_months: None pays in cash; otherwise a loan with level payments at ``finance_fraction_per_year``.
     depreciation: how book value falls (it moves no cash).
     carries, nodes_per_step: as for rented nodes. lead_time_months: how long before they are needed nodes are ordered and
-    paid for; those of the start stand ready.
+    paid for; those of the start stand ready. lease: whose machines they are until it ends; None: one's own. held: those
+    of the start that are there already.
     """
 
     name: str
@@ -101,6 +126,8 @@ class PurchasedFleet:
     carries: float = 1.0
     nodes_per_step: int = 1
     lead_time_months: int = 0
+    lease: Lease | None = None
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +176,16 @@ REQUIRED: dict[type[Single], tuple[str, ...]] = {
 """Inputs each kind needs. Energy, carbon and water of rented machines are reported where their inputs are there."""
 
 WHERE_STATED: dict[type[Single], tuple[str, ...]] = {
-    RentedFleet: ("income_tax_fraction", "egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month"),
-    PurchasedFleet: ("income_tax_fraction", "decommissioning_usd_per_node"),
+    RentedFleet: (
+        "income_tax_fraction", "egress_gb_per_month", "egress_usd_per_gb", "rented_storage_usd_per_month",
+        "commitment_used_fraction",
+    ),
+    PurchasedFleet: (
+        "income_tax_fraction", "decommissioning_usd_per_node", "lease_usd_per_node_month", "buyout_usd_per_node",
+        "held_usd_per_node",
+    ),
     ApiAccess: ("income_tax_fraction",),
-}
+}  # fmt: skip
 """Inputs of costs that are counted only where somebody states them."""
 SPOT_REQUIRED = ("spot_interruptions_per_node_month", "spot_lost_hours_per_interruption")
 
@@ -190,6 +223,8 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
             needed += SPOT_REQUIRED
         if "egress_gb_per_month" in have:
             needed += ("egress_usd_per_gb",)
+        if "commitment_used_fraction" in have and alternative.term_months is None:
+            raise CostInputError("commitment_used_fraction", "is of a commitment", name)
     elif isinstance(alternative, PurchasedFleet):
         _check_nodes(alternative, name)
         if not 0 <= alternative.lead_time_months <= LONGEST_HORIZON_MONTHS:
@@ -198,11 +233,35 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
         if alternative.finance_term_months is not None:
             _check_count("finance_term_months", alternative.finance_term_months, LONGEST_HORIZON_MONTHS, name)
             needed += ("finance_fraction_per_year",)
+        needed += _check_terms(alternative, name)
         if "residual_fraction" not in have:
             needed += ("residual_fraction_after_3_years", "residual_fraction_after_5_years")
     for figure in needed:
         if figure not in have:
             raise FigureMissingError(name, figure)
+
+
+def _check_terms(fleet: PurchasedFleet, name: str) -> tuple[str, ...]:
+    """The figures that a lease or machines held from before need on top. Raises CostInputError."""
+    needed: tuple[str, ...] = ()
+    if fleet.lease is not None:
+        _check_count("lease.term_months", fleet.lease.term_months, LONGEST_HORIZON_MONTHS, name)
+        if fleet.finance_term_months is not None or fleet.held is not None:
+            raise CostInputError(
+                "lease", "machines are leased, bought with a loan, or there already: one of them", name
+            )
+        if fleet.life_months < fleet.lease.term_months or (
+            not fleet.lease.bought_out and fleet.life_months != fleet.lease.term_months
+        ):
+            raise CostInputError(
+                "depreciation_months", "leased machines last for the lease, or longer if bought out", name
+            )
+        needed += ("lease_usd_per_node_month", *(("buyout_usd_per_node",) if fleet.lease.bought_out else ()))
+    if fleet.held is not None:
+        _check_count("owned.nodes", fleet.held.nodes, fleet.nodes, name)
+        _check_count("owned.age_months", fleet.held.age_months, fleet.life_months - 1, name)
+        needed += ("held_usd_per_node",)
+    return needed
 
 
 def _check_nodes(fleet: RentedFleet | PurchasedFleet, name: str) -> None:

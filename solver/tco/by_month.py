@@ -50,6 +50,12 @@ def price_factors(scenario: Scenario, values: Values, change: str) -> Array:
     return np.asarray(renting.price_factor(month_starts(scenario), per_year))
 
 
+def price_when_ordered(fleet: PurchasedFleet, scenario: Scenario, values: Values) -> Array:
+    """How dear machines are that start in each month, relative to the start: by the month they are ordered in."""
+    factor = price_factors(scenario, values, "hardware_change_fraction_per_year")
+    return np.asarray(factor[:, np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)])
+
+
 def inflation_factors(scenario: Scenario, values: Values) -> Array:
     """How wages and tariffs rise from the start, by month."""
     inflation = values["inflation_fraction_per_year"]

@@ -20,19 +20,23 @@ from solver.tco.by_month import (
     inflation_factors,
     nodes_needed,
     price_factors,
+    price_when_ordered,
 )
 from solver.tco.capital import (
     loan_balance_fraction,
     monthly_rate,
 )
 from solver.tco.cohorts import alive_sum, starts
+from solver.tco.contracts import bills, contract_flows
 from solver.tco.figures import Array, Quantity
+from solver.tco.held import given_up, held_alive, held_written_off, paid_for, taken_out, to_start
+from solver.tco.leasing import buyouts_written_off, leased, own_to_sell
 from solver.tco.write_off import resale_fraction, written_off
 
 Line: TypeAlias = Literal[
-    "rent", "unexpired_commitment", "egress", "rented_storage", "purchase", "network", "storage", "spares", "finance", "power", "cooling",
-    "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance", "api_input", "api_cached",
-    "api_output", "decommissioning", "tax", "tax_shield", "residual",
+    "rent", "unexpired_commitment", "unused_commitment", "egress", "rented_storage", "lease", "buyout", "foregone_sale", "purchase",
+    "network", "storage", "spares", "finance", "power", "cooling", "demand_charge", "space", "maintenance", "support", "staff",
+    "software", "insurance", "api_input", "api_cached", "api_output", "decommissioning", "tax", "tax_shield", "residual",
 ]  # fmt: skip
 LINES: tuple[Line, ...] = get_args(Line)
 """In the order in which they are shown."""
@@ -42,8 +46,12 @@ LINEAR_LINES: tuple[Line, ...] = tuple(
 )  # fmt: skip
 """Lines that double when the fleet doubles."""
 
-UNTAXED: frozenset[Line] = frozenset(("staff", "finance", "residual", "tax", "tax_shield", "insurance"))
-CAPITAL: frozenset[Line] = frozenset(("purchase", "network", "storage", "spares", "residual"))
+UNTAXED: frozenset[Line] = frozenset(
+    ("staff", "finance", "residual", "tax", "tax_shield", "insurance", "foregone_sale")
+)
+CAPITAL: frozenset[Line] = frozenset(
+    ("purchase", "network", "storage", "spares", "residual", "buyout", "foregone_sale")
+)
 """Not expenses of the month they are paid in: what is bought is written off over its life."""
 
 
@@ -84,7 +92,7 @@ def cash_flows(alternative: Single, scenario: Scenario, values: Values) -> Flows
         return _shielded(_taxed(_rented(alternative, scenario, values), values), values)
     if isinstance(alternative, PurchasedFleet):
         needed = nodes_needed(alternative, demand_factor(scenario, values))
-        return _bought(alternative, scenario, values, starts(needed, alternative.life_months))
+        return _bought(alternative, scenario, values, to_start(alternative, needed))
     return _shielded(_taxed(_api(alternative, scenario, values), values), values)
 
 
@@ -100,11 +108,13 @@ def _shielded(flows: Flows, values: Values, charged: Array | None = None) -> Flo
 def nodes_started(fleet: RentedFleet | PurchasedFleet, scenario: Scenario, values: Values) -> tuple[Array, Array]:
     """Nodes paid for in each month, and those that start in it: bought, or begun a commitment with; by the hour none are."""
     needed = nodes_needed(fleet, demand_factor(scenario, values))
-    lasting = fleet.life_months if isinstance(fleet, PurchasedFleet) else fleet.term_months
-    if lasting is None:
+    if isinstance(fleet, PurchasedFleet):
+        bought = to_start(fleet, needed)
+        return alive_sum(bought, fleet.life_months) + held_alive(fleet, needed.shape[-1]), bought
+    if fleet.term_months is None:
         return needed, np.zeros_like(needed)
-    started = starts(needed, lasting)
-    return alive_sum(started, lasting), started
+    started = starts(needed, fleet.term_months)
+    return alive_sum(started, fleet.term_months), started
 
 
 def bought_in_month(fleet: PurchasedFleet, scenario: Scenario, values: Values, month: int) -> Flows:
@@ -136,21 +146,25 @@ def served_tokens(scenario: Scenario, values: Values, tokens_per_request: float)
 def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     months = scenario.horizon_months
     needed = nodes_needed(fleet, demand_factor(scenario, values))
-    market_price = _market_rent_per_hour(fleet, scenario, values)
     lines: dict[Line, Array] = {}
     powered = needed
     if fleet.term_months is not None:
-        committed = _committed(fleet, fleet.term_months, needed, market_rent_per_month(fleet, scenario, values))
+        committed = _committed(fleet, fleet.term_months, needed, market_rent_per_month(fleet, scenario, values), values)
         lines |= {line: flow for line, flow in committed.items() if flow.any()}
         powered = alive_sum(starts(needed, fleet.term_months), fleet.term_months)
-    elif fleet.follows_demand and scenario.hourly_profile is not None:
-        hours = renting.node_hours_following(needed, scenario.hourly_profile)
-        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
     else:
-        hours = np.asarray(renting.node_hours_per_month(needed))
-        lines["rent"] = at_month_ends(renting.rent_usd_per_month(hours, market_price), months)
+        lines["rent"] = bills(rent_by_month(fleet, needed, scenario, values), months, fleet.in_advance)
     lines |= _beside_rent(scenario, values)
     return Flows(lines, *_energy(powered, scenario, values))
+
+
+def rent_by_month(fleet: RentedFleet, needed: Array, scenario: Scenario, values: Values) -> Array:
+    """Rent by the hour for each month, whenever it is paid. needed: nodes by month."""
+    if fleet.follows_demand and scenario.hourly_profile is not None:
+        hours = renting.node_hours_following(needed, scenario.hourly_profile)
+    else:
+        hours = np.asarray(renting.node_hours_per_month(needed))
+    return np.asarray(renting.rent_usd_per_month(hours, _market_rent_per_hour(fleet, scenario, values)))
 
 
 def _beside_rent(scenario: Scenario, values: Values) -> dict[Line, Array]:
@@ -179,53 +193,74 @@ def market_rent_per_month(fleet: RentedFleet, scenario: Scenario, values: Values
     return np.asarray(renting.rent_usd_per_month(renting.node_hours_per_month(1.0), per_hour))
 
 
-def _committed(fleet: RentedFleet, term_months: int, needed: Array, monthly_price: Array) -> dict[Line, Array]:
-    """A commitment keeps the price of the month it starts in; what outlasts the horizon is still owed."""
-    months = needed.shape[-1]
-    started = starts(needed, term_months)
-    contracted = started * monthly_price  # per month of the term, by month of start
-    upfront = contracted * term_months * fleet.upfront_fraction
-    instalments = alive_sum(contracted, term_months) * (1.0 - fleet.upfront_fraction)
-    months_left = np.maximum(0.0, np.arange(months) + term_months - months)
-    owed = (contracted * months_left).sum(axis=-1, keepdims=True) * (1.0 - fleet.upfront_fraction)
-    unexpired = np.zeros((owed.shape[0], months + 1))
-    unexpired[:, -1:] = owed
-    return {
-        "rent": at_month_starts(upfront, months) + at_month_ends(instalments, months),
-        "unexpired_commitment": unexpired,
-    }
+def _committed(
+    fleet: RentedFleet, term_months: int, needed: Array, monthly_price: Array, values: Values
+) -> dict[Line, Array]:
+    """A commitment keeps the price of the month it starts in; what outlasts the horizon is still owed. Where a part of what
+    is committed is expected to go unused, so much more is committed, and paid when the rest is."""
+    contracted = starts(needed, term_months) * monthly_price  # per month of the term, by month of start
+    paid, owed = contract_flows(contracted, term_months, fleet.upfront_fraction, fleet.in_advance)
+    lines: dict[Line, Array] = {"rent": paid, "unexpired_commitment": owed}
+    if "commitment_used_fraction" in values:
+        lines["unused_commitment"] = np.asarray((paid + owed) * unused_per_used(values))
+    return lines
+
+
+def unused_per_used(values: Values) -> Array:
+    """What is committed and goes unused, per dollar that is used: 1 / u − 1.
+
+    >>> unused_per_used({"commitment_used_fraction": np.array([[0.8]])}).tolist()
+    [[0.25]]
+    """
+    return np.asarray(1.0 / values["commitment_used_fraction"] - 1.0)
 
 
 def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> Flows:
-    """started: nodes bought by month."""
+    """started: nodes bought or leased by month."""
     months = scenario.horizon_months
-    alive = alive_sum(started, fleet.life_months)
-    outlays = hardware_outlays(fleet, scenario, values, started)
-    installed = alive_sum(sum(outlays.values(), start=np.zeros((1, months))), fleet.life_months)
+    alive = alive_sum(started, fleet.life_months) + held_alive(fleet, months)
+    new = hardware_outlays(fleet, scenario, values, started)
+    installed = alive_sum(sum(new.values(), start=np.zeros((1, months))), fleet.life_months)
+    if fleet.held is not None:
+        installed = installed + paid_for(fleet.held, values) * (held_alive(fleet, months) > 0)
+    outlays = new if fleet.lease is None else {line: outlay for line, outlay in new.items() if line != "purchase"}
     lines: dict[Line, Array] = {}
     ordered = {line: paid_when_ordered(outlay, fleet.lead_time_months) for line, outlay in outlays.items()}
     if fleet.finance_term_months is None:
         lines |= {line: at_month_starts(outlay, months) for line, outlay in ordered.items()}
     else:
         lines |= _financed(ordered, values["finance_fraction_per_year"], fleet.finance_term_months)
-    lines["residual"] = _residual(fleet, outlays["purchase"] + outlays["spares"], scenario, values)
+    to_sell = own_to_sell(fleet, new["purchase"], new["spares"])
+    lines["residual"] = _residual(fleet, to_sell, scenario, values)
     if "decommissioning_usd_per_node" in values:
         lines["decommissioning"] = _decommissioned(fleet, started, scenario, values)
+    if fleet.lease is not None:
+        lines["lease"], lines["unexpired_commitment"], lines["buyout"] = leased(
+            fleet, fleet.lease, scenario, values, started
+        )
+    if fleet.held is not None:
+        lines["foregone_sale"], fetched = given_up(fleet, fleet.held, scenario, values)
+        lines["residual"] = lines["residual"] - fetched
+        if "decommissioning" in lines:
+            lines["decommissioning"] = lines["decommissioning"] + taken_out(fleet, fleet.held, scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
     flows = _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
     if "income_tax_fraction" not in values:
         return flows
     spent = np.asarray(sum(outlays.values()))
-    return _shielded(
-        flows, values, written_off(fleet, spent, outlays["purchase"] + outlays["spares"], scenario, values)
-    )
+    own = new["spares"] if fleet.lease is not None else to_sell
+    charged = written_off(fleet, spent, own, scenario, values)
+    if fleet.lease is not None:
+        charged = charged + buyouts_written_off(fleet, fleet.lease, new["purchase"], lines["buyout"], values)
+    if fleet.held is not None:
+        charged = charged + held_written_off(fleet, fleet.held, scenario, values)
+    return _shielded(flows, values, charged)
 
 
 def hardware_outlays(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array) -> dict[Line, Array]:
-    """What machines that start in each month cost, at the price of the month they are ordered in."""
-    factor = price_factors(scenario, values, "hardware_change_fraction_per_year")
-    when_ordered = np.maximum(0, np.arange(scenario.horizon_months) - fleet.lead_time_months)
-    price = values["purchase_usd_per_node"] * factor[:, when_ordered]
+    """What machines that start in each month cost, at the price of the month they are ordered in; of leased ones, what they
+    would have cost."""
+    price = values["purchase_usd_per_node"] * price_when_ordered(fleet, scenario, values)
     return {
         "purchase": started * price,
         "network": started * values["network_usd_per_node"],

@@ -27,7 +27,7 @@ from solver.tco.break_even import (
     break_even_utilisation,
     crossings,
 )
-from solver.tco.by_month import Values
+from solver.tco.by_month import Values, demand_factor, nodes_needed
 from solver.tco.capital import discount_factors, present_value
 from solver.tco.cash_flows import LINES, Flows, Line, added, cash_flows, nodes_started, served_tokens
 from solver.tco.electricity import water_l
@@ -46,7 +46,7 @@ from solver.tco.sampling import (
 from solver.tco.tokens import usd_per_million
 from solver.tco.verdict import Verdict, cheapest_fractions, verdict
 
-Kind = Literal["rent", "purchase", "api", "mixed"]
+Kind = Literal["rent", "purchase", "lease", "api", "mixed"]
 _KINDS: dict[type[Single], Kind] = {RentedFleet: "rent", PurchasedFleet: "purchase", ApiAccess: "api"}
 NO_TOKENS = "no tokens are served at this utilisation, so a cost per token is undefined"
 
@@ -129,11 +129,12 @@ class Uncertainty:
 @dataclass(frozen=True, slots=True)
 class PartUsed:
     """What the stated case of one part was computed from. nodes: paid for in each month; started: bought or committed in
-    it; both empty for an API. figures: every input that enters."""
+    it; needed: those that demand needs; empty for an API. figures: every input that enters."""
 
     part: Single
     nodes: tuple[float, ...]
     started: tuple[float, ...]
+    needed: tuple[float, ...]
     figures: Mapping[str, Figure]
     lines: Mapping[Line, tuple[float, ...]]
     """USD by column, where the alternative has several parts; empty where its own lines are the part's."""
@@ -271,15 +272,17 @@ def _used(evaluated: _Evaluated, number: int, scenario: Scenario) -> PartUsed:
     part = parts_of(evaluated.alternative)[number]
     figures = inputs_used(part, scenario)
     if isinstance(part, ApiAccess):
-        return PartUsed(part, (), (), figures, {})
+        return PartUsed(part, (), (), (), figures, {})
     values = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in evaluated.samples.values[number].items()}
     nodes, started = nodes_started(part, scenario, values)
+    needed = nodes_needed(part, demand_factor(scenario, values))
     several = len(evaluated.part_flows) > 1
     lines = evaluated.part_flows[number].lines if several else {}
     return PartUsed(
         part,
         tuple(nodes[0].tolist()),
         tuple(started[0].tolist()),
+        tuple(needed[0].tolist()),
         figures,
         {line: tuple(flow[STATED_ROW].tolist()) for line, flow in lines.items()},
     )
@@ -344,8 +347,13 @@ def _cost(
 
 
 def _kind(alternative: Alternative) -> Kind:
-    kinds = {_KINDS[type(part)] for part in parts_of(alternative)}
+    kinds = {kind_of(part) for part in parts_of(alternative)}
     return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def kind_of(part: Single) -> Kind:
+    """How one part is had."""
+    return "lease" if isinstance(part, PurchasedFleet) and part.lease is not None else _KINDS[type(part)]
 
 
 def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:

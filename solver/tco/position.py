@@ -16,9 +16,19 @@ from solver.tco.capital import (
     discount_factors,
     loan_balance_fraction,
 )
-from solver.tco.cash_flows import cash_flows, hardware_outlays, market_rent_per_month, paid_when_ordered
+from solver.tco.cash_flows import (
+    cash_flows,
+    hardware_outlays,
+    market_rent_per_month,
+    paid_when_ordered,
+    rent_by_month,
+    unused_per_used,
+)
 from solver.tco.cohorts import starts
+from solver.tco.contracts import contract_standing
 from solver.tco.figures import Array
+from solver.tco.held import held_standing, to_start
+from solver.tco.leasing import lease_standing
 from solver.tco.write_off import book_value, resale_fraction
 
 NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh", "relief")
@@ -62,6 +72,10 @@ def standing(alternative: Single, scenario: Scenario, values: Values) -> Standin
     found = Standing(cash, *(np.zeros(columns) for _ in range(6)))
     if isinstance(alternative, RentedFleet) and alternative.term_months is not None:
         _committed(alternative, alternative.term_months, scenario, values, found)
+    elif isinstance(alternative, RentedFleet) and alternative.in_advance:
+        needed = nodes_needed(alternative, demand_factor(scenario, values))
+        found.prepaid[:-1] += rent_by_month(alternative, needed, scenario, values)[0] * _taxed(values)
+        found.relief[:] -= _income_tax(values) * found.prepaid
     elif isinstance(alternative, PurchasedFleet):
         _owned(alternative, scenario, values, found)
     found.cash[-1] += found.market[-1] + found.relief[-1] - found.owed[-1]
@@ -84,19 +98,24 @@ def _taxed(values: Values) -> float:
 def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values, found: Standing) -> None:
     started = starts(nodes_needed(fleet, demand_factor(scenario, values)), term)
     contracted = (started * market_rent_per_month(fleet, scenario, values))[0] * _taxed(values)
-    for month in np.flatnonzero(contracted).tolist():
-        found.prepaid[month] += contracted[month] * term * fleet.upfront_fraction
-        end = min(month + term, len(found.owed) - 1)
-        ahead = np.arange(month + 1, end + 1)
-        found.owed[ahead] += contracted[month] * (1.0 - fleet.upfront_fraction) * (month + term - ahead)
-    found.relief[:] = _income_tax(values) * (found.owed - found.prepaid)
+    if "commitment_used_fraction" in values:
+        contracted = contracted * (1.0 + unused_per_used(values)[0, 0])
+    prepaid, owed = contract_standing(contracted, term, fleet.upfront_fraction, fleet.in_advance)
+    found.prepaid[:] += prepaid
+    found.owed[:] += owed
+    found.relief[:] = _income_tax(values) * (owed - prepaid)
 
 
 def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Standing) -> None:
     """A deposit on machines not yet delivered counts at what was paid."""
-    started = starts(nodes_needed(fleet, demand_factor(scenario, values)), fleet.life_months)
+    started = to_start(fleet, nodes_needed(fleet, demand_factor(scenario, values)))
     outlays = hardware_outlays(fleet, scenario, values, started)
-    resold = (outlays["purchase"] + outlays["spares"])[0]
+    if fleet.held is not None:
+        _held(fleet, values, found)
+    if fleet.lease is not None:
+        _leased(fleet, scenario, values, started, found)
+        del outlays["purchase"]
+    resold = np.asarray(sum(outlay for line, outlay in outlays.items() if line in ("purchase", "spares")))[0]
     spent = np.asarray(sum(outlays.values()))
     ordered = paid_when_ordered(spent, fleet.lead_time_months)[0] * _taxed(values)
     last = len(found.market) - 1
@@ -134,3 +153,36 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
         balance = loan_balance_fraction(rate, fleet.finance_term_months, np.asarray(ahead - month, dtype=float))
         found.owed[ahead] += ordered[month] * balance
         found.relief[ahead] += ordered[month] / _taxed(values) * sales_tax_relief * balance
+
+
+def _held(fleet: PurchasedFleet, values: Values, found: Standing) -> None:
+    """Kept from before: their worth at the start is given up there, and what they would fetch later is theirs to bring."""
+    assert fleet.held is not None
+    market, book = held_standing(fleet, fleet.held, len(found.market), values)
+    tax = _income_tax(values)
+    found.prepaid[0] += market[0]
+    found.relief[0] -= tax * (market[0] - book[0])
+    found.fresh[0] += market[0]
+    found.market[1:] += market[1:]
+    found.book[:] += book
+    found.relief[1:] += tax * (book[1:] - market[1:])
+    if "decommissioning_usd_per_node" not in values:
+        return
+    due = np.arange(1, min(fleet.life_months - fleet.held.age_months, len(market)))
+    dearer = 1.0 + float(values["inflation_fraction_per_year"][0, 0])
+    each = float(values["decommissioning_usd_per_node"][0, 0]) * dearer ** ((due - 1) / MONTHS_PER_YEAR)
+    found.owed[due] += fleet.held.nodes * each * _taxed(values)
+    found.relief[due] += fleet.held.nodes * each * _taxed(values) * tax
+
+
+def _leased(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array, found: Standing) -> None:
+    """Rates are an expense when they are paid; machines bought out are one's own from then on."""
+    assert fleet.lease is not None
+    machines = hardware_outlays(fleet, scenario, values, started)["purchase"]
+    ended = lease_standing(fleet, fleet.lease, scenario, values, started, machines)
+    tax, taxed = _income_tax(values), _taxed(values)
+    found.prepaid[:] += ended["prepaid"] * taxed
+    found.owed[:] += ended["owed"] * taxed
+    found.market[:] += ended["market"]
+    found.book[:] += ended["book"]
+    found.relief[:] += tax * (taxed * (ended["owed"] - ended["prepaid"]) + ended["book"] - ended["market"])

@@ -16,12 +16,14 @@ def lines_of(answer: dict[str, Any], alternative: dict[str, Any]) -> dict[str, l
     for part in alternative["computed_from"]:
         value = {one["input"]: one["typical"] for one in part["inputs"]}
         own: dict[str, list[float]] = defaultdict(lambda: [0.0] * (months + 1))
-        {"rent": _rent, "purchase": _purchase, "api": _api}[part["kind"]](answer, part, value, own, months)
-        untaxed = {"staff", "finance", "residual", "insurance", "written off"}
+        {"rent": _rent, "purchase": _purchase, "lease": _purchase, "api": _api}[part["kind"]](
+            answer, part, value, own, months
+        )
+        untaxed = {"staff", "finance", "residual", "insurance", "written off", "foregone_sale"}
         taxed = [sum(flows[k] for line, flows in own.items() if line not in untaxed) for k in range(months + 1)]
         own["tax"] = [value["tax_fraction"] * usd for usd in taxed]
         if "income_tax_fraction" in value:
-            bought = {"purchase", "network", "storage", "spares", "residual", "written off"}
+            bought = {"purchase", "network", "storage", "spares", "residual", "written off", "buyout", "foregone_sale"}
             expenses = [sum(flows[k] for line, flows in own.items() if line not in bought) for k in range(months + 1)]
             deducted = [usd + charge for usd, charge in zip(expenses, own["written off"], strict=True)]
             own["tax_shield"] = [-value["income_tax_fraction"] * usd for usd in deducted]
@@ -60,13 +62,14 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
         demand = (1 + value["growth_fraction_per_month"]) ** month * (min(1.0, (month + 1) / ramp) if ramp else 1.0)
         own["egress"][month + 1] += value.get("egress_gb_per_month", 0.0) * value.get("egress_usd_per_gb", 0.0) * demand
         own["rented_storage"][month + 1] += value.get("rented_storage_usd_per_month", 0.0)
+    late = 0 if part["in_advance"] else 1
     if part["term_months"] is None:
         for k in range(1, months + 1):
             hours = HOURS * part["nodes_by_month"][k - 1]
             if part["follows_demand"]:
                 day = answer["request"]["hourly_profile"]
                 hours = sum(math.ceil(part["nodes_by_month"][k - 1] * share - 1e-9) for share in day) * HOURS / 24
-            own["rent"][k] += hours * hour * yearly ** ((k - 1) / 12)
+            own["rent"][k - 1 + late] += hours * hour * yearly ** ((k - 1) / 12)
         return
     for start, nodes in enumerate(part["started_by_month"]):
         monthly = nodes * HOURS * hour * yearly ** (start / 12)
@@ -74,9 +77,13 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
         for month in range(start, start + part["term_months"]):
             later = monthly * (1 - part["upfront_fraction"])
             if month < months:
-                own["rent"][month + 1] += later
+                own["rent"][month + late] += later
             else:
                 own["unexpired_commitment"][months] += later
+    if "commitment_used_fraction" in value:  # whoever uses four fifths pays a quarter on top
+        on_top = 1 / value["commitment_used_fraction"] - 1
+        for k in range(months + 1):
+            own["unused_commitment"][k] += on_top * (own["rent"][k] + own["unexpired_commitment"][k])
 
 
 def _purchase(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float], own: Any, months: int) -> None:
@@ -86,6 +93,8 @@ def _purchase(answer: dict[str, Any], part: dict[str, Any], value: dict[str, flo
     for start, nodes in enumerate(part["started_by_month"]):
         if nodes:
             _own(part, value, own, months, start, nodes, life, loan, prices_rise, method)
+    if part["held_nodes"]:
+        _keep(part, value, own, months, life, prices_rise, method)
 
 
 def _own(
@@ -102,49 +111,128 @@ def _own(
 ) -> None:
     """Machines that start in one month, until they are sold."""
     ordered = max(0, start - part["lead_time_months"])
-    price = nodes * value["purchase_usd_per_node"]
-    price *= (1 + value["hardware_change_fraction_per_year"]) ** (ordered / 12)
+    market = (1 + value["hardware_change_fraction_per_year"]) ** (ordered / 12)
+    price = nodes * value["purchase_usd_per_node"] * market
     spent = {
         "purchase": price,
         "network": nodes * value["network_usd_per_node"],
         "storage": nodes * value["storage_usd_per_node"],
         "spares": price * value["spare_fraction"],
     }
+    insured, sold = sum(spent.values()), min(start + life, months)
+    mine = price
+    if part["lease_months"] is not None:
+        mine = _lease(part, value, own, months, start, nodes, market, price)
+        del spent["purchase"]
     for line, usd in spent.items():
         if loan is None:
             own[line][ordered] += usd
         else:
             _repay(own, line, usd, ordered, loan, value["finance_fraction_per_year"], months)
-    sold = min(start + life, months)
     out = nodes * value.get("decommissioning_usd_per_node", 0.0)
     own["decommissioning"][sold] += out * prices_rise ** ((sold - 1) / 12)
-    own["residual"][sold] -= (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
+    own["residual"][sold] -= (mine + spent["spares"]) * _fetched(value, sold - start, life)
     for month in range(start, min(start + life, months)):
-        column, dearer = month + 1, prices_rise ** (month / 12)
-        share = value["idle_power_fraction"] + value["utilisation_fraction"] * (
-            value["serving_power_fraction"] - value["idle_power_fraction"]
-        )
-        kilowatts = nodes * value["peak_w_per_node"] / 1000
-        energy = kilowatts * share * HOURS
-        tariff = value["electricity_usd_per_kwh"] * dearer
-        own["power"][column] += energy * tariff
-        own["cooling"][column] += energy * tariff * (value["power_usage_effectiveness"] - 1)
-        own["demand_charge"][column] += (
-            kilowatts * value["power_usage_effectiveness"] * value["demand_charge_usd_per_kw_month"] * dearer
-        )
-        own["space"][column] += kilowatts * value["colocation_usd_per_kw_month"] * dearer
-        for line in ("maintenance", "support", "insurance"):
-            own[line][column] += sum(spent.values()) * value[f"{line}_fraction_per_year"] / 12
-        own["staff"][column] += nodes * value["staff_fte_per_node"] * value["staff_usd_per_fte_year"] / 12 * dearer
-        licences = nodes * part["devices_per_node"] * value["software_usd_per_device_year"]
-        own["software"][column] += licences / 12 * dearer
-    kept, left = sum(spent.values()), (spent["purchase"] + spent["spares"]) * _fetched(value, life, life)
+        _run(part, value, own, month, nodes, insured, prices_rise)
+    written = spent["spares"] if part["lease_months"] is not None else price + spent["spares"]
+    kept, left = sum(spent.values()), written * _fetched(value, life, life)
     book = kept
     for month in range(start, sold):
         lost = (kept - left) / life if method == "straight_line" else min(book - left, book * 2 / life)
         own["written off"][month + 1] += lost
         book -= lost
-    own["written off"][sold] += book - (spent["purchase"] + spent["spares"]) * _fetched(value, sold - start, life)
+    own["written off"][sold] += book - written * _fetched(value, sold - start, life)
+
+
+def _lease(
+    part: dict[str, Any],
+    value: dict[str, float],
+    own: Any,
+    months: int,
+    start: int,
+    nodes: float,
+    market: float,
+    price: float,
+) -> float:
+    """Rates of machines leased in one month, and their buyout; returns what of their price is one's own by then."""
+    term, life = part["lease_months"], part["life_months"]
+    rate = nodes * value["lease_usd_per_node_month"] * market
+    for month in range(start, start + term):
+        if month < months:
+            own["lease"][month if part["in_advance"] else month + 1] += rate
+        else:
+            own["unexpired_commitment"][months] += rate
+    if not part["bought_out"] or start + term > months:
+        return 0.0
+    book = nodes * value["buyout_usd_per_node"] * market
+    own["buyout"][start + term] += book
+    left, sold = min(book, price * _fetched(value, life, life)), min(start + life, months)
+    if life > term:
+        each = (book - left) / (life - term)
+        for month in range(start + term, sold):
+            own["written off"][month + 1] += each
+            book -= each
+    own["written off"][sold] += book - price * _fetched(value, sold - start, life)
+    return price
+
+
+def _keep(
+    part: dict[str, Any],
+    value: dict[str, float],
+    own: Any,
+    months: int,
+    life: int,
+    prices_rise: float,
+    method: str,
+) -> None:
+    """Machines that are there already: as if bought today for what they would fetch today."""
+    nodes, age = part["held_nodes"], part["held_age_months"]
+    paid, sold = nodes * value["held_usd_per_node"], min(life - age, months)
+    left = paid * _fetched(value, life, life)
+    books = [paid]
+    for _ in range(life):
+        lost = (paid - left) / life if method == "straight_line" else min(books[-1] - left, books[-1] * 2 / life)
+        books.append(books[-1] - lost)
+    own["foregone_sale"][0] += paid * _fetched(value, age, life)
+    own["residual"][sold] -= paid * _fetched(value, age + sold, life)
+    own["decommissioning"][sold] += (
+        nodes * value.get("decommissioning_usd_per_node", 0.0) * prices_rise ** ((sold - 1) / 12)
+    )
+    own["written off"][0] += paid * _fetched(value, age, life) - books[age]
+    for month in range(sold):
+        own["written off"][month + 1] += books[age + month] - books[age + month + 1]
+        _run(part, value, own, month, nodes, paid, prices_rise)
+    own["written off"][sold] += books[age + sold] - paid * _fetched(value, age + sold, life)
+
+
+def _run(
+    part: dict[str, Any],
+    value: dict[str, float],
+    own: Any,
+    month: int,
+    nodes: float,
+    insured: float,
+    prices_rise: float,
+) -> None:
+    """One month of machines in one's own hall."""
+    column, dearer = month + 1, prices_rise ** (month / 12)
+    share = value["idle_power_fraction"] + value["utilisation_fraction"] * (
+        value["serving_power_fraction"] - value["idle_power_fraction"]
+    )
+    kilowatts = nodes * value["peak_w_per_node"] / 1000
+    energy = kilowatts * share * HOURS
+    tariff = value["electricity_usd_per_kwh"] * dearer
+    own["power"][column] += energy * tariff
+    own["cooling"][column] += energy * tariff * (value["power_usage_effectiveness"] - 1)
+    own["demand_charge"][column] += (
+        kilowatts * value["power_usage_effectiveness"] * value["demand_charge_usd_per_kw_month"] * dearer
+    )
+    own["space"][column] += kilowatts * value["colocation_usd_per_kw_month"] * dearer
+    for line in ("maintenance", "support", "insurance"):
+        own[line][column] += insured * value[f"{line}_fraction_per_year"] / 12
+    own["staff"][column] += nodes * value["staff_fte_per_node"] * value["staff_usd_per_fte_year"] / 12 * dearer
+    licences = nodes * part["devices_per_node"] * value["software_usd_per_device_year"]
+    own["software"][column] += licences / 12 * dearer
 
 
 def _fetched(value: dict[str, float], age: int, life: int) -> float:

@@ -43,8 +43,11 @@ class Workbook:
                 if formula is not None:
                     cells[place] = "=" + (formula.text or "")
                     self.formulas += 1
-                    self.stored[sheet.attrib["name"], *place] = float(
-                        (value.text if value is not None else None) or 0.0
+                    shown = (value.text if value is not None else None) or "0"
+                    self.stored[sheet.attrib["name"], *place] = (
+                        math.inf
+                        if cell.attrib.get("t") == "e"
+                        else float(shown)  # an error is no number near any other
                     )
                 elif value is not None:
                     text = value.text or ""
@@ -55,6 +58,13 @@ class Workbook:
     def text(self, sheet: str, column: int, row: int) -> str | None:
         found = self.sheets[sheet].get((column, row))
         return found[1] if isinstance(found, tuple) else None
+
+    def shown(self, sheet: str, column: int, row: int) -> float | None:
+        """The number a reader sees without computing: stored beside a formula, or typed; None where there is none."""
+        if (sheet, column, row) in self.stored:
+            return self.stored[sheet, column, row]
+        cell = self.sheets[sheet].get((column, row))
+        return cell if isinstance(cell, float) else None
 
     def value(self, sheet: str, column: int, row: int) -> float:
         """Empty cells count as 0, as in a sum."""

@@ -80,6 +80,28 @@ class TestChoice:
         assert engines_of(planned(client, "SGLang")) == {"sglang"}
 
 
+class TestEstimates:
+    def asked(self, client: TestClient, device: str, **more: Any) -> dict[str, Any]:
+        traffic = {name: {"distribution": "fixed", "tokens": 200} for name in ("prompt_tokens", "output_tokens")}
+        one = {
+            "llm": "llama-3.2-1b", "device": device, "precision": {"weights": "fp16"}, "traffic": traffic,
+            "load": {"kind": "closed", "concurrency": 1, "requests": 20},
+        } | more  # fmt: skip
+        (found,) = client.post("/v1/estimates", json={"estimates": [one]}).json()["estimates"]
+        assert isinstance(found, dict)
+        return found
+
+    def test_unless_named_it_is_the_devices_own(self, client: TestClient) -> None:
+        for device, own in (("h100-sxm", "vllm"), ("m3-ultra", "mlx"), ("v100-sxm2-16", "llama.cpp")):
+            found = self.asked(client, device)
+            assert (found["outcome"], found["engine"]["name"]) == ("estimated", own), found
+
+    def test_a_named_one_that_does_not_run_there_is_refused(self, client: TestClient) -> None:
+        found = self.asked(client, "m3-ultra", engine={"name": "vllm"})
+        assert (found["outcome"], found["reason"]) == ("unsupported", "engine_not_available")
+        assert "mlx" in found["detail"]
+
+
 class TestRefusals:
     def test_an_unknown_engine_is_answered_with_the_near_ones(self, client: TestClient) -> None:
         response = client.post("/v1/recommendations", json=changed(DENSE, "workloads/0/engines", ["vlm"]))

@@ -11,51 +11,87 @@ OUTPUT = {"distribution": "lognormal", "mean": 200, "p95": 600}
 PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 
-def asked(llm: str) -> dict[str, Any]:
-    weights = ["mxfp4"] if "gpt-oss" in llm else ["fp8"]
+def asked(llm: str, devices: list[str], rate: float = 12.0) -> dict[str, Any]:
+    weights = ["mxfp4"] if "gpt-oss" in llm else ["fp8"] if "sxm" in devices[0] else ["bf16"]
     return {
         "workloads": [
             {
                 "name": "chat", "llm": llm, "precision": {"weights": weights, "kv_cache": ["bf16"]},
-                "traffic": {"requests_per_s": 12.0, "prompt_tokens": PROMPT, "output_tokens": OUTPUT},
+                "traffic": {"requests_per_s": rate, "prompt_tokens": PROMPT, "output_tokens": OUTPUT},
                 "targets": {"ttft_ms": {"p95": 1500}, "tpot_ms": {"p95": 50}},
             }
         ],
-        "limits": {"devices": ["h100-sxm", "l40s"], "commitments": ["on_demand"]},
+        "limits": {"devices": devices, "commitments": ["on_demand"], "sourcing": "any"},
         "alternatives": 0,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("llm", DENSE + MIXTURES)
 def test_a_plan_line_is_what_an_estimate_says(client: TestClient, llm: str) -> None:
-    response = client.post("/v1/recommendations", json=asked(llm))
+    check_lines(client, llm, planned(client, asked(llm, ["h100-sxm", "l40s"])))
+
+
+@pytest.mark.parametrize("device", ["a100-pcie-80", "h100-nvl", "rtx-a6000"])
+def test_cards_are_joined_alike_in_both(client: TestClient, device: str) -> None:
+    """A bridge between two cards is there in some machines: neither route takes one for granted that the other does not."""
+    body = asked("qwen2.5-72b", [device], rate=0.5)
+    body["workloads"][0]["targets"] = {"ttft_ms": {"p95": 10_000}, "tpot_ms": {"p95": 250}}
+    lines = planned(client, body)
+    assert any(line["layout"]["tensor_parallel"] > 1 for line in lines)
+    check_lines(client, "qwen2.5-72b", lines)
+
+
+def test_a_replica_over_several_machines_is_estimated_over_their_network(client: TestClient) -> None:
+    body = asked("deepseek-v3", ["a100-sxm-80"], rate=0.5)
+    body["workloads"][0]["precision"] = {"weights": ["bf16"], "kv_cache": ["bf16"]}
+    body["workloads"][0]["targets"] = {"ttft_ms": {"p95": 60_000}, "tpot_ms": {"p95": 2_000}}
+    lines = planned(client, body)
+    assert any(line["nodes"] > line["replicas"] for line in lines)
+    check_lines(client, "deepseek-v3", lines)
+
+
+def planned(client: TestClient, body: dict[str, Any]) -> list[dict[str, Any]]:
+    response = client.post("/v1/recommendations", json=body)
     assert response.status_code == 201, response.text
-    lines = response.json()["plan"]
-    assert lines
+    lines: list[dict[str, Any]] = response.json()["plan"]
+    assert lines, response.json()["rejected"]
+    return lines
+
+
+def check_lines(client: TestClient, llm: str, lines: list[dict[str, Any]]) -> None:
+    """With its machine named, and where a replica is on one machine without, a line is what an estimate says."""
     for line in lines:
-        replicas = line["replicas"]
-        one = {
-            "llm": llm,
-            "device": line["device"],
-            "partition": line["partition"] and line["partition"]["profile"],
-            "layout": line["layout"],
-            "precision": line["precision"],
-            "engine": line["engine_settings"],
-            "traffic": {"prompt_tokens": PROMPT, "output_tokens": OUTPUT},
-            "load": {"kind": "open", "requests_per_s": line["serves_requests_per_s"] / replicas},
-        }
-        estimates = client.post("/v1/estimates", json={"estimates": [one]})
-        assert estimates.status_code == 200, estimates.text
-        (found,) = estimates.json()["estimates"]
-        assert found["outcome"] == "estimated", found
-        assert found["basis"] == line["basis"]
-        predicted = line["predicted"]
-        for metric in ("ttft_ms", "tpot_ms", "e2e_ms"):
-            for percentile in PERCENTILES:
-                for end in ("expected", "low", "high"):
-                    assert predicted[metric][percentile][end] == pytest.approx(
-                        found[metric][percentile][end], rel=0.01
-                    ), (metric, percentile, end)
-        for metric in ("output_tokens_per_s", "power_w"):
+        for node in (line["node"], None) if line["nodes"] <= line["replicas"] else (line["node"],):
+            check_line(client, llm, line, node)
+
+
+def check_line(client: TestClient, llm: str, line: dict[str, Any], node: str | None) -> None:
+    replicas = line["replicas"]
+    one = {
+        "llm": llm,
+        "device": line["device"],
+        "partition": line["partition"] and line["partition"]["profile"],
+        "node": node,
+        "layout": line["layout"],
+        "precision": line["precision"],
+        "engine": line["engine_settings"],
+        "traffic": {"prompt_tokens": PROMPT, "output_tokens": OUTPUT},
+        "load": {"kind": "open", "requests_per_s": line["serves_requests_per_s"] / replicas},
+    }
+    estimates = client.post("/v1/estimates", json={"estimates": [one]})
+    assert estimates.status_code == 200, estimates.text
+    (found,) = estimates.json()["estimates"]
+    assert found["outcome"] == "estimated", found
+    assert found["basis"] == line["basis"]
+    predicted = line["predicted"]
+    for metric in ("ttft_ms", "tpot_ms", "e2e_ms"):
+        for percentile in PERCENTILES:
             for end in ("expected", "low", "high"):
-                assert predicted[metric][end] == pytest.approx(replicas * found[metric][end], rel=0.01), (metric, end)
+                assert predicted[metric][percentile][end] == pytest.approx(found[metric][percentile][end], rel=0.01), (
+                    metric,
+                    percentile,
+                    end,
+                )
+    for metric in ("output_tokens_per_s", "power_w"):
+        for end in ("expected", "low", "high"):
+            assert predicted[metric][end] == pytest.approx(replicas * found[metric][end], rel=0.01), (metric, end)

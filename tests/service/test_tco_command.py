@@ -1,11 +1,13 @@
 """The command tco, against an application in this process."""
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from rich.console import Console
 
 from service.cli import tco
 from service.cli.client import _answer
@@ -57,6 +59,14 @@ def test_rent_buy_and_api_of_a_stored_plan_in_one_command(
     assert tco.tco_command(arguments, settings) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [a["name"] for a in answer["alternatives"]] == ["rent", "buy", f"API {MODEL}"]
+    shown = Console(width=200, record=True, file=io.StringIO())
+    tco.show_comparison(answer, shown)
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in shown.export_text().splitlines() if "│" in line
+    ]
+    for row, one in zip(rows, answer["alternatives"], strict=True):
+        assert row[:3] == [one["name"], *(f"{float(one[usd]):,.0f}" for usd in ("total_usd", "npv_usd"))]
+        assert row[5].endswith("%")
 
 
 def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
@@ -85,6 +95,15 @@ def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(
     assert stated["peak_w_per_node"] == pytest.approx(10_200)
     with pytest.raises(CommandError, match=r"neither \.xlsx nor \.csv"):
         tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--out", "costs.pdf"]), settings)
+
+
+def test_a_lease_beside_it(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["tco", "rec_plan", "--lease", "36", "--usd-per-node-month", "9400", "--json"]
+    assert tco.tco_command(build_parser().parse_args(line), settings) == 0
+    lease = json.loads(capsys.readouterr().out)["alternatives"][1]
+    assert next(one["total_usd"] for one in lease["lines"] if one["line"] == "lease") == "676800.000000"
+    assert tco.tco_command(build_parser().parse_args(["tco", "rec_plan", "--lease", "36", "--json"]), settings) == 0
+    assert "a lessor's quote is better" in " ".join(json.loads(capsys.readouterr().out)["alternatives"][1]["notes"])
 
 
 def test_a_machine_without_a_price_says_how_to_state_one(

@@ -241,7 +241,20 @@ class TestBadInput:
              "/alternatives/3/api/usd_per_million_input_tokens"),
             ("alternatives/1/name", "buy", "/alternatives/2/name"),
             ("alternatives/1/name", " ", "/alternatives/1/name"),
-            ("alternatives/1/acquisition", "lease", "/alternatives/1/acquisition"),
+            ("alternatives/1/acquisition", "borrow", "/alternatives/1/acquisition"),
+            ("alternatives/1/acquisition", "lease", "/alternatives/1"),
+            ("alternatives/1/lease", {"term_months": 36}, "/alternatives/1"),
+            ("alternatives/2/owned", {"age_months": 60}, "/alternatives/2/owned/age_months"),
+            ("alternatives/2/owned", {"age_months": 6, "nodes": 3}, "/alternatives/2/owned/nodes"),
+            ("alternatives/2/owned", {"age_months": -6}, "/alternatives/2/owned/age_months"),
+            ("alternatives/1/owned", {"age_months": 6}, "/alternatives/1"),
+            ("alternatives/3/payment_timing", "in_advance", "/alternatives/3"),
+            ("alternatives/2/payment_timing", "in_advance", "/alternatives/2"),
+            ("alternatives/0/commitment_used_fraction", 0.8, "/alternatives/0/commitment_used_fraction"),
+            ("alternatives/1/commitment_used_fraction", 0, "/alternatives/1/commitment_used_fraction"),
+            ("alternatives/2/commitment_used_fraction", 0.8, "/alternatives/2"),
+            ("currency", {"code": "EUR"}, "/currency/usd_per_unit"),
+            ("currency", {"code": "USD", "usd_per_unit": "1.1"}, "/currency"),
             ("alternatives/0/payment", "all_upfront", "/alternatives/0/payment"),
             ("alternatives/0/follows_demand", True, "/alternatives/0/follows_demand"),
             ("currency", {"code": "XXZ", "usd_per_unit": "1"}, "/currency/code"),
@@ -254,6 +267,28 @@ class TestBadInput:
     )  # fmt: skip
     def test_is_refused_by_name(self, client: TestClient, path: str, value: Any, pointer: str) -> None:
         assert _refused(client, changed(COMPARISON, path, value), pointer)
+
+    @pytest.mark.parametrize(
+        ("changes", "pointer", "said"),
+        [
+            ({"lease": {"usd_per_node_month": "9000"}}, "/alternatives/0/lease/term_months", "required"),
+            ({"lease": {"term_months": 0}}, "/alternatives/0/lease/term_months", "greater than or equal to 1"),
+            ({"lease": {"term_months": 36, "usd_per_node_month": "-1"}}, "/alternatives/0/lease/usd_per_node_month", "0"),
+            ({"lease": {"term_months": 36, "usd_per_node_month": "9", "implicit_rate_percent": 12}},
+             "/alternatives/0/lease", "not both"),
+            ({"purchase": {"finance_rate_percent": 8}}, "/alternatives/0/lease", "leave finance_rate_percent"),
+            ({"purchase": {"depreciation_months": 60}}, "/alternatives/0/purchase/depreciation_months", "go back"),
+            ({"lease": {"term_months": 72, "buyout_usd_per_node": "1"}}, "/alternatives/0/lease/term_months", "shorter"),
+            ({"egress_gb_per_month": 5}, "/alternatives/0", "of rented nodes"),
+            ({"owned": {"age_months": 5}}, "/alternatives/0", "acquisition purchase"),
+        ],
+    )  # fmt: skip
+    def test_a_lease_that_contradicts_itself(
+        self, client: TestClient, changes: dict[str, Any], pointer: str, said: str
+    ) -> None:
+        body = only("buy", monte_carlo={"draws": 0})
+        body["alternatives"][0] |= {"acquisition": "lease", "lease": {"term_months": 36}, "purchase": {}} | changes
+        assert said in _refused(client, body, pointer)
 
     def test_an_alternative_is_one_thing(self, client: TestClient) -> None:
         body = only("rent on demand")

@@ -19,8 +19,11 @@ PUBLISHED = {
 }
 
 
+OPERATORS = ("hyperscaler", "neocloud")
+
+
 @pytest.mark.parametrize("device", PUBLISHED)
-@pytest.mark.parametrize(("position", "operator"), [(0, "hyperscaler"), (1, "neocloud")])
+@pytest.mark.parametrize(("position", "operator"), list(enumerate(OPERATORS)))
 def test_within_fifteen_percent(device: str, position: int, operator: str) -> None:
     row = ROWS[device, operator]
     assert row.published_usd_per_device_hour == PUBLISHED[device][position]
@@ -28,6 +31,18 @@ def test_within_fifteen_percent(device: str, position: int, operator: str) -> No
     assert abs(row.difference_fraction) <= 0.15
     assert sum(row.ours.lines.values()) == pytest.approx(row.ours.usd_per_device_hour)
     assert all(usd > 0 for usd in row.ours.lines.values())
+
+
+def test_eleven_of_twelve_within_twelve_percent_and_which_is_not() -> None:
+    """The published figures put an H200 at what an H100 costs; every source of our price puts it higher (docs/tco.md)."""
+    gaps = {
+        (device, operator): abs(ROWS[device, operator].difference_fraction)
+        for device in PUBLISHED
+        for operator in OPERATORS
+    }
+    assert len(gaps) == 12
+    assert {which for which, gap in gaps.items() if gap > 0.12} == {("h200-sxm", "neocloud")}
+    assert gaps["h200-sxm", "neocloud"] < 0.122
 
 
 def test_a_device_without_a_price_has_no_figure_of_ours() -> None:

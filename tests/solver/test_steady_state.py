@@ -8,15 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.configuration import Configuration, front_end
+from solver.engine.long_run import long_run
 from solver.engine.replay import (
     Replay,
     capacity_requests_per_s,
+    lane_seats,
     poisson_arrivals_s,
     replay,
     spread_lengths,
     statistics,
+    steady_rate,
     weighted_statistics,
 )
+from solver.engine.simulate import simulate
 from solver.engine.steady import OperatingPoints, operating_points, step_grid
 from solver.errors import InvalidInputError, SaturatedError
 from solver.layout import Layout
@@ -137,6 +141,24 @@ class TestReplays:
         assert replayed(found, TRAFFIC, Load("open", requests_per_s=0.8 * limit)).requests_per_s > 0
         slightly = Load("open", requests_per_s=1.05 * limit, requests=200)  # a finite run just ends later
         assert replayed(found, TRAFFIC, slightly).requests_per_s <= 1.1 * limit
+
+    def test_a_load_under_which_a_queue_never_goes_away_is_above_capacity(self) -> None:
+        """Where a step with prompts takes several times one without, clients that just fill the seats complete more than any queue."""
+        found = configuration(shape("qwen3-30b-a3b"), "mi300x", Layout(1), Precision("fp8", "fp8"))
+        traffic = Traffic(lognormal_lengths(800, 2400), lognormal_lengths(250, 750))
+        tables, schedule = found.tables(), found.schedule(0.0)
+        seats = lane_seats(schedule, traffic)
+        rng = np.random.default_rng(3)
+        prompts, outputs = (spread_lengths(one, 40 * seats, rng) for one in (traffic.prompt, traffic.output))
+        by_clients = {
+            clients: steady_rate(simulate(tables, schedule, prompts, outputs, concurrency=clients))
+            for clients in (seats, 2 * seats)
+        }
+        limit = capacity_requests_per_s(found, tables, traffic)
+        assert limit == pytest.approx(by_clients[2 * seats], rel=0.03)
+        assert by_clients[seats] > 1.05 * limit, "a mixture whose prompts cost nothing shows nothing"
+        with pytest.raises(SaturatedError):
+            long_run(found, tables, traffic, 1.03 * limit)
 
     def test_a_crowd_of_clients_is_served_at_the_capacity(self) -> None:
         found = configuration(shape("llama-3.1-8b"), engine=EngineSettings(max_sequences=32))

@@ -171,7 +171,7 @@ export function estimateOf(answer, line) {
   if (!workload?.traffic || line.role !== "aggregated") return null;
   const { requests_per_s: _rate, ...shape } = workload.traffic;
   return { estimates: [{
-    llm: workload.llm, device: line.device,
+    llm: workload.llm, device: line.device, ...(line.partition ? { partition: line.partition.profile } : { node: line.node }),
     layout: line.layout,
     precision: line.precision, engine: line.engine_settings ?? { name: line.engine }, traffic: shape, over_context: workload.over_context,
     load: { kind: "open", requests_per_s: line.serves_requests_per_s / line.replicas },

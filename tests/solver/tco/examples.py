@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from solver.tco.alternatives import Alternative, ApiAccess, PurchasedFleet, RentedFleet, Scenario
+from solver.tco.alternatives import Alternative, ApiAccess, Held, Lease, PurchasedFleet, RentedFleet, Scenario
 from solver.tco.figures import Figure, exactly
 from solver.tco.tokens import TokenDemand
 
@@ -69,6 +69,19 @@ def bought(name: str = "buy", nodes: int = 2, **figures: float) -> PurchasedFlee
     return PurchasedFleet(name, nodes, 8, {**OWNED, **stated}, life_months=60)
 
 
+def leased(
+    name: str = "lease", nodes: int = 2, term: int = 36, keep: int = 0, advance: bool = False, **figures: float
+) -> PurchasedFleet:
+    """keep: months for which machines are kept after they are bought out; 0: they go back."""
+    stated = {"lease_usd_per_node_month": 9_500.0, **({"buyout_usd_per_node": 30_000.0} if keep else {}), **figures}
+    terms = Lease(term, bought_out=keep > 0, in_advance=advance)
+    return replace(bought(name, nodes, **stated), life_months=term + keep, lease=terms)
+
+
+def kept(name: str = "keep", nodes: int = 2, held: int = 1, age: int = 20, **figures: float) -> PurchasedFleet:
+    return replace(bought(name, nodes, **{"held_usd_per_node": 310_000.0, **figures}), held=Held(held, age))
+
+
 def api(name: str = "api") -> ApiAccess:
     return ApiAccess(name, API)
 
@@ -81,7 +94,7 @@ def ten_alternatives() -> list[Alternative]:
         committed("reserve 3 years"),
         committed("reserve upfront", upfront=1.0),
         bought(),
-        replace(bought("lease", finance_fraction_per_year=0.11), finance_term_months=48),
+        replace(bought("buy on credit", finance_fraction_per_year=0.11), finance_term_months=48),
         bought("buy dear", purchase_usd_per_node=500_000.0),
         replace(bought("buy short-lived"), life_months=36),
         api(),

@@ -11,10 +11,11 @@ from solver.tco.alternatives import PurchasedFleet, RentedFleet
 from solver.tco.break_even import crossings
 from solver.tco.cash_flows import LINEAR_LINES
 from solver.tco.compare import AlternativeCost, compare
-from solver.tco.figures import Figure, draw
+from solver.tco.figures import Figure, draw, exactly
+from solver.tco.leasing import lease_rate_usd_per_month
 from solver.tco.money import MICRO_PER_USD
 from solver.tco.sampling import Sampling
-from tests.solver.tco.examples import api, bought, committed, rented, scenario, ten_alternatives
+from tests.solver.tco.examples import api, bought, committed, kept, leased, rented, scenario, ten_alternatives
 
 EXACT = Sampling(draws=0)
 SEED_AND_DRAWS = Sampling(draws=200, seed=7)
@@ -30,6 +31,20 @@ fleets = st.one_of(
         st.integers(1, 50), st.integers(1, 72), st.floats(0.0, 0.3), st.integers(1, 84),
     ),
     st.builds(bought, nodes=st.integers(1, 50), decommissioning_usd_per_node=st.floats(0.0, 5000.0)),
+    st.builds(
+        lambda nodes, term, upfront, used: replace(
+            committed(nodes=nodes, term_months=term, upfront=upfront), in_advance=True,
+            figures={**rented().figures, "commitment_used_fraction": exactly(used)},
+        ),
+        st.integers(1, 50), st.sampled_from([1, 12, 36]), st.floats(0, 1), st.floats(0.3, 1.0),
+    ),
+    st.builds(lambda nodes: replace(rented(nodes=nodes), in_advance=True), st.integers(1, 50)),
+    st.builds(
+        leased, nodes=st.integers(1, 50), term=st.integers(1, 48), keep=st.integers(0, 36), advance=st.booleans(),
+        decommissioning_usd_per_node=st.floats(0.0, 5000.0), buyout_usd_per_node=st.floats(1.0, 3e5),
+    ),
+    st.builds(kept, nodes=st.integers(5, 50), held=st.integers(1, 5), age=st.integers(1, 59)),
+    st.builds(kept, nodes=st.just(5), held=st.just(5), age=st.just(30), decommissioning_usd_per_node=st.just(900.0)),
 )  # fmt: skip
 scenarios = st.builds(
     scenario,
@@ -45,6 +60,12 @@ scenarios = st.builds(
 
 def _only(alternative: RentedFleet | PurchasedFleet, at: object) -> AlternativeCost:
     return compare([alternative], at, EXACT).alternatives[0]
+
+
+def _twice(fleet: RentedFleet | PurchasedFleet) -> RentedFleet | PurchasedFleet:
+    held = getattr(fleet, "held", None)
+    doubled = {"held": replace(held, nodes=2 * held.nodes)} if held is not None else {}
+    return replace(fleet, nodes=2 * fleet.nodes, **doubled)
 
 
 class TestMoneyAddsUp:
@@ -83,7 +104,7 @@ class TestMoneyAddsUp:
     def test_twice_the_fleet_costs_twice_the_linear_lines(self, fleet, at) -> None:
         steady = replace(at, figures={**at.figures, **scenario(growth_fraction_per_month=0.0).figures})
         single = {line.name: line for line in _only(fleet, steady).lines}
-        double = {line.name: line for line in _only(replace(fleet, nodes=2 * fleet.nodes), steady).lines}
+        double = {line.name: line for line in _only(_twice(fleet), steady).lines}
         assert set(single) & set(LINEAR_LINES)
         for name in set(single) | set(double):
             columns = len(next(iter(double.values())).flows)
@@ -123,6 +144,86 @@ class TestLoan:
         assert abs(worth(paid, *hardware, "finance") - worth(lent, *hardware)) <= tolerance
 
 
+def _lines(cost: AlternativeCost) -> dict[str, int]:
+    return {line.name: line.total for line in cost.lines}
+
+
+class TestLease:
+    @settings(max_examples=40, deadline=None)
+    @given(rate=st.floats(0.0, 0.3), term=st.integers(1, 60), share=st.floats(0.0, 0.9))
+    def test_at_the_lessors_own_rate_it_is_worth_what_machines_cost_it(self, rate, term, share) -> None:
+        """Rates, and the buyout at the end, discounted at the implicit rate: the price of the machine."""
+        monthly = lease_rate_usd_per_month(340_000.0, 340_000.0 * share, rate, term)
+        fleet = leased(
+            nodes=1, term=term, keep=12, lease_usd_per_node_month=monthly, buyout_usd_per_node=340_000.0 * share
+        )
+        cost = _only(fleet, scenario(term, discount_fraction_per_year=rate))
+        worth = sum(line.present_value for line in cost.lines if line.name in ("lease", "buyout"))
+        assert worth / MICRO_PER_USD == pytest.approx(340_000.0, abs=0.01)
+
+    def test_a_horizon_shorter_than_the_lease_owes_the_rest(self) -> None:
+        lines = _lines(_only(leased(nodes=1, term=36), scenario(10)))
+        assert lines["lease"] == 10 * 9_500 * MICRO_PER_USD
+        assert lines["unexpired_commitment"] == 26 * 9_500 * MICRO_PER_USD
+        assert "purchase" not in lines
+
+    def test_returned_machines_fetch_nothing_and_bought_out_ones_do(self) -> None:
+        spare = 340_000.0 * 0.05 * 0.45
+        returned, kept_on = (_lines(_only(leased(nodes=1, keep=keep), scenario(36))) for keep in (0, 24))
+        assert returned["residual"] == pytest.approx(-spare * MICRO_PER_USD)
+        assert kept_on["residual"] == pytest.approx(-(spare + 340_000.0 * 0.45) * MICRO_PER_USD)
+        assert kept_on["buyout"] == 30_000 * MICRO_PER_USD
+
+    def test_in_advance_is_a_month_earlier(self) -> None:
+        late, early = (
+            next(line.flows for line in _only(leased(advance=advance), scenario(12)).lines if line.name == "lease")
+            for advance in (False, True)
+        )
+        assert early[:-1] == late[1:]
+        assert (early[-1], late[0]) == (0, 0)
+
+
+class TestHeld:
+    @settings(max_examples=30, deadline=None)
+    @given(at=scenarios, age=st.integers(1, 59))
+    def test_machines_there_already_cost_what_they_would_fetch(self, at, age) -> None:
+        steady = replace(
+            at, figures={**at.figures, **scenario(growth_fraction_per_month=0.0).figures}, horizon_months=1
+        )
+        lines = _lines(_only(kept(nodes=1, held=1, age=age), steady))
+        fetches = {now: 310_000.0 * _resale(now) * MICRO_PER_USD for now in (age, age + 1)}
+        assert lines.get("foregone_sale", 0) == pytest.approx(fetches[age], abs=2)
+        assert -lines.get("residual", 0) == pytest.approx(fetches[age + 1], abs=2)
+        assert not {"purchase", "network", "storage", "spares"} & lines.keys()
+
+    def test_they_are_replaced_at_the_end_of_their_life(self) -> None:
+        cost = _only(kept(nodes=3, held=2, age=50), scenario(24))
+        purchase = next(line for line in cost.lines if line.name == "purchase")
+        assert [month for month, usd in enumerate(purchase.flows) if usd] == [0, 10]
+        assert purchase.flows[0] * 2 == purchase.flows[10]
+
+
+def _resale(age: int) -> float:
+    return 1 - 0.55 * age / 36 if age <= 36 else 0.45 - 0.35 * (age - 36) / 24
+
+
+class TestPaymentTiming:
+    def test_rent_in_advance_is_paid_a_month_earlier(self) -> None:
+        for fleet in (rented(), committed(term_months=12)):
+            late = _only(fleet, scenario(24))
+            early = _only(replace(fleet, in_advance=True), scenario(24))
+            assert early.flows[:-1] == late.flows[1:]
+            assert early.total == late.total
+            assert early.npv > late.npv
+
+    def test_a_commitment_half_used_costs_twice_what_is_used(self) -> None:
+        fleet = committed(term_months=36, upfront=0.5)
+        wasted = replace(fleet, figures={**fleet.figures, "commitment_used_fraction": exactly(0.5)})
+        lines = _lines(_only(wasted, scenario(30)))
+        assert lines["unused_commitment"] == pytest.approx(lines["rent"] + lines["unexpired_commitment"])
+        assert _only(wasted, scenario(30)).total == pytest.approx(2 * _only(fleet, scenario(30)).total)
+
+
 class TestBreakEvenMonth:
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=60))
@@ -138,7 +239,7 @@ class TestBreakEvenMonth:
         if found.cheaper_at_horizon is not None:
             assert (found.cheaper_at_horizon == "a") == (gap[-1] < 0)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=100, deadline=None)
     @given(fleet=fleets, at=scenarios, month=st.integers(1, 60))
     def test_a_curve_shows_what_the_same_would_have_cost_had_that_month_been_the_horizon(
         self, fleet, at, month
