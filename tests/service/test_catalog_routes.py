@@ -121,4 +121,8 @@ class TestApiPrices:
     def test_by_seller(self, client: TestClient) -> None:
         rows = client.get("/v1/api-prices", params={"provider": "Novita", "limit": 500}).json()["items"]
         assert {row["provider"] for row in rows} == {"novita"}
-        assert client.get("/v1/api-prices", params={"provider": "nobody"}).json() == {"items": [], "next": None, "total": 0}
+        assert client.get("/v1/api-prices", params={"provider": "nobody"}).json() == {
+            "items": [],
+            "next": None,
+            "total": 0,
+        }
