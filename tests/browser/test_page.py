@@ -3,6 +3,7 @@
 import json
 import re
 from copy import deepcopy
+from itertools import groupby
 from typing import Any
 
 import httpx
@@ -185,22 +186,27 @@ class TestFleets:
     def test_stacks_are_as_high_as_the_nodes_in_use(self, page: Page, fleet: dict[str, Any]) -> None:
         page.goto(f"/#/fleets/{fleet['id']}?month=3")
         expect(page.get_by_label("Month", exact=True)).to_have_value("3")
-        picture = page.get_by_role("img", name=re.compile("^Hours of month 4"))
+        picture = page.get_by_role("img", name=re.compile("^A week of month 4"))
         expect(picture).to_be_visible()
-        periods = [p for p in fleet["periods"] if p["month"] == 3]
-        assert picture.locator("g").count() == len(periods)
-        busiest = max(periods, key=lambda p: sum(p["requests_per_s"].values()))
-        nodes = sum(n["nodes"] for n in busiest["nodes"])
-        expect(picture.locator("g title").first).to_contain_text(f"{sum(busiest['requests_per_s'].values()):.3g}")
+        runs = [position for position, _ in groupby(fleet["calendar"][3])]
+        assert len(runs) > 1
+        in_use = [sum(n["nodes"] for n in fleet["periods"][position]["nodes"]) for position in runs]
         heights = picture.locator("g").evaluate_all(
             "all => all.map(g => [...g.querySelectorAll('rect')].reduce((sum, one) => sum + Number(one.getAttribute('height')), 0))"
         )
-        by_period = sorted(sum(n["nodes"] for n in p["nodes"]) for p in periods)
-        assert sorted(heights)[-1] / sorted(heights)[0] == pytest.approx(by_period[-1] / by_period[0])
-        assert heights[0] / max(heights) == pytest.approx(nodes / by_period[-1])
+        assert len(heights) == len(runs)
+        assert [height / max(heights) for height in heights] == pytest.approx([n / max(in_use) for n in in_use])
+        first = fleet["periods"][runs[0]]
+        expect(picture.locator("g title").first).to_contain_text("Monday 00:00 to ")
+        expect(picture.locator("g title").first).to_contain_text(
+            f"{sum(first['requests_per_s'].values()):.3g} requests/s"
+        )
         page.get_by_label("Month", exact=True).select_option("11")
-        expect(page.get_by_role("img", name=re.compile("^Hours of month 12"))).to_be_visible()
+        expect(page.get_by_role("img", name=re.compile("^A week of month 12"))).to_be_visible()
         assert page.url.endswith("month=11")
+        expect(page.get_by_role("region", name=re.compile("^Nodes by the hour"))).to_have_count(
+            1 if fleet["operation"]["stock"] else 0
+        )
 
 
 class TestBenchmarks:

@@ -45,11 +45,11 @@ export function tornado(rows, centre, options) {
   })), { ...options, centre: { at: centre }, legend: [["s0", options.down ?? "input down"], ["s1", options.up ?? "input up"]] });
 }
 
-const STACK_HEIGHT = 300, STACK_LEFT = 70, STACK_RIGHT = 84, STACK_BOTTOM = 46, STACK_TOP = 14;
+const STACK_HEIGHT = 300, STACK_LEFT = 70, STACK_RIGHT = 84, STACK_BOTTOM = 46, STACK_TOP = 14, LEAST_OUTLINED = 8;
 
 /**
  * Stacks side by side, each as wide as it lasts. columns: [{from, to, values: [by layer], line, label}].
- * options: title, x, y, layers (names), line (name of what is drawn over them, on the axis at the right), hint.
+ * options: title, x, y, layers (names), line (name of what is drawn over them, on the axis at the right), hint, xTicks: [[value, text]].
  */
 export function stacked(columns, options) {
   if (!columns.length) return h("p.muted", {}, "Nothing to draw.");
@@ -61,12 +61,13 @@ export function stacked(columns, options) {
   const drawn = [
     y.ticks.map((tick) => [h("line.grid", { x1: STACK_LEFT, x2: right, y1: y.at(tick), y2: y.at(tick) }), h("text.tick", { x: STACK_LEFT - 8, y: y.at(tick) + 4, "text-anchor": "end" }, figure(tick))]),
     line.ticks.map((tick) => h("text.tick", { x: right + 8, y: line.at(tick) + 4 }, figure(tick))),
-    x.ticks.filter((tick) => tick >= first && tick <= last).map((tick) => h("text.tick", { x: x.at(tick), y: bottom + 18, "text-anchor": "middle" }, figure(tick)))];
+    (options.xTicks ?? x.ticks.filter((tick) => tick >= first && tick <= last).map((tick) => [tick, figure(tick)])).map(([tick, text]) => h("text.tick", { x: x.at(tick), y: bottom + 18, "text-anchor": "middle" }, text))];
   for (const column of columns) {
     let under = 0;
     const parts = column.values.map((value, i) => {
       if (value <= 0) return null;
-      const rect = h(`rect.fill.layer.s${i % 5}`, { x: x.at(column.from), width: Math.max(0.5, x.at(column.to) - x.at(column.from)), y: y.at(under + value), height: y.at(under) - y.at(under + value) });
+      const width = Math.max(0.5, x.at(column.to) - x.at(column.from));
+      const rect = h(`rect.fill.s${i % 5}${width > LEAST_OUTLINED ? ".layer" : ""}`, { x: x.at(column.from), width, y: y.at(under + value), height: y.at(under) - y.at(under + value) });
       under += value;
       return rect;
     });

@@ -123,6 +123,25 @@ function insideMonth(periods, month) {
   });
 }
 
+const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], HOURS_A_DAY = 24, HOURS_A_WEEK = 168;
+const hourOf = (hour) => `${DAYS[Math.floor(hour / HOURS_A_DAY) % DAYS.length]} ${String(hour % HOURS_A_DAY).padStart(2, "0")}:00`;
+
+/** The hours of a month in their order, those alike in a row as one column; null for plans that do not know the order. */
+function inOrder(answer, month) {
+  const order = answer.calendar?.[month];
+  if (!order?.length) return null;
+  const columns = [];
+  order.forEach((position, hour) => {
+    const last = columns.at(-1);
+    if (last?.position === position) { last.to = hour + 1; return; }
+    const period = answer.periods[position];
+    columns.push({ position, from: hour, to: hour + 1, values: nodesOf(period), line: demandOf(period) });
+  });
+  const isWeek = order.length === HOURS_A_WEEK;
+  for (const one of columns) one.label = `${isWeek ? `${hourOf(one.from)} to ${hourOf(one.to)}` : `Hours ${one.from} to ${one.to}`}, ${figure(one.line)} requests/s: ${stackText(one.values)}`;
+  return { columns, isWeek };
+}
+
 function fleet(answer, parameters, navigate) {
   const { totals, solve } = answer;
   const [title, tone] = STATUS[answer.outcome] ?? [words(answer.outcome), "fair"];
@@ -136,7 +155,7 @@ function fleet(answer, parameters, navigate) {
       h("p.proof", {}, `Proof: no fleet that serves this demand costs less than ${usd(solve.bound_usd, 0)} in present value`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 1)), " above the cheapest"] : "", ".")]);
   if (totals === null) return h("div", {}, head, rejected(answer));
   const months = byMonth(answer.periods);
-  return h("div", {}, head, overTime(answer, months, parameters, navigate), commitments(answer), deployments(answer), others(answer), rejected(answer), fineprint(answer));
+  return h("div", {}, head, overTime(answer, months, parameters, navigate), commitments(answer), operation(answer), deployments(answer), others(answer), rejected(answer), fineprint(answer));
 }
 
 function overTime(answer, months, parameters, navigate) {
@@ -145,8 +164,10 @@ function overTime(answer, months, parameters, navigate) {
   const place = h("div", { "aria-live": "polite" });
   const month = select(names, chosen, { id: "fleet-month", onchange: () => { navigate(`#/fleets/${answer.id}?month=${month.value}`, { replace: true, silent: true }); draw(); } });
   function draw() {
-    const columns = insideMonth(answer.periods, Number(month.value));
-    empty(place, stacked(columns, { title: `Hours of month ${Number(month.value) + 1}, busiest first`, x: "hours of the month", y: "nodes in use", layers: LAYERS, line: "demand, requests/s", hint: "Move over the hours, or use the arrow keys." }),
+    const columns = insideMonth(answer.periods, Number(month.value)), ordered = inOrder(answer, Number(month.value)), number = Number(month.value) + 1;
+    const title = ordered === null ? `Hours of month ${number}, busiest first` : ordered.isWeek ? `A week of month ${number}, hour by hour` : `Month ${number}, hour by hour`;
+    const xTicks = ordered?.isWeek ? DAYS.map((name, i) => [i * HOURS_A_DAY + HOURS_A_DAY / 2, name.slice(0, 3)]) : null;
+    empty(place, stacked(ordered?.columns ?? columns, { title, x: ordered?.isWeek ? "every week of the month is like this one" : "hours of the month", xTicks, y: "nodes in use", layers: LAYERS, line: "demand, requests/s", hint: "Move over the hours, or use the arrow keys." }),
       h("details", {}, h("summary", {}, "As a table"), table(`Hours of month ${Number(month.value) + 1}`, ["hours", "requests/s", "nodes in use", "rented, USD/h", "by offer"], columns.map((c) => [
         figure(c.to - c.from), figure(c.line), stackText(c.values), usd(c.period.usd_per_hour), c.period.nodes.map((n) => `${n.nodes} × ${n.offer}${n.spare ? ` (${n.spare} spare)` : ""}`).join(", ")]), { right: [0, 1, 3] })));
   }
@@ -161,6 +182,19 @@ function commitments(answer) {
   if (!answer.commitments.length) return h("section.card", {}, h("h2", {}, "What to commit to"), h("p", {}, "Nothing: renting by the hour is cheapest."));
   return h("section.card", {}, h("h2", {}, "What to commit to"), table("Bought and reserved", ["nodes", "of", "from", "how", "start", "months", "cost", term("utilisation", "used")], answer.commitments.map((c) => [
     c.nodes, c.node, `${c.provider}, ${c.region}`, words(c.commitment), `month ${c.start_month + 1}`, c.term_months, usd(c.usd, 0), percent(c.used_fraction)]), { right: [0, 5, 6, 7], rowHead: false }));
+}
+
+const RULES = { max_configurations: "the limit on ways of running a workload", min_up_hours: "the least hours that a node stays", max_change_percent_per_hour: "the limit on changes from hour to hour" };
+/** What is taken by the hour, and what it costs that people can run it. */
+function operation({ operation: told }) {
+  if (!told) return null;
+  const freed = told.freedoms.filter((one) => one.usd !== null);
+  const most = (one) => (Number(one.saves_at_most_usd ?? 0) > Number(one.saves_usd) ? `, at most ${usd(one.saves_at_most_usd, 0)}` : "");
+  return h("section.card", {}, h("h2", {}, "What to take by the hour"),
+    facts([["ways of running the workloads", told.configurations], ["a node by the hour stays at least", told.least_hours_up === null ? "none comes or goes" : count(told.least_hours_up, "hour")]]),
+    told.stock.length ? table("Nodes by the hour that the plan counts on; whether they are to be had then is assumed", ["node", "from", "how", "most at once", "most started in an hour", "offered", "cost"], told.stock.map((s) => [
+      s.node, `${s.provider}, ${s.region}`, words(s.commitment), s.most_nodes, s.most_started, s.offered ?? "no limit stated", usd(s.usd, 0)]), { right: [3, 4, 5, 6] }) : null,
+    freed.length ? h("ul.movers", {}, freed.map((one) => h("li", {}, h("strong", {}, one.rule === null ? "Without rules of operation" : `Without ${RULES[one.rule] ?? words(one.rule)}`), `: ${Number(one.saves_usd) ? `${usd(one.saves_usd, 0)} less` : "no cheaper plan was found"}${most(one)}`))) : null);
 }
 
 function deployments(answer) {

@@ -26,7 +26,6 @@ function section(answer, line, signal) {
 }
 
 async function draw(panel, body, line, signal) {
-  if (line.partition) body.estimates[0].partition = line.partition.profile;
   empty(panel, h("p.loading", {}, "Estimating one replica…"));
   try {
     const [one] = (await post("/v1/estimates", body, { signal })).estimates;
