@@ -44,8 +44,14 @@ def usable_recommendations(asked: ComparisonIn, stored: Mapping[str, Recommendat
 def _unusable(plan: StoredPlan) -> str | None:
     if plan.outcome == "infeasible":
         return f"the recommendation is infeasible ({'; '.join(plan.reasons) or 'no plan meets the targets'})"
-    if not plan.lines or plan.served_fraction is None:
+    if not plan.lines:
         return "the recommendation has no plan"
+    if plan.served_fraction is None:
+        carries = "" if plan.serves_requests_per_s is None else f" (this plan carries {plan.serves_requests_per_s:.4g})"
+        return (
+            "its workloads state no rate of requests, so that nothing says what the others would have to serve: plan them with "
+            f"traffic.requests_per_s{carries}"
+        )
     if plan.served_fraction < 1.0:
         return f"its plan serves {plan.served_fraction:.1%} of the traffic"
     return None

@@ -31,7 +31,8 @@ class PlannedNodes:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """served_fraction: of the stated traffic, None without a plan. reasons: why it is infeasible."""
+    """served_fraction: of the stated traffic, None without a plan or a rate; serves_requests_per_s: all that it carries. reasons:
+    why it is infeasible."""
 
     recommendation: str
     outcome: str
@@ -43,6 +44,7 @@ class StoredPlan:
     """Formats of weights and cache, one entry for each that the plan uses."""
     reasons: tuple[str, ...]
     usd_per_hour: Decimal | None
+    serves_requests_per_s: float | None = None
 
 
 def stored_plan(row: RecommendationTable) -> StoredPlan:
@@ -77,6 +79,7 @@ def stored_plan(row: RecommendationTable) -> StoredPlan:
         precision=tuple(sorted({formats(line) for line in result["plan"]} - {""})),
         reasons=tuple(conflict["detail"] for conflict in result.get("conflicts", [])),
         usd_per_hour=row.usd_per_hour,
+        serves_requests_per_s=None if totals is None else totals.get("serves_requests_per_s"),
     )
 
 

@@ -157,10 +157,6 @@ class MonthSheet(ABC):
         del month
         return None
 
-    def shield_known(self) -> bool:
-        """Whether the sheet has all that income tax is computed from."""
-        return True
-
     def typical(self, name: str) -> float:
         return next((one.typical for one in self.used.inputs if one.input == name), 0.0)
 
@@ -200,7 +196,7 @@ class MonthSheet(ABC):
 
     def _shield(self, month: int) -> str | None:
         """Income tax saved: on expenses when they are paid, on machines as they are written off."""
-        if self.input("income_tax_fraction") is None or not self.shield_known():
+        if self.input("income_tax_fraction") is None:
             return None
         expenses = [self.at(line, month) for line in self.lines if line not in (*CAPITAL, "tax_shield")]
         charged = self.written_off(month)

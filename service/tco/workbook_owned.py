@@ -2,6 +2,8 @@
 
 from service.tco.workbook_cells import HOURS, OUTLAYS, MonthSheet, added
 
+DECLINING = 2.0
+"""Of declining balance: twice the straight-line charge, of what is left."""
 BILLS = ("power", "cooling", "demand_charge", "space", "maintenance", "support", "staff", "software", "insurance")
 
 
@@ -27,9 +29,6 @@ class OwnedSheet(MonthSheet):
             *OUTLAYS, "lease", "unexpired_commitment", "buyout", "foregone_sale", "finance", *BILLS, "decommissioning",
             "tax", "tax_shield", "residual",
         ]  # fmt: skip
-
-    def shield_known(self) -> bool:
-        return not self.accelerated  # stands as it was answered
 
     def written_off(self, month: int) -> str | None:
         return self.at("written_off", month)
@@ -130,14 +129,33 @@ class OwnedSheet(MonthSheet):
         return f"({'+'.join(nodes)})*{each}" if nodes else None
 
     def _charged(self, month: int) -> str | None:
-        """Straight-line depreciation, and what book value differs from what machines fetch when they are sold early."""
-        if self.accelerated:
-            return None
+        """Depreciation, and what book value differs from what machines fetch when they are sold early."""
         parts = [self._held_charged(month), self._buyouts_charged(month)]
         if month:
             new = ("beside", "beside_resold") if self.used.lease_months else ("installed", "resold")
-            parts.insert(0, self._new_charged(month, *new))
+            charged = self._declining if self.accelerated else self._new_charged
+            parts.insert(0, charged(month, *new))
         return added(part for part in parts if part is not None)
+
+    def _declining(self, month: int, installed_in: str, resold_in: str) -> str | None:
+        """Batch by batch: a share of what is left, down to what machines fetch at the end of their life."""
+        life, terms = self._life(), []
+        for s in (s for s, nodes in enumerate(self.used.started_by_month) if nodes):
+            cost, resold, sold = self.at(installed_in, s), self.at(resold_in, s), min(s + life, self.months)
+            left = f"{resold}*{self._resale(life)}"
+            if s < month <= sold:
+                terms.append(f"{self._book(cost, left, month - 1 - s)}-{self._book(cost, left, month - s)}")
+            if month == sold:
+                terms.append(f"{self._book(cost, left, sold - s)}-{resold}*{self._resale(sold - s)}")
+        return added(terms)
+
+    def _book(self, cost: str, left: str, age: int) -> str:
+        life = self._life()
+        if age == 0:
+            return cost
+        if self.accelerated:
+            return f"MAX({left},{cost}*(1-{min(1.0, DECLINING / life)!r})^{age})"
+        return f"({cost}-({cost}-{left})*{min(age, life)}/{life})"
 
     def _new_charged(self, month: int, installed_in: str, resold_in: str) -> str:
         life = self._life()
@@ -200,9 +218,8 @@ class OwnedSheet(MonthSheet):
         return f"{self.used.held_nodes}*{self.of('held_usd_per_node')}*{self._resale(age)}"
 
     def _held_book(self, month: int) -> str:
-        age, life = (self.used.held_age_months or 0) + month, self._life()
-        kept = f"(1-(1-{self._resale(life)})*{age}/{life})"
-        return f"{self.used.held_nodes}*{self.of('held_usd_per_node')}*{kept}"
+        paid = f"{self.used.held_nodes}*{self.of('held_usd_per_node')}"
+        return self._book(paid, f"{paid}*{self._resale(self._life())}", (self.used.held_age_months or 0) + month)
 
     def _foregone(self, month: int) -> str | None:
         return self._held_worth(0) if month == 0 and self.used.held_nodes else None

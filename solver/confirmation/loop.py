@@ -29,6 +29,8 @@ MOST_MIX_ROUNDS = 40
 """Rounds after which a plan with mixes that still do not hold is given up for one of what does."""
 ENDING_FRACTION = 0.1
 """Of the time limit: what a search may take beyond it to settle on what it has."""
+UNCONFIRMED_SHARE_FRACTION = 0.25
+"""Of what is left of the time: what one solve may take while no plan of the search has held in simulation."""
 LEAST_SOLVE_FRACTION = 0.02
 """Share of the time limit that the last solve gets where the others have used it up."""
 DRAFT_GAP_FRACTION = 0.03
@@ -87,7 +89,7 @@ def solve_confirmed(
         current = brackets.believed(with_mix_capacity(assembly, confirmations))
         brackets.assembly = current
         proving = final or one_stream
-        result = solve_fleet(current.problem, _options(planning, watch, proving=proving))
+        result = solve_fleet(current.problem, _options(planning, watch, proving=proving, final=final))
         watch.solved(result.solver_seconds)
         if result.outcome is Outcome.INFEASIBLE:
             confirmations.simulations += brackets.simulations
@@ -104,7 +106,7 @@ def solve_confirmed(
         observe(progress("confirming", result))
         unheld = result.plan is None or _simulate(current, result, confirmations, brackets, watch)
         observe(progress("solving", result))
-        if not unheld and (proving or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
+        if not unheld and (final or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
             confirmations.simulations += brackets.simulations
             return _settled(current, result, brackets, watch), result, rounds
         if not unheld:
@@ -169,11 +171,15 @@ def progress(stage: str, result: FleetResult) -> SearchProgress:
     return SearchProgress(stage, result.usd_per_hour, result.bound, result.gap_fraction)
 
 
-def _options(planning: PlanningInput, watch: Watch, *, proving: bool) -> SolveOptions:
-    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment."""
+def _options(planning: PlanningInput, watch: Watch, *, proving: bool, final: bool) -> SolveOptions:
+    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment.
+
+    Until a plan has held in simulation no solve may take all of it: what it proves may be of replicas that do not hold.
+    """
     left_s = watch.left_s()
     gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
-    return SolveOptions(time_limit_s=max(left_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
+    share_s = left_s if final else left_s * UNCONFIRMED_SHARE_FRACTION
+    return SolveOptions(time_limit_s=max(share_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
 
 
 def _simulate(

@@ -82,7 +82,8 @@ def _planned(client: TestClient) -> list[dict[str, Any]]:
         ]
         base = {"horizon_months": 36, "utilisation_fraction": 0.6}
         priced = [way for way in ways if _priced(client, {**base, "alternatives": [ways[0], {**way, "name": "it"}]})]
-        bodies.append({**base, "alternatives": priced})
+        if priced:  # not where no rate of requests is stated
+            bodies.append({**base, "alternatives": priced})
     return bodies
 
 

@@ -108,15 +108,27 @@ class TestCheapest:
 
 class TestBreakEven:
     def test_it_does_not_depend_on_the_horizon(self, client: TestClient) -> None:
-        found = []
+        """Not of machines bought, leased (for longer than the shortest horizon) or there already."""
+        others: dict[str, dict[str, Any]] = {
+            "lease": {"acquisition": "lease", "lease": {"term_months": 36, "buyout_usd_per_node": "30000"}},
+            "keep": {"acquisition": "purchase", "owned": {"age_months": 30}},
+        }
+        found: dict[str, list[list[float]]] = {}
         for months in (24, 36, 48, 60):
             body = _with_catalogs(horizon_months=months, monte_carlo={"draws": 0})
-            buy = next(a for a in _made(client, body)["alternatives"] if a["name"] == "buy")
-            pair = next(p for p in buy["break_even"] if p["against"] == "rent on demand")
-            found.append([pair[measure]["month"] for measure in ("undiscounted", "discounted", "cash")])
-        assert None not in found[0]
-        for measure in zip(*found, strict=True):
-            assert max(measure) - min(measure) < 1e-6
+            body["alternatives"] += [
+                {"name": name, "recommendation": "rec_plan", **how} for name, how in others.items()
+            ]
+            for one in _made(client, body)["alternatives"]:
+                if one["name"] in ("buy", *others):
+                    pair = next(p for p in one["break_even"] if p["against"] == "rent on demand")
+                    crossings = [pair[measure]["crossings"] for measure in ("undiscounted", "discounted", "cash")]
+                    found.setdefault(one["name"], []).append([month for each in crossings for month in each])
+        assert len(found["buy"][0]) >= 3
+        assert len(found["lease"][0]) >= 3
+        for curves in found.values():
+            for month in zip(*curves, strict=True):
+                assert max(month) - min(month) < 1e-6
 
     def test_money_has_a_price(self, client: TestClient) -> None:
         buy = next(a for a in _made(client, _with_catalogs())["alternatives"] if a["name"] == "buy")

@@ -172,6 +172,14 @@ class TestFairness:
         body = changed(only("rent on demand"), "alternatives/0/recommendation", "rec_half")
         assert "serves 50.0% of the traffic" in _refused(client, body, "/alternatives/0/recommendation")
 
+    def test_a_plan_of_endless_traffic_says_what_rate_to_plan_with(self, client: TestClient, app: FastAPI) -> None:
+        endless = {**RESULT, "totals": {"served_fraction": None, "serves_requests_per_s": 71.96}}
+        store_recommendation(app.state.database, "rec_endless", endless)
+        body = changed(only("rent on demand"), "alternatives/0/recommendation", "rec_endless")
+        detail = _refused(client, body, "/alternatives/0/recommendation")
+        assert "no rate of requests" in detail
+        assert "carries 71.96" in detail
+
     def test_an_unknown_recommendation(self, client: TestClient) -> None:
         body = changed(only("rent on demand"), "alternatives/0/recommendation", "rec_nothing")
         _refused(client, body, "/alternatives/0/recommendation")
