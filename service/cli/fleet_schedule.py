@@ -162,10 +162,9 @@ def show_operation(answer: Answer, console: Console) -> None:
     counts = ", ".join(f"{escape(name)} {n}" for name, n in operation["configurations_by_workload"].items())
     console.print(f"configurations: [bold]{operation['configurations']}[/bold] ({counts})")
     for one in operation["stock"]:
-        offered = "no limit stated" if one["offered"] is None else f"of {one['offered']} allowed"
         console.print(
             f"counts on {one['most_nodes']} × {escape(one['offer'])} at once, {one['most_started']} more within an hour "
-            f"({offered}; not confirmed by the provider)"
+            f"({one['assumed_nodes']} assumed to be had, not confirmed by the provider)"
         )
     for one in operation["freedoms"]:
         what = "without rules of operation" if one["rule"] is None else f"with {RULES[one['rule']]}"

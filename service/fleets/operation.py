@@ -50,10 +50,6 @@ def _stock(inputs: FleetInputs, found: "FleetPlan", plan: "HorizonPlan", o: int,
     )
     offer = found.problem.hourly[o]
     provider, region = found.places[offer.id]
-    limits = inputs.request.limits
-    stated = offer.max_nodes
-    if stated is None and "max_nodes_per_offer" in limits.model_fields_set:
-        stated = limits.max_nodes_per_offer
     return StockOut(
         offer=offer.id,
         provider=provider,
@@ -63,7 +59,7 @@ def _stock(inputs: FleetInputs, found: "FleetPlan", plan: "HorizonPlan", o: int,
         usd=usd(hours * offer.usd_per_hour),
         most_nodes=max(max(month) for month in months),
         most_started=max(max(0, b - a) for month in months for a, b in pairwise((*month, month[0]))),
-        offered=stated,
+        assumed_nodes=offer.max_nodes if offer.max_nodes is not None else inputs.request.limits.max_nodes_per_offer,
     )
 
 

@@ -135,7 +135,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         beyond = _correct(problem, free, screened, brackets) if clock() < end else _unsettled(problem, free, brackets)
         results = [solved.result, solved.hourly, solved.on_demand, solved.free]
         exceeded = not limited and _exceeds(problem, results, asked.default_max_nodes)
-        if not (refused or beyond or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
+        if not (refused or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
             break
         limited = limited or exceeded
         problem = built(limited=limited)

@@ -12,7 +12,7 @@ from solver.horizon.linked import LinkedModel
 from solver.horizon.master import Box
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
-from solver.horizon.programme import solve_programme
+from solver.horizon.programme import Programme, solve_programme
 from solver.horizon.repair import repaired
 from solver.units import SECONDS_PER_HOUR
 
@@ -22,7 +22,12 @@ Step = tuple[int, int, int]
 """First deployment, the one beyond it, and most replicas of the first."""
 MOST_CONFIGURATIONS = 4
 """Of a workload, up to which every pair is tried as steps."""
-LEAST_SECONDS = 0.02
+LEAST_SECONDS = 0.1
+"""For a month's programme, below which setting it up is most of its time."""
+AROUND = (2, 4)
+"""Nodes and replicas of a period more or less, that a month's programme looks for at once."""
+LEAST_GAIN = 1e-5
+"""Share of a month's cost below which another plan of it is no better."""
 
 
 def plan_months(
@@ -53,7 +58,7 @@ def plan_months(
             problem, [r for d in drafts if (r := repaired(problem, month, d, committed[month])) is not None]
         )
         stepped = steps.best(month, bases[0], committed[month], best, clock, until)
-        if (better := bettered(problem, model, month, nodes, stepped, bases[0], gap_fraction, until - clock())) is None:
+        if (better := bettered(problem, model, month, nodes, stepped, bases[0], gap_fraction, clock, until)) is None:
             return None
         found.append(better)
     by_period = {t: choice for month in found for t, choice in month.items()}
@@ -68,21 +73,53 @@ def bettered(
     start: Month | None,
     base: Sequence[PeriodChoice],
     gap_fraction: float,
-    seconds: float,
+    clock: Callable[[], float],
+    until: float,
 ) -> Month | None:
-    """The month's plan improved by its programme; with ``start`` None the first one found, None where there is none."""
-    if start is not None and seconds < LEAST_SECONDS:
+    """The month's plan improved by its programme; with ``start`` None the first one found, None where there is none.
+
+    The programme looks a few nodes and replicas around the best plan so far, solved in a moment, and again around what it
+    finds there: local search in a neighbourhood that is searched completely. What is found nowhere near takes the rest of the time.
+    """
+    if start is not None and until - clock() < LEAST_SECONDS:
         return start
     none = (csr_array((0, len(problem.commitments))), np.zeros(0))
     linked = LinkedModel(problem, model, (month,), none, _batch_shares(problem, month, base))
-    box = Box(nodes, nodes)
-    programme = linked.programme(box)
-    programme.cost[: len(nodes)] = 0.0
-    values = None if start is None else linked.values(nodes, start)
-    answer = solve_programme(programme, seconds, gap_fraction, values)
+    whole = linked.programme(Box(nodes, nodes))
+    whole.cost[: len(nodes)] = 0.0
+    best = start
+    for around in AROUND:
+        while best is not None and clock() < until:
+            found = _solved(
+                linked, around_plan(linked, whole, linked.values(nodes, best), around), until - clock(), gap_fraction
+            )
+            if found is None or hourly_usd(problem, found) >= hourly_usd(problem, best) * (1.0 - LEAST_GAIN):
+                break
+            best = found
+    if best is None:
+        best = _solved(linked, (whole, None), until - clock(), gap_fraction)
+    return best
+
+
+def around_plan(
+    linked: LinkedModel, programme: Programme, values: FloatArray, around: int
+) -> tuple[Programme, FloatArray]:
+    """The programme with whole numbers of each period at most so far from a plan's, and that plan to start from."""
+    lower, upper = programme.lower.copy(), programme.upper.copy()
+    for block in linked.block.values():
+        inside = np.arange(block, block + linked.width)[linked.model.whole]
+        lower[inside] = np.maximum(lower[inside], values[inside] - around)
+        upper[inside] = np.minimum(upper[inside], values[inside] + around)
+    return replace(programme, lower=lower, upper=upper), values
+
+
+def _solved(
+    linked: LinkedModel, near: tuple[Programme, FloatArray | None], seconds: float, gap_fraction: float
+) -> Month | None:
+    programme, start = near
+    answer = solve_programme(programme, seconds, gap_fraction, start)
     read = None if answer.values is None else linked.read(answer.values)
-    drafts = [] if start is None else [start]
-    return _cheapest(problem, drafts + ([] if read is None else [read[1]]))
+    return None if read is None else read[1]
 
 
 def hourly_usd(problem: HorizonProblem, choices: Mapping[int, PeriodChoice]) -> float:

@@ -12,7 +12,7 @@ from solver.horizon.problem import HorizonProblem, SpotRule
 from solver.horizon.solve import Clock, HorizonOptions, Progress, solve_horizon
 from solver.outcome import Outcome
 
-FEW, FREE, MONTHS, WITHOUT, FREEDOM = 0.25, 0.25, 0.27, 0.05, 0.025
+FEW, FREE, MONTHS, WITHOUT, FREEDOM = 0.15, 0.35, 0.27, 0.04, 0.025
 """Of the time: the kept configurations period by period; all of them, for the bound; the months anew; each of two parts of a
 plan without commitments or spot; each part of a plan without one rule."""
 FEW_GAP_SHARE = 0.25

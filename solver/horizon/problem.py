@@ -278,8 +278,12 @@ class HorizonProblem:
 
     def most_changed(self, deployment: HorizonDeployment) -> int | None:
         """Replicas that may be started, or stopped, from one hour to the next; None: any number."""
-        peak = float(self.demand[:, deployment.workload].max())
-        return self.operation.most_changed(peak, deployment.requests_per_s)
+        return self.operation.most_changed(self.peaks[deployment.workload], deployment.requests_per_s)
+
+    @cached_property
+    def peaks(self) -> tuple[float, ...]:
+        """Largest requests per second of each workload."""
+        return tuple(self.demand.max(axis=0).tolist())
 
     @cached_property
     def present_usd_per_node(self) -> FloatArray:

@@ -60,11 +60,12 @@ def _changes(problem: HorizonProblem, plan: HorizonPlan, month: int) -> list[str
         return []
     errors = []
     sequence = problem.sequences[month]
+    peaks = [max(rates) for rates in zip(*(period.requests_per_s for period in problem.periods), strict=True)]
     for h, t in enumerate(sequence):
         before, now = plan.choices[sequence[h - 1]].replicas, plan.choices[t].replicas
         for d, deployment in enumerate(problem.deployments):
-            peak = max(period.requests_per_s[deployment.workload] for period in problem.periods)
-            if peak <= 0.0:
+            peak = peaks[deployment.workload]
+            if peak <= 0.0 or now[d] == before[d]:
                 continue
             share = problem.operation.max_change_fraction * peak / deployment.requests_per_s
             if abs(now[d] - before[d]) > max(1.0, share * (1.0 + 1e-9)):

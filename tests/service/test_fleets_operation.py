@@ -66,7 +66,7 @@ class TestAnswer:
             months = by_hour[one["offer"]]
             assert one["most_nodes"] == max(max(month) for month in months)
             assert one["most_started"] == max(month[h] - month[h - 1] for month in months for h in range(168))
-            assert one["offered"] is None
+            assert one["assumed_nodes"] == 1_000
         spent = sum(Decimal(one["usd"]) for one in ruled["operation"]["stock"])
         assert spent == pytest.approx(Decimal(ruled["totals"]["on_demand_part_usd"]), abs=Decimal("0.01"))
         assert ruled["operation"]["least_hours_up"] >= 6
@@ -110,7 +110,7 @@ class TestAnswer:
         assert any("limits.operation.max_configurations" in reason for reason in refused["reasons"])
         assert refused["operation"] is None
         allowed = posted(client, changed(body, "limits/operation", {"max_configurations": 2}))
-        assert allowed["operation"]["stock"][0]["offered"] == 1
+        assert allowed["operation"]["stock"][0]["assumed_nodes"] == 1
 
 
 class TestBadInput:

@@ -6,19 +6,21 @@ period, every combination of which is tried, hour after hour of the months walke
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from solver.horizon.operation import Operation
-from solver.horizon.problem import HorizonDeployment, HorizonProblem, HourlyOffer, NodeType, Period
-from tests.solver.horizon.instances import _cheapest_commitments, _some_limit, tiny
+from solver.horizon.problem import Commitment, HorizonDeployment, HorizonProblem, HourlyOffer, NodeType, Period
+from tests.solver.horizon.instances import _cheapest_commitments, _some_limit, _worth
 
 MOST_HOURS = 6
+MOST_COMMITTED = 2
+Known = dict[tuple[int, tuple[float, ...]], float]
 
 
 def tiny_operated(seed: int) -> HorizonProblem:
-    """One month of two or three periods in random order, some limits, and rules of which each is there half of the time."""
+    """Up to two months of two or three periods in random order, fewer where there is much to choose from, some commitments and
+    limits, and rules of which each is there half of the time."""
     rng = np.random.default_rng([seed, 7])
     kinds, workloads = int(rng.integers(1, 3)), int(rng.integers(1, 3))
     types = tuple(NodeType(f"node-{k}", int(rng.choice([1, 2]))) for k in range(kinds))
@@ -35,26 +37,39 @@ def tiny_operated(seed: int) -> HorizonProblem:
         for k, node in enumerate(types)
         if rng.random() < 0.95
     )
-    count = int(rng.integers(2, 4))
-    order = [*range(count), *rng.integers(0, count, int(rng.integers(1, MOST_HOURS - count + 1))).tolist()]
-    sequence = tuple(int(t) for t in rng.permutation(order))
-    each = 730.0 / len(sequence)
-    periods = tuple(
-        Period(0, each * sequence.count(t), tuple(_some_rate(rng) for _ in range(workloads))) for t in range(count)
-    )
+    months = int(rng.integers(1, 3)) if kinds * workloads < 4 else 1
+    periods: list[Period] = []
+    sequences = []
+    for month in range(months):
+        count = int(rng.integers(2, 4)) if months == 1 and kinds * workloads < 4 else 2
+        order = [*range(count), *rng.integers(0, count, int(rng.integers(1, MOST_HOURS - count + 1))).tolist()]
+        hours = [int(t) for t in rng.permutation(order)]
+        sequences.append(tuple(len(periods) + t for t in hours))
+        each = 730.0 / len(hours)
+        periods += [
+            Period(month, each * hours.count(t), tuple(_some_rate(rng) for _ in range(workloads))) for t in range(count)
+        ]
+    shortest = min(len(sequence) for sequence in sequences)
     operation = Operation(
         max_configurations=int(rng.integers(1, 3)) if rng.random() < 0.5 else None,
-        min_up_hours=int(rng.integers(2, len(sequence) + 1)) if rng.random() < 0.6 else 1,
+        min_up_hours=int(rng.integers(2, shortest + 1)) if rng.random() < 0.6 else 1,
         max_change_fraction=float(rng.choice([0.1, 0.4])) if rng.random() < 0.5 else None,
     )
-    base = tiny(seed)
-    commitments = tuple(
-        replace(one, node_type=0, start_month=0, term_months=1, usd_per_node=one.usd_per_node / one.term_months)
-        for one in base.commitments[:1]
-    )
+    k = int(rng.integers(0, kinds))
+    usd = round(float(types[k].devices * rng.uniform(0.4, 2) * 730 * months), 2)
+    commitments = (Commitment("term", k, "reserved", 0, months, usd, MOST_COMMITTED),) if rng.random() < 0.5 else ()
     names = tuple(f"w{w}" for w in range(workloads))
     return HorizonProblem(
-        1, names, periods, types, deployments, hourly, commitments, operation=operation, sequences=(sequence,)
+        months,
+        names,
+        tuple(periods),
+        types,
+        deployments,
+        hourly,
+        commitments,
+        discount_fraction_per_year=float(rng.choice([0.0, 0.5])),
+        operation=operation,
+        sequences=tuple(sequences),
     )
 
 
@@ -66,9 +81,23 @@ def cheapest_operated(problem: HorizonProblem) -> float:
     """USD of the cheapest plan that keeps to the rules; infinite where there is none."""
     best = math.inf
     for kept in _sets(problem):
-        best = min(
-            best, _cheapest_commitments(problem, lambda nodes, most, kept=kept: _month(problem, kept, nodes, most))
-        )
+        known: dict[tuple[int, tuple[float, ...]], float] = {}
+
+        def months_usd(
+            nodes: tuple[int, ...], most: float, kept: tuple[int, ...] = kept, known: Known = known
+        ) -> float:
+            committed = problem.committed(list(nodes))
+            total = 0.0
+            for month in range(problem.months):
+                there = (month, tuple(committed[month].tolist()))
+                if there not in known:
+                    known[there] = _month(problem, kept, month, committed[month]) * _worth(problem, month + 1)
+                total += known[there]
+                if total >= most:
+                    break
+            return total
+
+        best = min(best, _cheapest_commitments(problem, months_usd))
     return best
 
 
@@ -83,23 +112,24 @@ def _sets(problem: HorizonProblem) -> list[tuple[int, ...]]:
     return [tuple(sorted(itertools.chain(*one))) for one in itertools.product(*by_workload)]
 
 
-def _month(problem: HorizonProblem, kept: tuple[int, ...], nodes: tuple[int, ...], most: float) -> float:
+def _month(problem: HorizonProblem, kept: tuple[int, ...], month: int, committed: np.ndarray) -> float:
     """Periods one after the other, each with every choice, cheapest first; whatever two neighbours forbid is left early."""
-    committed = problem.committed(list(nodes))[0]
-    options = [_options(problem, kept, t, committed) for t in range(len(problem.periods))]
+    sequence = problem.sequences[month]
+    first = min(sequence)
+    options = [_options(problem, kept, t, committed) for t in sorted(set(sequence))]
     if any(not one for one in options):
         return math.inf
     least = [one[0][0] for one in options]
-    best = most
-    (sequence,) = problem.sequences
+    best = math.inf
     changed = [None if (c := problem.most_changed(d)) is None else c for d in problem.deployments]
-    beside = {(a, b) for a, b in zip(sequence, (*sequence[1:], sequence[0]), strict=True) if a != b}
+    order = [t - first for t in sequence]
+    beside = {(a, b) for a, b in zip(order, (*order[1:], order[0]), strict=True) if a != b}
 
     def descend(taken: list[tuple[float, tuple[int, ...], tuple[int, ...]]], usd: float) -> None:
         nonlocal best
         t = len(taken)
         if t == len(options):
-            if all(_stays(problem, [taken[p][1][o] for p in sequence]) for o in range(len(problem.hourly))):
+            if all(_stays(problem, [taken[p][1][o] for p in order]) for o in range(len(problem.hourly))):
                 best = usd
             return
         rest = sum(least[t + 1 :])
@@ -116,7 +146,7 @@ def _month(problem: HorizonProblem, kept: tuple[int, ...], nodes: tuple[int, ...
                 descend([*taken, option], usd + option[0])
 
     descend([], 0.0)
-    return best if best < most else math.inf
+    return best
 
 
 def _options(
@@ -160,7 +190,11 @@ def _options(
         ]
         free = problem.operation.max_change_fraction is None  # then any of them will do
         found += [(usd, nodes, replicas) for replicas in (able[:1] if free else able)]
-    return sorted(found)
+    found.sort()
+    if problem.operation.min_up_hours == 1:  # then the cheapest nodes for so many replicas will do
+        seen: set[tuple[int, ...]] = set()
+        found = [one for one in found if not (one[2] in seen or seen.add(one[2]))]  # type: ignore[func-returns-value]
+    return found
 
 
 def _stays(problem: HorizonProblem, counts: list[int]) -> bool:

@@ -150,9 +150,12 @@ def test_repair_only_adds_and_keeps_to_the_rules() -> None:
         if free.plan is None:
             continue
         before = dict(enumerate(free.plan.choices))
-        after = repaired(problem, 0, before, np.zeros(len(problem.node_types)))
-        if after is None:
-            assert any(offer.max_nodes is not None for offer in problem.hourly), seed
+        nothing, after = np.zeros(len(problem.node_types)), {}
+        for month in range(problem.months):
+            made = repaired(problem, month, before, nothing)
+            assert made is not None or any(offer.max_nodes is not None for offer in problem.hourly), seed
+            after |= made or {}
+        if len(after) < len(problem.periods):
             continue
         plan = HorizonPlan((), tuple(after[t] for t in range(len(problem.periods))))
         assert verify_plan(problem, plan) == [], seed
