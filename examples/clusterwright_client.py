@@ -5375,8 +5375,8 @@ class StockOut(TypedDict):
     """At once, in the busiest hour."""
     most_started: int
     """Nodes more from one hour to the next, at most."""
-    offered: int | None
-    """Most that the offer or the request allows; null where neither states a limit."""
+    assumed_nodes: int
+    """The plan could have had so many: what the offer states, else the request's ``max_nodes_per_offer``."""
 
 
 class StoredBenchmark(TypedDict):
