@@ -28,6 +28,24 @@ if TYPE_CHECKING:
     pass
 
 
+MICRO_DOLLARS = 1e6
+ROUNDING = 1e-6
+"""Of a micro-dollar: what sums of prices are off by."""
+
+
+def _as_may_be_asked(limit: str, value: float | str | None) -> float | str | None:
+    """What a limit may be relaxed to, as a request takes it: budgets have six decimals, and enough is no less.
+
+    >>> _as_may_be_asked("limits.max_usd_per_hour", 89.33000000000001)
+    89.33
+    >>> _as_may_be_asked("limits.max_usd_per_hour", 89.3300004), _as_may_be_asked("targets.tpot_ms.p95", 89.3300004)
+    (89.330001, 89.3300004)
+    """
+    if not isinstance(value, float) or not limit.endswith("max_usd_per_hour"):
+        return value
+    return math.ceil(value * MICRO_DOLLARS - ROUNDING) / MICRO_DOLLARS
+
+
 def present_result(planning: PlanningInput, found: Recommendation, seconds: float, source: Ask) -> ResultOut:
     """The solver's answer as it is stored and sent. source: what the buying policy asks of an offer."""
     solve = found.solve
@@ -68,7 +86,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             BindingOut(
                 limit=_limit_as_asked(planning, b.limit),
                 workload=b.workload,
-                relaxing_to=b.relaxing_to,
+                relaxing_to=_as_may_be_asked(b.limit, b.relaxing_to),
                 **_gained(planning, b.gains),
             )
             for b in found.binding
@@ -103,7 +121,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 limit=_limit_as_asked(planning, r.limit),
                 workload=r.workload,
                 relaxing_from=r.from_value,
-                relaxing_to=r.to_value,
+                relaxing_to=_as_may_be_asked(r.limit, r.to_value),
                 usd_per_hour=None if r.usd_per_hour is None else usd(r.usd_per_hour),
             )
             for r in found.relaxations
