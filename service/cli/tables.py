@@ -44,7 +44,7 @@ def list_rows(noun: str, items: list[dict[str, Any]]) -> list[list[str]]:
     for item in items:
         flat = item | (item.get("price") or {}) | (item.get("progress") or {})
         for instant in ("valid_from", "created_at"):
-            if instant in flat:
+            if flat.get(instant) is not None:  # some prices say when they were seen, and not from when they hold
                 flat[instant] = flat[instant][
                     : len("2026-11-21T12:00") if instant == "created_at" else len("2026-11-21")
                 ]

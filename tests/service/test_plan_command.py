@@ -148,6 +148,13 @@ class TestOwnThings:
         assert run("near-optimal", plan, url=own_url).returncode == 0
 
 
+def test_prices_of_tokens_are_listed_whether_or_not_they_say_since_when(database_url: str) -> None:
+    done = run("api-prices", url=database_url)
+    assert done.returncode == 0, done.stderr
+    assert "USD/M in" in done.stdout
+    assert len(done.stdout.splitlines()) > 20
+
+
 def test_engines_are_named_by_options(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["plan", "llama-3.1-8b", "--preset", "chat", "--rate", "3", "--show-request"]
     assert main([*line, "--engine", "vllm", "--engine", "sglang"]) == 0
