@@ -16,6 +16,7 @@ from service.cli.why_arguments import (
     add_near_optimal_arguments,
     add_pareto_arguments,
     add_price_curve_arguments,
+    add_quote_arguments,
     add_why_not_arguments,
 )
 from service.settings import Settings, SettingsError, read_settings
@@ -90,6 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
             add_pareto_arguments,
         ),
         ("near-optimal", "other plans nearly as cheap, and what none can do without", add_near_optimal_arguments),
+        (
+            "quote",
+            "what to confirm with each seller before signing, and how far its price may rise",
+            add_quote_arguments,
+        ),
         ("diff", "what must change to go from one stored plan to another", add_diff_arguments),
         ("tco", "rent the machines of a stored plan, buy them, or call an API: what each costs", add_tco_arguments),
         ("deploy", "write files that start the servers of a stored plan", add_deploy_arguments),
@@ -214,12 +220,12 @@ def _command(name: str) -> Command:
         from service.cli.tco import tco_command
 
         return tco_command
-    if name in ("why-not", "price-curve", "pareto", "near-optimal", "diff"):
+    if name in ("why-not", "price-curve", "pareto", "near-optimal", "quote", "diff"):
         from service.cli import why
 
         return {
             "why-not": why.why_not_command, "price-curve": why.price_curve_command, "pareto": why.pareto_command,
-            "near-optimal": why.near_optimal_command, "diff": why.diff_command,
+            "near-optimal": why.near_optimal_command, "quote": why.quote_command, "diff": why.diff_command,
         }[name]  # fmt: skip
     from service.cli import ask
 

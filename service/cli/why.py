@@ -1,4 +1,4 @@
-"""Commands that ask about a stored recommendation: why-not, price-curve, pareto, diff."""
+"""Commands that ask about a stored recommendation: why-not, price-curve, pareto, near-optimal, quote, diff."""
 
 import argparse
 from collections.abc import Mapping
@@ -116,6 +116,31 @@ def near_optimal_command(arguments: argparse.Namespace, settings: Settings) -> i
     for one in answer["without"]:
         if one["indispensable"]:
             console.print(f"no plan within {arguments.within:g} % does without {escape(one['name'])}", soft_wrap=True)
+    return ExitCode.ok
+
+
+def quote_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    client = Client(settings, arguments.url)
+    with errors.status("solving at higher prices"):
+        answer = client.get(f"/v1/recommendations/{arguments.recommendation}/quote", {})
+    if arguments.json:
+        print_json(answer)
+        return ExitCode.ok
+    console = standard_output()
+    for line in answer["lines"]:
+        head = f"{line['nodes']} × {line['instance']} of {line['provider']} in {line['region']}, {line['commitment'].replace('_', ' ')}"
+        console.print(f"{escape(head)}: ${float(line['usd_per_hour']):,.2f} a node-hour", soft_wrap=True)
+        for what in line["confirm"]:
+            console.print(f"  confirm: {escape(what)}", soft_wrap=True)
+        for quota in line["quotas"]:
+            needs = "how much of it is not known" if quota["needs"] is None else f"{quota['needs']:g} {quota['unit']}"
+            console.print(f"  quota: {escape(quota['name'])}, {escape(needs)}", soft_wrap=True)
+        if line["may_rise_to_usd_per_hour"] is not None:
+            beyond = "and further" if line["at_least"] else "beyond that another plan is cheaper"
+            price = f"${float(line['may_rise_to_usd_per_hour']):,.2f}"
+            console.print(
+                f"  its price may rise to {price} ({line['may_rise_percent']:+.1f} %); {beyond}", soft_wrap=True
+            )
     return ExitCode.ok
 
 

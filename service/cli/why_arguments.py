@@ -44,6 +44,10 @@ def add_near_optimal_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=3, help="how many plans (default: %(default)s)")
 
 
+def add_quote_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recommendation", metavar="RECOMMENDATION")
+
+
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("against", metavar="BEFORE")
     parser.add_argument("recommendation", metavar="AFTER")

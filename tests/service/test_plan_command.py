@@ -143,9 +143,14 @@ class TestOwnThings:
         done = run("offers", "add", url=own_url)
         assert (done.returncode, "offers add FILE" in done.stderr) == (2, True)
 
-    def test_a_plan_has_near_ones(self, own_url: str) -> None:
-        plan = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--json", url=own_url).stdout)["id"]
-        assert run("near-optimal", plan, url=own_url).returncode == 0
+    def test_a_plan_has_near_ones_and_a_quote(self, own_url: str) -> None:
+        answer = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--json", url=own_url).stdout)
+        assert run("near-optimal", answer["id"], url=own_url).returncode == 0
+        done = run("quote", answer["id"], url=own_url)
+        assert done.returncode == 0, done.stderr
+        assert f"of {answer['plan'][0]['provider']} in {answer['plan'][0]['region']}" in done.stdout
+        assert "confirm: " in done.stdout
+        assert "its price may rise to $" in done.stdout
 
 
 def test_prices_of_tokens_are_listed_whether_or_not_they_say_since_when(database_url: str) -> None:
