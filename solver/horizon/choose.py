@@ -226,7 +226,8 @@ def even_choices(problem: HorizonProblem) -> tuple[PeriodChoice, ...]:
     rate = [price[d.node_type] * problem.spans(d) / d.requests_per_s for d in problem.deployments]
     chosen = [min(one, key=lambda d: (rate[d] * _share(problem, d), d)) for one in mine]
     for i, one in enumerate(mine):
-        chosen[i] = min(one, key=lambda d, i=i: (usd([*chosen[:i], d, *chosen[i + 1 :]]), d))  # type: ignore[misc]
+        with_each = {d: usd([*chosen[:i], d, *chosen[i + 1 :]]) for d in one}
+        chosen[i] = min((cost, d) for d, cost in with_each.items())[1]
     none, idle = (0,) * len(problem.hourly), (0,) * len(problem.node_types)
     found = []
     for t in range(len(problem.periods)):

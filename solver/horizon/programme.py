@@ -48,7 +48,7 @@ def solve_programme(
     if not len(programme.cost):
         empty = bool((programme.row_lower > 0.0).any() or (programme.row_upper < 0.0).any())
         return ProgrammeAnswer(math.inf, None) if empty else ProgrammeAnswer(0.0, np.zeros(0))
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]  # its bindings have no types
     options = OPTIONS | {"time_limit": max(time_limit_s, 1e-3), "mip_rel_gap": gap_fraction}
     for name, value in options.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:

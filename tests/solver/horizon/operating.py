@@ -192,8 +192,8 @@ def _options(
         found += [(usd, nodes, replicas) for replicas in (able[:1] if free else able)]
     found.sort()
     if problem.operation.min_up_hours == 1:  # then the cheapest nodes for so many replicas will do
-        seen: set[tuple[int, ...]] = set()
-        found = [one for one in found if not (one[2] in seen or seen.add(one[2]))]  # type: ignore[func-returns-value]
+        first = {one[2]: one for one in reversed(found)}
+        found = sorted(first.values())
     return found
 
 
