@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from solver.assemble import Assembly
 from solver.confirmation.facts import Facts, FactsMemo
-from solver.confirmation.sustained import Bracket, Candidate, is_settled
+from solver.confirmation.sustained import Bracket, Candidate, is_settled, narrow_about
 from solver.search import Screened
 
 Floats = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Brackets:
                 bracket = Bracket(bracket.holds, min(requests_per_s * JUST_BELOW, candidate.too_much(requests_per_s)))
                 facts.looked.add(key)
             else:
-                bracket = candidate.bracket(is_settled)
+                bracket = candidate.bracket(narrow_about(requests_per_s))
             self.simulations += candidate.runs.simulations - before
             facts.known[key] = bracket
         return bracket

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from solver.confirmation.goal import Goal
 from solver.confirmation.runs import Runs, rung, rung_at_least
 
-RUNGS = 1024
+RUNGS = 8192
 """Below the highest rung: rates down to a 26,000th of it."""
 
 
-FIRST_STRIDE, CLOSE_RUNGS = 12, 4
+FIRST_STRIDE, CLOSE_RUNGS = 96, 32
 """Rungs by which short looks go down at first, and to which they close in: 12 and 4 per cent."""
+NARROW = 1.01
+"""Upper over lower end of a bracket that is closed further only for a question that turns on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,12 @@ def is_settled(bracket: Bracket) -> bool:
 def carries(requests_per_s: float) -> Enough:
     """Is it known whether a replica carries this rate?"""
     return lambda bracket: bracket.holds >= requests_per_s or bracket.at_most < requests_per_s
+
+
+def narrow_about(requests_per_s: float) -> Enough:
+    """Is it known whether a replica carries this rate, and to one per cent what it carries at all?"""
+    known = carries(requests_per_s)
+    return lambda bracket: known(bracket) and bracket.at_most <= bracket.holds * NARROW
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,16 @@ import pytest
 
 from solver.confirmation.goal import QUICK_EXCESS, Goal
 from solver.confirmation.runs import rung, rung_at_least
-from solver.confirmation.sustained import CLOSE_RUNGS, RUNGS, Candidate, carries, is_settled, sustained
+from solver.confirmation.sustained import (
+    CLOSE_RUNGS,
+    NARROW,
+    RUNGS,
+    Candidate,
+    carries,
+    is_settled,
+    narrow_about,
+    sustained,
+)
 from solver.workload import PERCENTILES, Percentile, Targets
 from tests.solver.confirmation.noise import growing, noisy
 
@@ -74,6 +83,17 @@ class TestNoise:
         for bracket in steps:
             assert bracket.holds <= end <= bracket.at_most <= most
         assert sustained(noisy(seed), goal, most, anchor, is_settled).holds == end, "whatever was asked before"
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_a_narrow_bracket_answers_its_question_as_a_closed_one_does(self, seed: int) -> None:
+        rng = random.Random(seed)
+        goal = random_goal(rng)
+        end = sustained(noisy(seed), goal, 9.0, 20.0, is_settled).holds
+        near = [end * factor for factor in (1.0 / NEXT_RUNG, 1.0, 1.0 + 1e-9, NEXT_RUNG)]
+        for rate in (*near, *(rng.uniform(0.0, 10.0) for _ in range(6))):
+            bracket = sustained(noisy(seed), goal, 9.0, 20.0, narrow_about(rate))
+            assert (bracket.holds >= rate) is (end >= rate)
+            assert bracket.at_most <= bracket.holds * NARROW
 
     @pytest.mark.parametrize("seed", range(20))
     def test_simulates_no_more_than_the_question_takes(self, seed: int) -> None:
