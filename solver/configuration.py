@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from solver.engine.profiles import EngineProfile, engine_profile
 from solver.engine.simulate import Schedule
-from solver.engine.speculative import Speculation, speculative_schedule, speculative_tables
+from solver.engine.speculative import SpeculativeDecoding, speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
 from solver.errors import UnsupportedError
 from solver.hardware import Device
@@ -16,6 +16,14 @@ from solver.step.constants import Constants
 from solver.step.rates import Rates, rates
 from solver.step.tables import StepTables, step_tables
 from solver.workload import EngineSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """How a deployment drafts. draft: the draft model on the same devices in the same layout; None: it has no shape."""
+
+    decoding: SpeculativeDecoding
+    draft: "Configuration | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +66,27 @@ class Configuration:
         )
 
     def tables(self) -> StepTables:
-        if self.speculation is not None:
-            return speculative_tables(self, self.speculation.decoding, self.speculation.draft)
-        return self.plain_tables()
+        """What its steps take. Raises InvalidInputError where drafting costs nothing stated or the draft has too few seats."""
+        if self.speculation is None:
+            return self.plain_tables()
+        decoding, draft = self.speculation.decoding, self.speculation.draft
+        wide = self._tables(decoding.draft_tokens + 1)
+        return speculative_tables(self.plain_tables(), wide, decoding, None if draft is None else draft.plain_tables())
 
     def plain_tables(self) -> StepTables:
         """Step tables without drafting."""
+        return self._tables(1)
+
+    def _tables(self, queries: int) -> StepTables:
+        """Step tables where every step works on so many tokens of each sequence."""
         return step_tables(
             self.shape,
             self.rates(),
             self.layout,
             self.profile.graphs,
             max_batched_tokens=self.engine.max_batched_tokens,
-            max_sequences=self.engine.max_sequences,
+            max_sequences=self.engine.max_sequences * queries,
+            queries=queries,
         )
 
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from solver.configuration import Configuration
+from solver.configuration import Configuration, Speculation
 from solver.deploy import Deployed
-from solver.engine.speculative import Speculation, SpeculativeDecoding
+from solver.engine.speculative import SpeculativeDecoding
 from solver.errors import DoesNotFitError, UnsupportedError
 from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.configuration import Configuration
+from solver.configuration import Configuration, Speculation
 from solver.deploy import deploy
 from solver.deploy_speculative import DraftModel, deploy_speculative
 from solver.engine.disaggregated import KvLink
 from solver.engine.replay import Replay, replay
 from solver.engine.replay_disaggregated import replay_disaggregated
-from solver.engine.speculative import Speculation, SpeculativeDecoding
+from solver.engine.speculative import SpeculativeDecoding
 from solver.errors import DoesNotFitError, FigureMissingError, SaturatedError, UnsupportedError
 from solver.estimate import estimate
 from solver.estimate_disaggregated import disaggregated_bound, estimate_disaggregated
