@@ -1,8 +1,8 @@
 """A deployment's operators on the roofline of its device → wire."""
 
 from service.wire.estimates import OperatorOut, RooflineOut
-from solver.configuration import Configuration
-from solver.estimate import Estimate, prefill_step_tokens
+from solver.deployment.configuration import Configuration
+from solver.prediction.estimate import Estimate, prefill_step_tokens
 from solver.step.roofline import Operator, roof_flop_per_s, step_operators
 from solver.workload import Traffic
 

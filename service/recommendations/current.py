@@ -16,7 +16,7 @@ from service.wire.replanning import CurrentIn, CurrentNodesIn
 from solver.hardware import Offer
 
 if TYPE_CHECKING:
-    from solver.replan import CurrentFleet
+    from solver.recommend.replan import CurrentFleet
 
 PERCENT = 100.0
 
@@ -83,7 +83,7 @@ def _stated(session: Session, current: CurrentIn) -> tuple[dict[str, CurrentNode
 
 def current_fleet(running: tuple[RunningNodes, ...], asked: CurrentIn, limits: LimitsIn) -> "CurrentFleet":
     """What the solver plans from. ``limits.commitments`` choose what may be rented anew; what runs may be kept."""
-    from solver.replan import CurrentFleet, Held, SwitchingCost
+    from solver.recommend.replan import CurrentFleet, Held, SwitchingCost
 
     kept = limits.model_copy(update={"commitments": None})
     held = []

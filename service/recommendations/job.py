@@ -15,7 +15,7 @@ from service.recommendations.create import Workshop, provenance, read_inputs, re
 from service.recommendations.plan import plan, planning_input
 from service.settings import Settings
 from service.wire.recommendations import InputsOut, RecommendationIn, ResultOut
-from solver.planning import SearchProgress
+from solver.planning.types import SearchProgress
 
 
 def answered_later(asked: RecommendationIn, preference: Preference, settings: Settings) -> bool:

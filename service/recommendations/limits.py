@@ -7,7 +7,7 @@ from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
 from solver.hardware import Offer
-from solver.planning import DeviceQuota, Losses, PlanLimits
+from solver.planning.types import DeviceQuota, Losses, PlanLimits
 from solver.workload import ANYWHERE, Places
 
 

@@ -29,7 +29,7 @@ from service.wire.replanning import CurrentIn
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
-from solver.planning import Observer, PlanningInput, unobserved
+from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
@@ -42,7 +42,7 @@ from solver.workload import (
 )
 
 if TYPE_CHECKING:
-    from solver.recommend import Standing
+    from solver.recommend.recommend import Standing
 from service.recommendations.present_result import present_result
 
 elapsed_s = time.monotonic
@@ -80,7 +80,7 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     Raises InvalidFieldsError where the solver refuses a workload.
     """
     # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
-    from solver.recommend import explained
+    from solver.recommend.recommend import explained
 
     began, waited_since = time.perf_counter(), elapsed_s()
     if inputs.request.current is not None:
@@ -113,7 +113,7 @@ def _not_sold(inputs: PlanningInputs, spent_s: float) -> list[RejectedOut]:
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
     """The plan from the fleet that runs; raises as ``plan`` does."""
-    from solver.replan import replan
+    from solver.recommend.replan import replan
 
     began = time.perf_counter()
     planning = planning_input(inputs)
@@ -138,7 +138,7 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
 
 def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing":
     """The request, solved; kept, or taken from what is kept."""
-    from solver.recommend import stand
+    from solver.recommend.recommend import stand
 
     standing = inputs.standings.get(inputs.key) if inputs.standings else None
     if standing is None:

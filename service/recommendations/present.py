@@ -7,7 +7,7 @@ from decimal import Decimal
 from service.recommendations.tables import RecommendationTable
 from service.wire.quantities import Interval, Percentiles
 from service.wire.recommendations import InputsOut, RecommendationOut, RecommendationSummaryOut
-from solver import estimate as solver_estimate
+from solver.prediction import estimate as solver_estimate
 
 MS_PER_S = 1e3
 

@@ -20,7 +20,7 @@ from service.wire.plan_explained import (
 from service.wire.plan_lines import FleetNodesOut
 from service.wire.recommendations import ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
-from solver.planning import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
+from solver.planning.types import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
 from solver.traffic_classes import streams_of
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from solver.recommend import Standing
+    from solver.recommend.recommend import Standing
 
 MOST_WORKLOADS = 4
 """Workloads kept in all, at some 10 MB each; the newest request is kept whatever its size."""

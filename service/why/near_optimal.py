@@ -7,7 +7,7 @@ from service.recommendations.create import Workshop
 from service.why.present import PERCENT, present_answer
 from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
 from service.wire.why import NearOptimalIn, NearOptimalOut, NearPlanOut, SolvedOut, WithoutOut
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.near_optimal import near_optimal
 from solver.why.resolve import Answer, Clock
 

@@ -20,7 +20,7 @@ from service.wire.pareto import (
     UnmeteredOut,
     UnreachedOut,
 )
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.misses import MS_PER_S
 from solver.why.pareto import Sample, Stretch
 from solver.why.resolve import Clock

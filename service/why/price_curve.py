@@ -10,7 +10,7 @@ from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.price_curve import Point, Requirement, automatic_values, current_value, price_curve
 from solver.why.resolve import Clock
 

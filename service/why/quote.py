@@ -18,7 +18,7 @@ from service.why.replay import Replay, elapsed_since, present_base, read_replay,
 from service.wire.quote import QuotaOut, QuoteLineOut, QuoteOut
 from solver.hardware import Offer
 from solver.outcome import Status
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.ranging import TRIED_UP_TO, PriceRange, price_range
 from solver.why.resolve import Clock
 

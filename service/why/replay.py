@@ -23,7 +23,7 @@ from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn
 from service.wire.why import BaseOut
 from solver.outcome import Outcome
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 
 Found = TypeVar("Found")
 

@@ -7,7 +7,7 @@ from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
 from service.why.things import check_named, excluded_by, nobody_offers, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, WhyNot, why_not
 

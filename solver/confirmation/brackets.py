@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import Assembly
+from solver.candidates.screening import Screened
+from solver.capacity.sustained import Bracket, Candidate, is_settled, narrow_about
 from solver.confirmation.facts import Facts, FactsMemo
-from solver.confirmation.sustained import Bracket, Candidate, is_settled, narrow_about
-from solver.search import Screened
+from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ whatever is asked of the same screened workload starts from all that was found o
 
 from dataclasses import dataclass, field
 
-from solver.confirmation.sustained import Bracket, Candidate
-from solver.search import Screened
+from solver.candidates.screening import Screened
+from solver.capacity.sustained import Bracket, Candidate
 
 
 @dataclass(slots=True)

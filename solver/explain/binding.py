@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 
-from solver.assemble import Assembly, placements
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import named_change, new_value, replaced, retargeted, stated_targets
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.fleet import explain as fleet
 from solver.outcome import Status
-from solver.planning import Binding, PlanningInput
+from solver.planning.assemble import Assembly, placements
+from solver.planning.types import Binding, PlanningInput
 
 STEP_FRACTION = 0.2
 """How much looser a target or budget is made to see what it costs."""

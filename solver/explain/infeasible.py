@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solver.assemble import Assembly, assemble, fewest_nodes
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import (
     conflict_names,
@@ -27,7 +26,8 @@ from solver.explain.resolver import Resolver
 from solver.explain.sourcing import COMMITMENTS, PLACE_RULES, PREFIX, commits, rules_in_force, without_rules
 from solver.fleet import FleetProblem
 from solver.fleet import explain as fleet
-from solver.planning import Conflict, PlanningInput, Relaxation
+from solver.planning.assemble import Assembly, assemble, fewest_nodes
+from solver.planning.types import Conflict, PlanningInput, Relaxation
 from solver.workload import Percentile, Targets
 
 MOST_OFFER_STEPS = 3

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from solver.assemble import Assembly, assemble
+from solver.candidates.screening import Screened, with_targets, with_workload
 from solver.fleet import explain as fleet
-from solver.planning import PlanningInput
-from solver.search import Screened, with_targets, with_workload
+from solver.planning.assemble import Assembly, assemble
+from solver.planning.types import PlanningInput
 from solver.traffic_classes import with_targets_of
 from solver.workload import Percentile, Targets, Workload
 

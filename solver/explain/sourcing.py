@@ -3,14 +3,14 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from solver.assemble import Assembly, assemble
 from solver.errors import NoPlanInTimeError
 from solver.explain.freed import freed
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.fleet.explain import PLACE_LIMITS
 from solver.hardware import PlaceKind
-from solver.planning import Freed, PlanningInput, SourcingChange
+from solver.planning.assemble import Assembly, assemble
+from solver.planning.types import Freed, PlanningInput, SourcingChange
 
 PREFIX = "limits.sourcing."
 PLACE_RULES: dict[str, PlaceKind] = {name: kind for kind, name in PLACE_LIMITS.items()}

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import pulp
 
-from solver.fleet.formulation import split_devices_of
-from solver.fleet.greedy import Draft
-from solver.fleet.model import Model
-from solver.fleet.packing import paths
-from solver.fleet.places_rows import places_of
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.taken import PlacementKey
+from solver.fleet.model.formulation import split_devices_of
+from solver.fleet.model.packing import paths
+from solver.fleet.model.places import places_of
+from solver.fleet.model.programme import Model
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan, SolverName
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
 from solver.fleet.reduce import ReducedProblem
-from solver.fleet.taken import PlacementKey
 from solver.fleet.verify import verify_plan
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from solver.fleet.greedy import Draft
-from solver.fleet.packing import fill_paths, first_fit_decreasing
+from solver.fleet.groups.offer_groups import Pool, loads
+from solver.fleet.groups.survival import worst_losses
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.taken import PlacementKey
+from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
-from solver.fleet.pools import Pool, loads
 from solver.fleet.problem import FleetProblem, FloatArray
 from solver.fleet.routing import balance_load
 from solver.fleet.splits import divide, put_on_instances, splits_of
-from solver.fleet.survival import worst_losses
-from solver.fleet.taken import PlacementKey
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
 """Sizes on each node by pool (its first offer), where the solver had to choose how nodes are cut up."""

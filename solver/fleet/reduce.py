@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.greedy import Draft, draft_plan, draft_throughput
+from solver.fleet.groups.offer_groups import Pairs, Pool, demand_matrix, pair_up, pool_offers
+from solver.fleet.groups.required import meeting, met_by_none, named_rows
+from solver.fleet.groups.survival import headroom_factor, least_capacity
+from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
-from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
 from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
-from solver.fleet.required import meeting, met_by_none, named_rows
-from solver.fleet.survival import headroom_factor, least_capacity
 from solver.units import kg_per_hour
 
 MOST_NODES = 1_000_000

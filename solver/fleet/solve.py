@@ -8,13 +8,13 @@ from typing import Literal
 import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
-from solver.fleet.by_workload import solve_by_workload
-from solver.fleet.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
+from solver.fleet.decomposition.by_workload import solve_by_workload
+from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
-from solver.fleet.greedy import Draft
+from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
-from solver.fleet.model import Model
-from solver.fleet.own_cost import OwnCost, add_own_cost
+from solver.fleet.model.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
+from solver.fleet.model.programme import Model
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from solver.confirmation.sustained import Bracket
+from solver.candidates.screening import Screened
+from solver.capacity.sustained import Bracket
 from solver.horizon.demand import Profile, Series
 from solver.horizon.operation import Operation
 from solver.horizon.places import Standing, distance, may_stand, standing
@@ -29,8 +30,7 @@ from solver.horizon.reduce import (
     needed_sources,
     undominated_rows,
 )
-from solver.planning import PlanningInput
-from solver.search import Screened
+from solver.planning.types import PlanningInput
 
 PURCHASE = "purchase"
 """Kind of commitment."""

@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from solver.confidence import margins
-from solver.configuration import Configuration
-from solver.confirmation.sustained import Bracket, is_settled
+from solver.candidates.confidence import margins
+from solver.candidates.screening import Rejection, Screened, rejections, screen
+from solver.capacity.sustained import Bracket, is_settled
+from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.choose import Kept
@@ -23,8 +24,7 @@ from solver.horizon.reasons import reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
 from solver.outcome import Outcome
-from solver.recommend import SpaceMemo, space_of
-from solver.search import Rejection, Screened, rejections, screen
+from solver.recommend.recommend import SpaceMemo, space_of
 from solver.units import HOURS_PER_MONTH
 
 SAMPLED_PERIODS = 5

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.search import Screened, target_seconds
+from solver.candidates.screening import Screened, target_seconds
 from solver.why.resolve import Rows
 
 MS_PER_S = 1e3

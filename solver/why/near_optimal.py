@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from solver.hardware import Offer
-from solver.planning import PlanEntry
-from solver.recommend import Standing
+from solver.planning.types import PlanEntry
+from solver.recommend.recommend import Standing
 from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve
 
 Kind = Literal["device", "offer"]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.confirm import Confirmations
+from solver.candidates.screening import Screened, with_workload
+from solver.confirmation.confirmations import Confirmations
 from solver.explain.limits import TARGET_FIELDS, changed_target, target_limits
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened, with_workload
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, Standing, screened
 from solver.traffic_classes import (
     ALL_CLASSES,
     ClassSet,

@@ -8,7 +8,7 @@ Journal of the ACM 23, 1976).
 
 from dataclasses import dataclass, replace
 
-from solver.recommend import Standing
+from solver.recommend.recommend import Standing
 from solver.why.resolve import RELATIVE_NOISE, Answer, Clock, Solved, assembled, known_of, resolve
 
 TRIED_UP_TO = 4.0

@@ -8,7 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import (
+from solver.candidates.screening import Screened
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.loop import solve_confirmed
+from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetResult
+from solver.hardware import Offer
+from solver.outcome import Outcome
+from solver.planning.assemble import (
     Assembly,
     Placement,
     assemble,
@@ -17,16 +24,9 @@ from solver.assemble import (
     plan_entries,
     slot_of,
 )
-from solver.confirm import Confirmations
-from solver.confirmation.loop import solve_confirmed
-from solver.errors import NoPlanInTimeError
-from solver.fleet import FleetResult
-from solver.hardware import Offer
-from solver.needed_offers import needed_offers
-from solver.outcome import Outcome
-from solver.planning import PlanEntry, PlanningInput
-from solver.recommend import Standing, check
-from solver.search import Screened
+from solver.planning.needed_offers import needed_offers
+from solver.planning.types import PlanEntry, PlanningInput
+from solver.recommend.recommend import Standing, check
 
 Rows = NDArray[np.bool_]
 RELATIVE_NOISE = 1e-6

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from solver.candidates.screening import Screened
 from solver.hardware import Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, Standing, screened
 from solver.why.pareto import RELATIVE_NOISE, Front, Sample, front_of
 from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.assemble import Placement
-from solver.confirm import Confirmations
-from solver.confirm_mixes import mix_ratios
+from solver.candidates.screening import Screened, with_targets
+from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import rate_to_hold, rates_to_hold
+from solver.confirmation.mixes import mix_ratios
 from solver.explain.limits import TARGET_FIELDS, changed_target
-from solver.planning import PlanEntry
-from solver.predicted_lines import with_estimate
-from solver.recommend import SpaceMemo, Standing
-from solver.search import Screened, with_targets
+from solver.planning.assemble import Placement
+from solver.planning.types import PlanEntry
+from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.recommend import SpaceMemo, Standing
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from solver.errors import InvalidInputError, NoPlanInTimeError
 from solver.hardware import Node, Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, stand
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, stand
 
 UNSOLD = "unsold"
 """Provider and region of an offer that does not exist."""

@@ -11,17 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from solver.assemble import Assembly, with_default_limits
-from solver.confirm import Confirmations
+from solver.candidates.screening import Screened
+from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import wire_limit
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetProblem, Requirement
 from solver.fleet import explain as fleet
 from solver.hardware import Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened
+from solver.planning.assemble import Assembly, with_default_limits
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, Standing, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
     Answer,

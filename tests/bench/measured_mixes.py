@@ -19,11 +19,11 @@ from service.corrections.measurements import catalog_priors, measurement
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.recommendations.snapshot import traffic_from_wire
 from service.wire.traffic import TrafficShape
-from solver.configuration import Configuration
 from solver.corrections.sets import configuration_correction
-from solver.engine.replay_mixed import Stream
-from solver.estimate import Estimate
-from solver.estimate_mixed import estimate_mixed
+from solver.deployment.configuration import Configuration
+from solver.prediction.estimate import Estimate
+from solver.prediction.streams import estimate_mixed
+from solver.replay.streams import Stream
 
 MIXES = DEFAULT_ROOT / "mixes"
 MS_PER_S = 1e3

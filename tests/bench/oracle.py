@@ -17,14 +17,14 @@ import numpy as np
 from rich.console import Console
 
 from service.recommendations.spaces import SpaceCache
-from solver.assemble import placements
+from solver.candidates.screening import Screened
 from solver.confirmation.loop import rate_to_hold
-from solver.engine.latencies import SteadyLane
 from solver.errors import InvalidInputError, NoPlanInTimeError, SaturatedError
 from solver.outcome import Status
-from solver.planning import PlanningInput
-from solver.recommend import Standing, stand
-from solver.search import Screened
+from solver.planning.assemble import placements
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import Standing, stand
+from solver.replay.latencies import SteadyLane
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
 

@@ -7,8 +7,8 @@ import statistics
 from catalog.read import read_catalog
 from service.corrections.snapshot import correction_set
 from solver.corrections.sets import configuration_correction
-from solver.engine.replay_mixed import Stream
-from solver.estimate_mixed import estimate_mixed
+from solver.prediction.streams import estimate_mixed
+from solver.replay.streams import Stream
 from tests.bench.measured_mixes import MIXES, configuration_of, measured_ms, predicted_ms, traffic_of
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from solver.confirmation.goal import Goal
-from solver.confirmation.sustained import is_settled
-from solver.engine.long_run import LongRun
-from solver.engine.replay import replay
+from solver.candidates.screening import screen
+from solver.capacity.goal import Goal
+from solver.capacity.sustained import is_settled
 from solver.errors import InvalidInputError
-from solver.planning import PlanLimits, PlanningInput, Recommendation, Relaxation
-from solver.recommend import recommend, space_of, stand
-from solver.search import screen
+from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
+from solver.recommend.recommend import recommend, space_of, stand
+from solver.replay.long_run import LongRun
+from solver.replay.one_stream import replay
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, why_not
 from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.configuration import Configuration, Speculation
+from solver.deployment.configuration import Configuration, Speculation
 from solver.engine.simulate import Trace, simulate
 from solver.engine.speculative import (
     SpeculativeDecoding,

@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.assemble import assemble, mix_capacity
-from solver.capacities import with_class_sets, with_mix_capacity
-from solver.confirm import Confirmations
-from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
-from solver.engine.replay import replay
-from solver.engine.replay_mixed import Stream, replay_mixed, stream_counts
+from solver.candidates.screening import rejections, with_targets
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacity
+from solver.confirmation.mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
 from solver.errors import InvalidInputError, SaturatedError
-from solver.estimate_mixed import estimate_mixed
 from solver.fleet import solve_fleet, verify
-from solver.planning import PlanLimits, Recommendation
-from solver.recommend import screened, stand
-from solver.search import rejections, with_targets
+from solver.planning.assemble import assemble, mix_capacity
+from solver.planning.types import PlanLimits, Recommendation
+from solver.prediction.streams import estimate_mixed
+from solver.recommend.recommend import screened, stand
+from solver.replay.one_stream import replay
+from solver.replay.streams import Stream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
 from solver.why.price_curve import Requirement, price_curve
 from solver.why.resolve import Clock

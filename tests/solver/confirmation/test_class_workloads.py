@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from solver.errors import NoPlanInTimeError
-from solver.planning import PlanLimits, Recommendation
-from solver.recommend import recommend, stand
+from solver.planning.types import PlanLimits, Recommendation
+from solver.recommend.recommend import recommend, stand
 from solver.traffic_classes import with_classes
 from solver.why.resolve import Clock, Solved
 from solver.why.why_not import Thing, why_not

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from solver.confirmation.goal import QUICK_EXCESS, Goal
-from solver.confirmation.runs import rung, rung_at_least
-from solver.confirmation.sustained import (
+from solver.capacity.goal import QUICK_EXCESS, Goal
+from solver.capacity.runs import rung, rung_at_least
+from solver.capacity.sustained import (
     CLOSE_RUNGS,
     NARROW,
     RUNGS,

@@ -18,14 +18,14 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.branch import with_whole_nodes
-from solver.fleet.formulation import build_model
+from solver.fleet.decomposition.branch import with_whole_nodes
+from solver.fleet.decomposition.master import Branch, cost_of_nodes, draft_of, relaxed_master, whole_master
+from solver.fleet.decomposition.prices import Subproblems
+from solver.fleet.decomposition.standalone import OwnCost, add_leaf, add_own_cost, kept, own_cost
 from solver.fleet.found import realised
-from solver.fleet.greedy import Draft
+from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.master import Branch, cost_of_nodes, draft_of, relaxed_master, whole_master
-from solver.fleet.own_cost import OwnCost, add_leaf, add_own_cost, kept, own_cost
-from solver.fleet.prices import Subproblems
+from solver.fleet.model.formulation import build_model
 from solver.fleet.reduce import ReducedProblem, reduce_problem
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_problem, tiny_rack_problem

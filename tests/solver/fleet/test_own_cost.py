@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from solver.fleet import SolveOptions, solve, solve_fleet
-from solver.fleet.decompose import neighbourhoods, one_by_one
-from solver.fleet.formulation import build_model
+from solver.fleet.decomposition.drafts import neighbourhoods, one_by_one
+from solver.fleet.decomposition.standalone import add_own_cost, own_cost, promising, replacement_price, within
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.own_cost import add_own_cost, own_cost, promising, replacement_price, within
+from solver.fleet.model.formulation import build_model
 from solver.fleet.realise import realise
 from solver.fleet.reduce import reduce_problem
 from solver.fleet.verify import verify_plan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
-from solver.replan import CurrentFleet, Held, SwitchingCost, split_offers
+from solver.recommend.replan import CurrentFleet, Held, SwitchingCost, split_offers
 from tests.solver.fleet.brute_force import _Enumeration
 from tests.solver.fleet.instances import tiny_problem
 

@@ -27,7 +27,7 @@ from solver.fleet.explain import (
     relaxations,
     without_limits,
 )
-from solver.fleet.packing import arcs, first_fit_decreasing, paths
+from solver.fleet.model.packing import arcs, first_fit_decreasing, paths
 from tests.solver.fleet.instances import middling_problem
 
 
