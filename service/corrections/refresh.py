@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class ComputedSet:
     """A set that was computed and is not stored yet. notes: ids of the notes that asked for it."""
 
     notes: frozenset[str]
@@ -60,7 +60,7 @@ def refresh(session: Session, now: dt.datetime) -> int | None:
     return None if prepared is None else keep(session, prepared, now)
 
 
-def keep(session: Session, prepared: Prepared, now: dt.datetime) -> int | None:
+def keep(session: Session, prepared: ComputedSet, now: dt.datetime) -> int | None:
     """Store a prepared set and take its notes; None where another process has stored a newer one meanwhile.
 
     A note that came after the set was prepared stays on the list and asks for the next one. Of two sets prepared at
@@ -75,7 +75,7 @@ def keep(session: Session, prepared: Prepared, now: dt.datetime) -> int | None:
     return number
 
 
-def prepare(session: Session) -> Prepared | None:
+def prepare(session: Session) -> ComputedSet | None:
     """Compute a set from the changed cells without writing anything; None when nothing changed."""
     notes = changed_cells(session, MOST_NOTES)
     if not notes:
@@ -93,7 +93,7 @@ def prepare(session: Session) -> Prepared | None:
     content: dict[str, object] = {"base": base, "cells": cells}
     if devices:
         content["devices"] = [device_content(session, device) for device in devices]
-    return Prepared(frozenset(notes), content)
+    return ComputedSet(frozenset(notes), content)
 
 
 def cell_content(text: str, edition: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
 from service.prices_import.apart import quotes_of
 from service.prices_import.queries import BATCH, all_recommendations
-from service.prices_import.store import MOST_EXAMPLES, Change, Report, store_quotes
+from service.prices_import.store import MOST_EXAMPLES, PriceChange, Report, store_quotes
 from service.prices_import.touched import Touched, touched_recommendations
 from service.problems import ProblemError
 from service.reading_apart import ReadingApart
@@ -79,7 +79,7 @@ def _import(
     return imported
 
 
-def _offers_and_nodes(session: Session, changes: Sequence[Change]) -> dict[str, tuple[OfferTable, NodeTable]]:
+def _offers_and_nodes(session: Session, changes: Sequence[PriceChange]) -> dict[str, tuple[OfferTable, NodeTable]]:
     wanted = sorted(change.quote.offer for change in changes)
     found: dict[str, tuple[OfferTable, NodeTable]] = {}
     for start in range(0, len(wanted), BATCH):
@@ -131,7 +131,7 @@ def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, Re
     )
 
 
-def _change(change: Change) -> PriceChangeOut:
+def _change(change: PriceChange) -> PriceChangeOut:
     fraction = change.change_fraction
     return PriceChangeOut(
         offer=change.quote.offer,

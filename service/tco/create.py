@@ -13,7 +13,7 @@ from service.idempotency.keys import Named, claim_or_stop, settle
 from service.recommendations.create import Workshop
 from service.tco.circumstances import sampling_of
 from service.tco.fairness import check_fleet
-from service.tco.prepare import Prepared, prepare
+from service.tco.prepare import PreparedComparison, prepare
 from service.tco.present import present_comparison, present_result
 from service.tco.refusals import pointed
 from service.tco.resolve import Resolved
@@ -64,14 +64,14 @@ def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> 
     ]
 
 
-def _prepare(asked: ComparisonIn, workshop: Workshop) -> Prepared:
+def _prepare(asked: ComparisonIn, workshop: Workshop) -> PreparedComparison:
     price_as_of = asked.price_as_of or workshop.clock()
     with workshop.database.reading() as session:
         return prepare(session, asked, price_as_of, workshop)
 
 
 def _compute_and_store(
-    asked: ComparisonIn, prepared: Prepared, workshop: Workshop, named: Named | None
+    asked: ComparisonIn, prepared: PreparedComparison, workshop: Workshop, named: Named | None
 ) -> ComparisonOut:
     alternatives = [own.alternative for own in prepared.resolved]
     try:

@@ -44,7 +44,7 @@ DEFAULT_REGION = "us"
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedComparison:
     """planning: explicit fleets still to be checked against the workloads, by position."""
 
     price_as_of: dt.datetime
@@ -63,7 +63,7 @@ def cost_catalog() -> CostCatalog:
     return read_costs()
 
 
-def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, workshop: Workshop) -> Prepared:
+def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, workshop: Workshop) -> PreparedComparison:
     """Raises InvalidFieldsError."""
     costs = cost_catalog()
     _check_currency(asked, costs)
@@ -105,7 +105,7 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
             plan = plans[own.asked.recommendation]
             own.precision, own.survives = plan.precision, losses_survived(plan.limits)
     check_site(asked, nodes, shared.scenario.figures, defaults)
-    return Prepared(
+    return PreparedComparison(
         price_as_of=price_as_of,
         catalog_digest=require_edition(session).digest,
         cost_catalog_digest=costs.digest,

@@ -5,11 +5,11 @@ import time
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.create import Workshop
 from service.why.present import PERCENT, present_answer
-from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
+from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.wire.why import NearOptimalIn, NearOptimalOut, NearPlanOut, SolvedOut, WithoutOut
 from solver.recommend.recommend import Standing
 from solver.why.near_optimal import near_optimal
-from solver.why.resolve import Answer, Clock
+from solver.why.resolve import Clock, SolvedChange
 
 
 async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, workshop: Workshop) -> NearOptimalOut:
@@ -23,18 +23,18 @@ async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, work
     )
 
 
-def _check(replay: Replay) -> None:
+def _check(replay: ReplayedRequest) -> None:
     if replay.request.objective != "cost":
         wrong = f"the percentage is of the price; this recommendation's objective is {replay.request.objective}"
         raise InvalidFieldsError([FieldError(wrong, pointer="/within_percent")])
 
 
-def _answer(asked: NearOptimalIn, replay: Replay, standing: Standing) -> NearOptimalOut:
+def _answer(asked: NearOptimalIn, replay: ReplayedRequest, standing: Standing) -> NearOptimalOut:
     began = time.perf_counter()
     require_plan(standing, replay.stored.id)
     found = near_optimal(standing, asked.within_percent / PERCENT, asked.count, Clock(asked.time_limit_s))
 
-    def solved(answer: Answer) -> SolvedOut:
+    def solved(answer: SolvedChange) -> SolvedOut:
         return present_answer(answer, standing.result.usd_per_hour, standing.planning.objective)
 
     return NearOptimalOut(

@@ -9,7 +9,7 @@ from service.recommendations.money import usd
 from service.why.classes import classes_of, wrong_class
 from service.why.grids import grids_of, kg_by_offer, unknown_regions
 from service.why.present import present_answer, present_miss
-from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
+from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.wire.pareto import (
     DominatedOut,
     FrontPointOut,
@@ -43,7 +43,7 @@ async def answer_pareto(recommendation_id: str, asked: ParetoIn, workshop: Works
     )
 
 
-def _check(asked: ParetoIn, replay: Replay) -> None:
+def _check(asked: ParetoIn, replay: ReplayedRequest) -> None:
     request = replay.request
     names = [w.name for w in request.workloads]
     errors = []
@@ -69,7 +69,7 @@ def _check(asked: ParetoIn, replay: Replay) -> None:
         raise InvalidFieldsError(errors)
 
 
-def _answer(asked: ParetoIn, replay: Replay, standing: Standing) -> ParetoOut:
+def _answer(asked: ParetoIn, replay: ReplayedRequest, standing: Standing) -> ParetoOut:
     began = time.perf_counter()
     require_plan(standing, replay.stored.id)
     clock, spaces = Clock(asked.time_limit_s), replay.inputs.spaces

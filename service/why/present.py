@@ -4,13 +4,13 @@ from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
 from service.wire.why import MissOut, SolvedOut
 from solver.why.misses import MS_PER_S, Miss
-from solver.why.resolve import Answer
+from solver.why.resolve import SolvedChange
 
 PERCENT = 100.0
 NO_CHANGE = "no measurable change"
 
 
-def present_answer(answer: Answer, base_usd_per_hour: float | None, objective: str) -> SolvedOut:
+def present_answer(answer: SolvedChange, base_usd_per_hour: float | None, objective: str) -> SolvedOut:
     """base_usd_per_hour: of the plan that is compared with; None where it has none."""
     extra_usd = None
     if answer.usd_per_hour is not None and base_usd_per_hour is not None:
@@ -30,12 +30,12 @@ def present_answer(answer: Answer, base_usd_per_hour: float | None, objective: s
     )
 
 
-def says(answer: Answer, objective: str) -> str:
+def says(answer: SolvedChange, objective: str) -> str:
     """The difference in words.
 
-    >>> says(Answer("optimal", extra=1.5, measurable=True, gap_fraction=0.0), "cost")
+    >>> says(SolvedChange("optimal", extra=1.5, measurable=True, gap_fraction=0.0), "cost")
     'costs 1.50 USD an hour more'
-    >>> says(Answer("optimal", extra=1e-9, gap_fraction=0.0), "cost")
+    >>> says(SolvedChange("optimal", extra=1e-9, gap_fraction=0.0), "cost")
     'no measurable change'
     """
     if answer.outcome == "infeasible":

@@ -7,11 +7,11 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop
 from service.why.classes import classes_of, states_target, wrong_class
 from service.why.present import present_answer, present_miss
-from service.why.replay import Replay, answered, elapsed_since, present_base
+from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
 from solver.recommend.recommend import Standing
-from solver.why.price_curve import Point, Requirement, automatic_values, current_value, price_curve
+from solver.why.price_curve import CurvePoint, PricedRequirement, automatic_values, current_value, price_curve
 from solver.why.resolve import Clock
 
 LEAST_CONFIDENCE_PERCENT, MOST_CONFIDENCE_PERCENT = 50.0, 99.0
@@ -29,15 +29,17 @@ async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, worksh
     )
 
 
-def _requirement(asked: PriceCurveIn, replay: Replay) -> Requirement:
+def _requirement(asked: PriceCurveIn, replay: ReplayedRequest) -> PricedRequirement:
     names = [w.name for w in replay.request.workloads]
     if asked.of == "spare_nodes":
-        return Requirement(asked.of, None)
+        return PricedRequirement(asked.of, None)
     number = names.index(asked.workload) if asked.workload is not None else 0
-    return Requirement(asked.of, number, classes_of(replay.request.workloads[number], asked.of, asked.traffic_class))
+    return PricedRequirement(
+        asked.of, number, classes_of(replay.request.workloads[number], asked.of, asked.traffic_class)
+    )
 
 
-def _check(asked: PriceCurveIn, replay: Replay) -> None:
+def _check(asked: PriceCurveIn, replay: ReplayedRequest) -> None:
     workloads = replay.request.workloads
     names = [w.name for w in workloads]
     errors = []
@@ -68,7 +70,7 @@ def _check(asked: PriceCurveIn, replay: Replay) -> None:
         raise InvalidFieldsError(errors)
 
 
-def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) -> str | None:
+def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRequest) -> str | None:
     if of in ("context_tokens", "spare_nodes") and value != math.floor(value):
         return f"{of} is a whole number"
     if of == "spare_nodes":
@@ -85,7 +87,7 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) ->
     return None
 
 
-def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCurveOut:
+def _answer(asked: PriceCurveIn, replay: ReplayedRequest, standing: Standing) -> PriceCurveOut:
     began = time.perf_counter()
     of = _requirement(asked, replay)
     values = asked.points or automatic_values(standing, of)
@@ -102,7 +104,7 @@ def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCur
     )
 
 
-def _present(point: Point, here: float | None, standing: Standing) -> CurvePointOut:
+def _present(point: CurvePoint, here: float | None, standing: Standing) -> CurvePointOut:
     return CurvePointOut(
         value=point.value,
         is_requested=point.value == here,

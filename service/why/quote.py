@@ -14,7 +14,7 @@ from service.recommendations.create import Workshop
 from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
 from service.recommendations.sourcing import line_source
-from service.why.replay import Replay, elapsed_since, present_base, read_replay, require_plan, standing_of
+from service.why.replay import ReplayedRequest, elapsed_since, present_base, read_replay, require_plan, standing_of
 from service.wire.quote import QuotaOut, QuoteLineOut, QuoteOut
 from solver.hardware import Offer
 from solver.outcome import Status
@@ -61,7 +61,7 @@ async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Wo
     return await workshop.pool.run("quote", answer)
 
 
-def _stored(workshop: Workshop, replay: Replay, names: list[str]) -> dict[str, _Stored]:
+def _stored(workshop: Workshop, replay: ReplayedRequest, names: list[str]) -> dict[str, _Stored]:
     with workshop.database.reading() as session:
         prices = prices_at(session, replay.inputs.price_as_of, offers=names)
         providers = providers_by_id(session)
@@ -81,7 +81,9 @@ def _stored(workshop: Workshop, replay: Replay, names: list[str]) -> dict[str, _
         return found
 
 
-def _line(replay: Replay, standing: Standing, offer: Offer, nodes: int, stored: _Stored, clock: Clock) -> QuoteLineOut:
+def _line(
+    replay: ReplayedRequest, standing: Standing, offer: Offer, nodes: int, stored: _Stored, clock: Clock
+) -> QuoteLineOut:
     proven = standing.result.status is Status.PROVEN_OPTIMAL and standing.planning.objective == "cost"
     # What costs nothing has no price that could rise by a part of itself.
     ranged = proven and offer.usd_per_hour > 0.0

@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedRequest:
     """What a question needs: the stored row's facts, and the inputs to solve it from."""
 
     stored: RecommendationTable
@@ -41,8 +41,8 @@ class Replay:
 
 
 async def answered(
-    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[Replay, Standing], Found],
-    check: Callable[[Replay], Any],
+    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[ReplayedRequest, Standing], Found],
+    check: Callable[[ReplayedRequest], Any],
 ) -> Found:  # fmt: skip
     """Read, check the question against the request, solve in a solver thread.
 
@@ -54,7 +54,7 @@ async def answered(
     return await workshop.pool.run(kind, lambda: answer(replay, standing_of(replay)))
 
 
-def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
+def read_replay(recommendation_id: str, workshop: Workshop) -> ReplayedRequest:
     with workshop.database.reading() as session:
         row = recommendation_by_id(session, recommendation_id)
         if row is None:
@@ -69,10 +69,10 @@ def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
             inputs = read_inputs(session, asked, row.price_as_of, workshop)
         except (ValueError, InvalidFieldsError) as gone:
             raise ConflictError(f"{row.id} cannot be planned any more with what is stored now: {gone}") from gone
-    return Replay(row, replace(inputs, standings=workshop.standings))
+    return ReplayedRequest(row, replace(inputs, standings=workshop.standings))
 
 
-def standing_of(replay: Replay) -> Standing:
+def standing_of(replay: ReplayedRequest) -> Standing:
     return solved(replay.inputs)
 
 
@@ -84,7 +84,7 @@ def require_plan(standing: Standing, recommendation_id: str) -> None:
         )
 
 
-def present_base(replay: Replay, standing: Standing) -> BaseOut:
+def present_base(replay: ReplayedRequest, standing: Standing) -> BaseOut:
     """The plan that is compared with, and what has changed since it was stored."""
     stored, result = replay.stored, standing.result
     inputs = provenance(replay.inputs)

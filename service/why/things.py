@@ -3,7 +3,7 @@
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import OPEN, allowed_offers, limits_that_leave_out
-from service.why.replay import Replay
+from service.why.replay import ReplayedRequest
 from service.wire.recommendations import LimitsIn, WorkloadIn
 from service.wire.why import LayoutFilterIn, MissOut, PrecisionFilterIn, WhyNotIn
 from solver.hardware import Offer
@@ -12,7 +12,7 @@ from solver.why.why_not import Kind, Thing
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
 
 
-def check_named(asked: WhyNotIn, replay: Replay) -> None:
+def check_named(asked: WhyNotIn, replay: ReplayedRequest) -> None:
     """Raises InvalidFieldsError listing every name nobody knows."""
     snapshot = replay.inputs.snapshot
     errors = [
@@ -74,7 +74,7 @@ def _layout_name(asked: LayoutFilterIn) -> str:
     return " ".join(f"{DEGREES[name]}{degree}" for name, degree in _degrees(asked).items())
 
 
-def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]:
+def excluded_by(thing: Thing, replay: ReplayedRequest, workload: str | None) -> list[str]:
     """Limits of the request each of which leaves every one of its offers out, or choices that do not name it."""
     asked = replay.request
     if thing.kind == "partition":
@@ -92,7 +92,7 @@ def excluded_by(thing: Thing, replay: Replay, workload: str | None) -> list[str]
     return limits_that_leave_out(thing.offers, asked.limits) or ["limits"]
 
 
-def _formats(workload: WorkloadIn, field: str, replay: Replay) -> tuple[str, ...]:
+def _formats(workload: WorkloadIn, field: str, replay: ReplayedRequest) -> tuple[str, ...]:
     """Formats that a workload admits: the checkpoint's own where it names none."""
     asked: tuple[str, ...] | None = getattr(workload.precision, field)
     return asked if asked is not None else (replay.inputs.shapes[workload.llm].native_weights,)

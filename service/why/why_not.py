@@ -4,7 +4,7 @@ import time
 
 from service.recommendations.create import Workshop
 from service.why.present import present_answer, present_miss
-from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
+from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.why.things import check_named, excluded_by, nobody_offers, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
 from solver.recommend.recommend import Standing
@@ -23,7 +23,7 @@ async def answer_why_not(recommendation_id: str, asked: WhyNotIn, workshop: Work
     )
 
 
-def _answer(asked: WhyNotIn, replay: Replay, standing: Standing) -> WhyNotOut:
+def _answer(asked: WhyNotIn, replay: ReplayedRequest, standing: Standing) -> WhyNotOut:
     began = time.perf_counter()
     require_plan(standing, replay.stored.id)
     names = [w.name for w in replay.request.workloads]
@@ -38,7 +38,9 @@ def _answer(asked: WhyNotIn, replay: Replay, standing: Standing) -> WhyNotOut:
     return WhyNotOut(base=present_base(replay, standing), answers=answers, seconds=elapsed_since(began))
 
 
-def _present(found: WhyNot, thing: Thing, replay: Replay, standing: Standing, workload: str | None) -> WhyNotAnswerOut:
+def _present(
+    found: WhyNot, thing: Thing, replay: ReplayedRequest, standing: Standing, workload: str | None
+) -> WhyNotAnswerOut:
     base, objective = standing.result.usd_per_hour, standing.planning.objective
     return WhyNotAnswerOut(
         kind=thing.kind,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.candidates.space import SearchSpace
 from solver.capacity.goal import Goal
-from solver.capacity.sustained import Candidate
+from solver.capacity.sustained import CandidateReplica
 from solver.corrections.sets import CorrectionSet, configuration_correction
 from solver.engine.capacity import (
     IN_FLIGHT_GRID,
@@ -95,13 +95,13 @@ class Screened:
         same = first + np.flatnonzero(cuts[:base] == cuts[row])
         return sorted({self.alike(other) for other in same.tolist() if self.most_requests_per_s[other] > 0.0})
 
-    def candidate(self, row: int) -> Candidate:
+    def candidate(self, row: int) -> CandidateReplica:
         """What a row sustains, as far as it is known, and the means to find out."""
         configuration = self.space.configuration(row)
         correction = configuration_correction(self.corrections, configuration)
         base = int(self.space.twin[row])
         measured = correction is not None and correction.basis == "measured"
-        return Candidate(
+        return CandidateReplica(
             self.space.runs.of(
                 (base, measured), self.workload.traffic, lambda: without_probes(configuration, correction)
             ),

@@ -48,7 +48,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CandidateRow:
     """One candidate: a platform, a layout, a precision."""
 
     platform: int
@@ -64,7 +64,7 @@ class SearchSpace:
     shape: LlmShape
     settings: EngineSettings
     platforms: tuple[Platform, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
     platform_index: NDArray[np.int64]
     devices_per_replica: NDArray[np.int64]
     data_parallel: NDArray[np.int64]
@@ -164,7 +164,7 @@ class SearchSpace:
         assert isinstance(found, np.ndarray)
         return found
 
-    def _kin_key(self, row: Row) -> tuple[object, ...]:
+    def _kin_key(self, row: CandidateRow) -> tuple[object, ...]:
         layout = row.layout
         parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
         platform = self.platforms[row.platform]
@@ -242,7 +242,7 @@ def build_space(
     every = platforms(nodes, priors, settings.name, shape.id, engines)
     every += tuple(instance_platforms(every, nodes, partitions))
     dropped: Counter[Dropped] = Counter()
-    rows: list[Row] = []
+    rows: list[CandidateRow] = []
     rate_of: dict[tuple[object, ...], Rates] = {}
     row_rates: list[Rates] = []
     memories: list[EngineMemory] = []
@@ -296,7 +296,7 @@ def build_space(
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
                         break
-                    rows.append(Row(index, layout, precision, count))
+                    rows.append(CandidateRow(index, layout, precision, count))
                     row_rates.append(rate_of[rate_key])
     return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
 
@@ -312,7 +312,7 @@ def _tabulate(
     shape: LlmShape,
     settings: EngineSettings,
     every: tuple[Platform, ...],
-    rows: list[Row],
+    rows: list[CandidateRow],
     row_rates: list[Rates],
     memories: list[EngineMemory],
     memory_of: Mapping[int, int],

@@ -24,7 +24,7 @@ _METRICS: tuple[tuple[str, Metric, str], ...] = (
 )
 
 
-class Percentiles(Protocol):
+class DrawPercentiles(Protocol):
     """What draws of one load say."""
 
     def value_s(self, metric: Metric, percentile: Percentile, /) -> float:
@@ -48,7 +48,7 @@ class Goal:
     margin: float = 1.0
     network_s: float = 0.0
 
-    def ratio_of(self, run: Percentiles) -> float:
+    def ratio_of(self, run: DrawPercentiles) -> float:
         """Largest value over its target, its sampling error counted; at most 1 where all hold, 0 without targets."""
 
         def value(metric: Metric, percentile: Percentile) -> float:

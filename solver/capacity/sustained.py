@@ -56,7 +56,7 @@ def narrow_about(requests_per_s: float) -> Enough:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateReplica:
     """One replica under one goal. most, anchor: see ``sustained``."""
 
     runs: Runs

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained import Bracket, Candidate, is_settled, narrow_about
-from solver.confirmation.facts import Facts, FactsMemo
+from solver.capacity.sustained import Bracket, CandidateReplica, is_settled, narrow_about
+from solver.confirmation.facts import CandidateFacts, FactsMemo
 from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ class Brackets:
     memo: FactsMemo = field(default_factory=FactsMemo)
     simulations: int = 0
 
-    def _facts(self, workload: int) -> Facts:
+    def _facts(self, workload: int) -> CandidateFacts:
         return self.memo.of(self.assembly.screened[workload])
 
     def at_most(self, workload: int, row: int) -> float:
@@ -90,7 +90,7 @@ class Brackets:
         self.simulations += candidate.runs.simulations - before
         return found
 
-    def _of(self, workload: int, row: int) -> tuple[Facts, int, Candidate, Bracket]:
+    def _of(self, workload: int, row: int) -> tuple[CandidateFacts, int, CandidateReplica, Bracket]:
         one, facts = self.assembly.screened[workload], self._facts(workload)
         key = one.alike(row)
         candidate = facts.candidates.get(key)

@@ -20,7 +20,7 @@ from solver.capacity.goal import DRAW_EXCESS
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.long_run import DRAWS, MixedLongRun, draw_mixed
-from solver.replay.streams import MixedReplay, Stream
+from solver.replay.streams import MixedReplay, RequestStream
 from solver.traffic_classes import ALONE, ClassSet, alike
 
 Rates = tuple[float, ...]
@@ -49,7 +49,8 @@ def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates
     groups = [[k for k in group if rates[k] > 0.0] for group in groups_of(screened)]
     groups = [group for group in groups if group]
     streams = [
-        Stream(screened.classes[group[0]].workload.traffic, math.fsum(rates[k] for k in group)) for group in groups
+        RequestStream(screened.classes[group[0]].workload.traffic, math.fsum(rates[k] for k in group))
+        for group in groups
     ]
     runs = screened.classes[groups[0][0]].candidate(row).runs
     goals = [screened.classes[group[0]].candidate(row).goal for group in groups]

@@ -25,7 +25,7 @@ PLACE_LIMITS: dict[PlaceKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedProblem:
     """One limit moved, with the problem that results; the caller adds those that need new capacities (targets).
 
     limit: its name, such as ``limits.spare_nodes``. workload: the one concerned, None for the fleet.
@@ -39,7 +39,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class WithoutDevice:
     """The best plan without one device. extra: objective above the optimum's (below it, for throughput)."""
 
     device_id: str
@@ -48,19 +48,19 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BindingLimit:
     """A limit whose relaxation improves the objective by ``saves``."""
 
-    change: Change
+    change: ChangedProblem
     result: FleetResult
     saves: float
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxation:
+class RelaxedLimit:
     """The smallest change of one limit that admits a plan, and the plan with its price."""
 
-    change: Change
+    change: ChangedProblem
     result: FleetResult
 
 
@@ -82,7 +82,7 @@ def without_device(problem: FleetProblem, device_id: str) -> FleetProblem:
 
 def alternatives(
     problem: FleetProblem, result: FleetResult, solve: Solve = solve_fleet, most: int = 3
-) -> list[Alternative]:
+) -> list[WithoutDevice]:
     """The best plan without each device of the optimum, best first; a device nothing replaces comes last."""
     found = []
     for device in devices_used(problem, result)[:most]:
@@ -90,13 +90,13 @@ def alternatives(
         extra = None
         if other.objective is not None and result.objective is not None:
             extra = abs(other.objective - result.objective)
-        found.append(Alternative(device, other, extra))
+        found.append(WithoutDevice(device, other, extra))
     return sorted(found, key=lambda a: (a.extra is None, a.extra or 0.0, a.device_id))
 
 
 def limit_steps(
     problem: FleetProblem, result: FleetResult, step_fraction: float, most_offers: int | None = None
-) -> list[Change]:
+) -> list[ChangedProblem]:
     """Each limit of the optimiser one step looser: budget, power and spot share by ``step_fraction``, counts by one.
 
     most_offers: how many exhausted offers to ask about, cheapest per device first; None asks about all.
@@ -104,7 +104,7 @@ def limit_steps(
     limits, steps = problem.limits, []
 
     def change(name: str, old: float, new: float, changed: Limits) -> None:
-        steps.append(Change(f"limits.{name}", old, new, replace(problem, limits=changed)))
+        steps.append(ChangedProblem(f"limits.{name}", old, new, replace(problem, limits=changed)))
 
     if (budget := limits.budget_usd_per_hour) is not None:
         looser = budget * (1 + step_fraction)
@@ -137,7 +137,7 @@ def limit_steps(
     return steps
 
 
-def binding(result: FleetResult, changes: Iterable[Change], solve: Solve = solve_fleet) -> list[Binding]:
+def binding(result: FleetResult, changes: Iterable[ChangedProblem], solve: Solve = solve_fleet) -> list[BindingLimit]:
     """Which changes improve the objective measurably, the largest saving first."""
     if result.objective is None:
         return []
@@ -150,7 +150,7 @@ def binding(result: FleetResult, changes: Iterable[Change], solve: Solve = solve
         saves = sign * (result.objective - other.objective)
         noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (result, other))
         if saves > noise + 1e-6 * abs(result.objective):
-            found.append(Binding(change, other, saves))
+            found.append(BindingLimit(change, other, saves))
     return sorted(found, key=lambda b: (-b.saves, b.change.limit, b.change.workload or 0))
 
 
@@ -250,8 +250,8 @@ def relaxations(
     problem: FleetProblem,
     solve: Solve = solve_fleet,
     offer_ids: Sequence[str] = (),
-    further: Sequence[Sequence[Change]] = (),
-) -> list[Relaxation]:
+    further: Sequence[Sequence[ChangedProblem]] = (),
+) -> list[RelaxedLimit]:
     """Each single smallest change that admits a plan, cheapest plan first.
 
     Budget and power are minimised outright; counts (spares, ``offer_ids``' nodes) are searched by halving; each
@@ -260,7 +260,7 @@ def relaxations(
     found = [_least_budget(problem, solve), _least_power(problem, solve)]
     spare = problem.limits.spare_nodes
     fewer = [
-        Change("limits.spare_nodes", spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k)))
+        ChangedProblem("limits.spare_nodes", spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k)))
         for k in range(spare - 1, -1, -1)
     ]
     found.append(_first_with_plan(fewer, solve))
@@ -288,7 +288,7 @@ def largest_multiple(problem: FleetProblem, solve: Solve = solve_fleet) -> Fleet
     return solve(replace(problem, objective="throughput"))
 
 
-def _least_budget(problem: FleetProblem, solve: Solve) -> Relaxation | None:
+def _least_budget(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     budget = problem.limits.budget_usd_per_hour
     if budget is None:
         return None
@@ -297,10 +297,10 @@ def _least_budget(problem: FleetProblem, solve: Solve) -> Relaxation | None:
     if result.usd_per_hour is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=result.usd_per_hour))
-    return Relaxation(Change("limits.budget_usd_per_hour", budget, result.usd_per_hour, changed), result)
+    return RelaxedLimit(ChangedProblem("limits.budget_usd_per_hour", budget, result.usd_per_hour, changed), result)
 
 
-def _least_power(problem: FleetProblem, solve: Solve) -> Relaxation | None:
+def _least_power(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     cap = problem.limits.power_w
     if cap is None:
         return None
@@ -309,18 +309,18 @@ def _least_power(problem: FleetProblem, solve: Solve) -> Relaxation | None:
     if result.power_w is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, power_w=result.power_w))
-    return Relaxation(Change("limits.power_w", cap, result.power_w, changed), result)
+    return RelaxedLimit(ChangedProblem("limits.power_w", cap, result.power_w, changed), result)
 
 
-def _first_with_plan(changes: Iterable[Change], solve: Solve) -> Relaxation | None:
+def _first_with_plan(changes: Iterable[ChangedProblem], solve: Solve) -> RelaxedLimit | None:
     for change in changes:
         result = solve(change.problem)
         if result.plan is not None:
-            return Relaxation(change, result)
+            return RelaxedLimit(change, result)
     return None
 
 
-def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> Relaxation | None:
+def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> RelaxedLimit | None:
     unlimited = _offer_change(problem, offer, None)
     result = solve(replace(unlimited.problem, objective="cost"))
     if result.plan is None or offer.max_nodes is None:
@@ -335,22 +335,22 @@ def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) ->
     return _first_with_plan([_offer_change(problem, offer, high)], solve)
 
 
-def _survival_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> Change:
+def _survival_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> ChangedProblem:
     survive = problem.limits.survive
     fewer = replace(survive, providers=new) if kind == "provider" else replace(survive, regions=new)
     changed = replace(problem, limits=replace(problem.limits, survive=fewer))
-    return Change(f"limits.survive.{kind}s", old, new, changed)
+    return ChangedProblem(f"limits.survive.{kind}s", old, new, changed)
 
 
-def _replicas_change(problem: FleetProblem, w: int, new: int) -> Change:
+def _replicas_change(problem: FleetProblem, w: int, new: int) -> ChangedProblem:
     changed = _with_demand(problem, w, replace(problem.demands[w], min_replicas=new))
-    return Change("min_replicas", problem.demands[w].min_replicas, new, changed, w)
+    return ChangedProblem("min_replicas", problem.demands[w].min_replicas, new, changed, w)
 
 
-def _places_change(problem: FleetProblem, w: int) -> Change:
+def _places_change(problem: FleetProblem, w: int) -> ChangedProblem:
     """The workload admitted to every offer; no numbers describe it."""
     changed = _with_demand(problem, w, replace(problem.demands[w], allowed_offer_ids=None))
-    return Change("places", None, None, changed, w)
+    return ChangedProblem("places", None, None, changed, w)
 
 
 def _with_demand(problem: FleetProblem, w: int, demand: Demand) -> FleetProblem:
@@ -366,7 +366,7 @@ def _halvings(count: int) -> list[int]:
     return steps
 
 
-def _offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> Change:
+def _offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> ChangedProblem:
     offers = tuple(replace(o, max_nodes=most) if o.id == offer.id else o for o in problem.offers)
     name = f"limits.offers.{offer.id}.max_nodes"
-    return Change(name, offer.max_nodes, most, replace(problem, offers=offers))
+    return ChangedProblem(name, offer.max_nodes, most, replace(problem, offers=offers))

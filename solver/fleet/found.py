@@ -10,7 +10,7 @@ from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.formulation import split_devices_of
 from solver.fleet.model.packing import paths
 from solver.fleet.model.places import places_of
-from solver.fleet.model.programme import Model
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan, SolverName
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
@@ -27,7 +27,7 @@ class Found:
     draft: Draft
 
 
-def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] | None:
+def starting_values(model: FleetProgramme, draft: Draft) -> dict[pulp.LpVariable, float] | None:
     """The heuristic plan as values of the integer variables, or None if the model lacks one of its columns."""
     keys = placement_keys(model.reduced)
     if not set(draft.replicas) <= set(keys) or not set(draft.nodes) <= set(model.nodes):
@@ -51,7 +51,7 @@ def placement_keys(reduced: ReducedProblem) -> list[PlacementKey]:
     ]
 
 
-def read_plan(model: Model, name: SolverName) -> Found | None:
+def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
     """The solver's integers, rounded, made into a plan; None if that plan does not hold."""
     replicas = {
         key: count

@@ -322,7 +322,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class MustUse:
     """At least one replica of these deployments (keys; None is any) on these offers (None is any)."""
 
     name: str
@@ -345,7 +345,7 @@ class FleetProblem:
     limits: Limits = field(default_factory=Limits)
     objective: Objective = "cost"
     most_multiple: float | None = None
-    required: tuple[Requirement, ...] = ()
+    required: tuple[MustUse, ...] = ()
 
     def __post_init__(self) -> None:
         if len({offer.id for offer in self.offers}) != len(self.offers):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pool, loads
+from solver.fleet.groups.offer_groups import OfferGroup, loads
 from solver.fleet.groups.survival import worst_losses
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
@@ -28,7 +28,7 @@ class PlanBrokenError(Exception):
     """The whole numbers do not make a plan: the solver's tolerance hid a violated constraint."""
 
 
-def realise(problem: FleetProblem, pools: Sequence[Pool], draft: Draft, slots: Slots) -> tuple[Plan, float]:
+def realise(problem: FleetProblem, pools: Sequence[OfferGroup], draft: Draft, slots: Slots) -> tuple[Plan, float]:
     """(plan, θ). θ is 1 unless throughput is the objective. Raises PlanBrokenError."""
     load = loads(problem)
     replicas = _without_surplus(problem, load, draft.replicas)
@@ -38,7 +38,7 @@ def realise(problem: FleetProblem, pools: Sequence[Pool], draft: Draft, slots: S
 
 def _place(
     problem: FleetProblem,
-    pools: Sequence[Pool],
+    pools: Sequence[OfferGroup],
     nodes: Mapping[int, int],
     replicas: Mapping[PlacementKey, int],
     slots: Slots,

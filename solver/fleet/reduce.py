@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pairs, Pool, demand_matrix, pair_up, pool_offers
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, pair_up, pool_offers
 from solver.fleet.groups.required import meeting, met_by_none, named_rows
 from solver.fleet.groups.survival import headroom_factor, least_capacity
 from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
@@ -30,7 +30,7 @@ class ReducedProblem:
     """What is left to decide. max_nodes: by pool. bound: of the objective. reasons: why nothing can work."""
 
     problem: FleetProblem
-    pools: list[Pool]
+    pools: list[OfferGroup]
     pairs: Pairs
     max_nodes: IntArray
     bound: float
@@ -53,7 +53,7 @@ class Bounds:
 
 
 def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedProblem:
-    """Pool, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
+    """Group, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
     pools = pool_offers(problem)
     pairs = pair_up(problem, pools)
     offers_in_pool = np.array([len(pool.offers) for pool in pools], dtype=np.int64)
@@ -122,7 +122,7 @@ def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
     return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
 
 
-def _bounds(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> dict[Resource, Bounds]:
+def _bounds(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> dict[Resource, Bounds]:
     """Of cost, and of what else the plan depends on."""
     resources: tuple[Resource, ...] = ("cost", "power", "carbon")
     return {r: bound_candidates(problem, pools, pairs, r) for r in resources if r == "cost" or problem.matters(r)}
@@ -143,7 +143,7 @@ def _worth_keeping(problem: FleetProblem, of: Mapping[Resource, Bounds], draft: 
     return keep
 
 
-def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, resource: Resource) -> Bounds:
+def bound_candidates(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, resource: Resource) -> Bounds:
     """Lower bound of a resource and each pair's excess over it.
 
     Serving all of class k on pair j takes load_jk replicas of (a_j + c · node fraction) each; with nodes divisible,
@@ -184,7 +184,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
 
 
 def _beyond_required(
-    problem: FleetProblem, pools: list[Pool], pairs: Pairs, lower: float, replica: FloatArray, node: FloatArray
+    problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, lower: float, replica: FloatArray, node: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
     """The bound and the excesses where every plan contains something required.
 
@@ -314,7 +314,7 @@ def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _too_few_domains(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[str, ...]:
+def _too_few_domains(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
     losses = problem.limits.survive.losses
     if not losses:
         return ()
@@ -357,7 +357,9 @@ def _most_throughput(problem: FleetProblem, of: Mapping[Resource, Bounds]) -> fl
     return most
 
 
-def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
+def most_nodes(
+    problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, draft: Draft | None, bound: float
+) -> IntArray:
     """Nodes of each pool that some best plan stays within."""
     most = np.zeros(len(pools))
     price = np.array([pool.usd_per_hour for pool in pools])
@@ -382,7 +384,7 @@ def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Dr
     return whole
 
 
-def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, multiple: float) -> FloatArray:
+def _nodes_for_demand(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, multiple: float) -> FloatArray:
     """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a pool."""
     least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
     finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
@@ -404,7 +406,7 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     return most
 
 
-def drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[list[Pool], Pairs]:
+def drop_unused_pools(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> tuple[list[OfferGroup], Pairs]:
     share = problem.limits.max_spot_fraction
     used = set(np.unique(pairs.pool).tolist())
     if share is not None and any(pools[p].interruptible for p in used):
@@ -417,7 +419,7 @@ def drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) ->
     return [pools[p] for p in kept], Pairs(**renumbered)
 
 
-def _shorten(problem: FleetProblem, pools: list[Pool], pairs: Pairs, most: IntArray) -> list[Pool]:
+def _shorten(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, most: IntArray) -> list[OfferGroup]:
     """Offers of a pool beyond those that already hold the most nodes it can need are never used.
 
     With replicas over several nodes, which may not cross offers, only an offer large enough on its own ends the list.

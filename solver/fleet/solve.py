@@ -12,9 +12,9 @@ from solver.fleet.decomposition.by_workload import solve_by_workload
 from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
 from solver.fleet.heuristic.greedy import Draft
-from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
+from solver.fleet.highs import SolverAnswer, solve_with_cbc, solve_with_highs
 from solver.fleet.model.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
-from solver.fleet.model.programme import Model
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
@@ -157,8 +157,8 @@ def _attempt(
 
 
 def _run(
-    model: Model, options: SolveOptions, name: SolverName, start: Mapping[pulp.LpVariable, float] | None
-) -> Solved:
+    model: FleetProgramme, options: SolveOptions, name: SolverName, start: Mapping[pulp.LpVariable, float] | None
+) -> SolverAnswer:
     if name == "highs":
         return solve_with_highs(model.programme, start, options.time_limit_s, options.gap_fraction, options.seed)
     return solve_with_cbc(model.programme, options.time_limit_s, options.gap_fraction, options.seed)
@@ -171,7 +171,7 @@ def _time_left(options: SolveOptions, spent_s: float) -> SolveOptions:
 
 
 def _cheapest_at(
-    model: Model, options: SolveOptions, name: SolverName, found: Found, spent_s: float
+    model: FleetProgramme, options: SolveOptions, name: SolverName, found: Found, spent_s: float
 ) -> tuple[Found | None, float]:
     """Second objective of throughput, power and carbon: of the plans as good as ``found``, the cheapest."""
     slack = PROVEN_GAP_FRACTION / 10
@@ -191,7 +191,7 @@ def _cheapest_at(
     return (cheaper if kept else None), solved.seconds
 
 
-def _bound(reduced: ReducedProblem, solved: Solved, draft: Found | None) -> float:
+def _bound(reduced: ReducedProblem, solved: SolverAnswer, draft: Found | None) -> float:
     """The tighter of the arithmetic bound and the solver's; what pruning left out is worse than the draft."""
     if solved.bound is None:
         return reduced.bound

@@ -18,7 +18,7 @@ from solver.horizon.operable import free_of_rules, is_small, kept_configurations
 from solver.horizon.operated import Freedom, Operated, plan_operated
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
-from solver.horizon.pool import Pool
+from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import HorizonProblem, SpotRule
 from solver.horizon.reasons import reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
@@ -272,7 +272,7 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
     price = np.where(np.isfinite(price), price, 0.0)
     most = problem.committed(np.array([float(model.most_nodes[c.node_type]) for c in problem.commitments])).max(axis=0)
     value = np.zeros(len(problem.batch))
-    pool = Pool(problem)
+    pool = ChoiceTable(problem)
     for cap in (np.zeros(model.types), most) if problem.commitments else (np.zeros(model.types),):
         for t in [model.at_peak, *sample]:
             start = pool.best(t, price, cap, value)

@@ -10,7 +10,7 @@ from solver.errors import SaturatedError
 from solver.prediction.estimate import (
     Correction,
     Estimate,
-    Interval,
+    PredictedInterval,
     decode_terms,
     devices_power_w,
     metric_interval,
@@ -40,7 +40,7 @@ BASES = ("measured", "corrected", "borrowed", "analytical")
 class PoolEstimate:
     """One pool. busy_fraction: share of time its engines work. step: of a prefill chunk, or of a decode step."""
 
-    power_w: Interval
+    power_w: PredictedInterval
     busy_fraction: float
     bottleneck: str
     step: tuple[Term, ...]
@@ -56,7 +56,7 @@ class DisaggregatedEstimate:
     whole: Estimate
     prefill: PoolEstimate
     decode: PoolEstimate
-    transfer_s: dict[str, Interval]
+    transfer_s: dict[str, PredictedInterval]
     link_bytes_per_s: float
     link_busy_fraction: float
 
@@ -177,18 +177,18 @@ def _whole(
     corrections: tuple[Correction | None, Correction | None],
     spreads: Spreads,
     factors: Mapping[str, float],
-    power: tuple[Interval, Interval],
+    power: tuple[PredictedInterval, PredictedInterval],
     bound: Bound,
     steps: tuple[tuple[Term, ...], tuple[Term, ...]],
     several_tokens: bool,
 ) -> Estimate:
-    def times(metric: str, values: Statistics, floor: float = 0.0) -> dict[str, Interval]:
+    def times(metric: str, values: Statistics, floor: float = 0.0) -> dict[str, PredictedInterval]:
         return percentile_intervals(metric, values, spreads, factors, floor)
 
     # Below its capacity an open load is served as it comes: no factor changes its rate, only its interval.
     rate = metric_interval("output_rate", result.output_tokens_per_s, spreads, {}, ceiling=bound.output_tokens_per_s)
     per_token = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
-    watts = Interval(*(sum(getattr(p, end) for p in power) for end in ("expected", "low", "high")))
+    watts = PredictedInterval(*(sum(getattr(p, end) for p in power) for end in ("expected", "low", "high")))
     evidence = tuple(dict.fromkeys(b for c in corrections if c is not None for b in c.evidence))
     floor = bound.time_per_output_token_s if several_tokens else 0.0
     return Estimate(
@@ -199,9 +199,9 @@ def _whole(
         inter_token_s=times("inter_token", result.inter_token_s),
         end_to_end_s=times("end_to_end", result.end_to_end_s),
         output_tokens_per_s=rate,
-        requests_per_s=Interval(rate.expected * per_token, rate.low * per_token, rate.high * per_token),
+        requests_per_s=PredictedInterval(rate.expected * per_token, rate.low * per_token, rate.high * per_token),
         power_w=watts,
-        joules_per_output_token=Interval(
+        joules_per_output_token=PredictedInterval(
             watts.expected / rate.expected, watts.low / rate.high, watts.high / max(rate.low, 1e-12)
         ),
         prefill_bottleneck=dominant(steps[0]),
@@ -218,7 +218,7 @@ def _basis(pool: ServingPool, correction: Correction | None) -> str:
     return "borrowed" if basis in ("measured", "corrected") else basis
 
 
-def _power(pool: ServingPool, used: Utilisation, correction: Correction | None) -> Interval:
+def _power(pool: ServingPool, used: Utilisation, correction: Correction | None) -> PredictedInterval:
     """Of all the pool's devices, in watts; NaN where nobody publishes the board's power."""
     watts = devices_power_w(pool.configuration, used.memory, used.compute) * pool.replicas
     spreads: Mapping[str, tuple[float, float]] = {"power": power_spread(pool.configuration.constants)}

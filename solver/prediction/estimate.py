@@ -27,7 +27,7 @@ NARROW_DTYPES = ("fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PredictedInterval:
     """A predicted quantity with the range in which nine of ten measured values are expected."""
 
     expected: float
@@ -56,14 +56,14 @@ class Estimate:
 
     basis: str
     evidence: tuple[str, ...]
-    time_to_first_token_s: dict[str, Interval]
-    time_per_output_token_s: dict[str, Interval]
-    inter_token_s: dict[str, Interval]
-    end_to_end_s: dict[str, Interval]
-    output_tokens_per_s: Interval
-    requests_per_s: Interval
-    power_w: Interval
-    joules_per_output_token: Interval
+    time_to_first_token_s: dict[str, PredictedInterval]
+    time_per_output_token_s: dict[str, PredictedInterval]
+    inter_token_s: dict[str, PredictedInterval]
+    end_to_end_s: dict[str, PredictedInterval]
+    output_tokens_per_s: PredictedInterval
+    requests_per_s: PredictedInterval
+    power_w: PredictedInterval
+    joules_per_output_token: PredictedInterval
     prefill_bottleneck: str
     decode_bottleneck: str
     step: tuple[Term, ...]
@@ -145,10 +145,10 @@ def estimated(
     steps = decode_terms(configuration, tables, busy_sequences, traffic)
     bound = roofline_bound(configuration, traffic, load)
 
-    def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> Interval:
+    def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> PredictedInterval:
         return metric_interval(metric, value, spreads, factors, floor, ceiling)
 
-    def times(metric: Metric, floor: float = 0.0) -> dict[str, Interval]:
+    def times(metric: Metric, floor: float = 0.0) -> dict[str, PredictedInterval]:
         known = percentile_intervals(metric.removesuffix("_s"), getattr(result, metric), spreads, factors, floor)
         return {
             percentile: sampled(known[percentile], run.sampling_error_fraction(metric, percentile), floor)
@@ -168,9 +168,11 @@ def estimated(
         inter_token_s=times("inter_token_s"),
         end_to_end_s=times("end_to_end_s"),
         output_tokens_per_s=output_rate,
-        requests_per_s=Interval(*(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))),
+        requests_per_s=PredictedInterval(
+            *(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))
+        ),
         power_w=watts,
-        joules_per_output_token=Interval(
+        joules_per_output_token=PredictedInterval(
             watts.expected / output_rate.expected,
             watts.low / output_rate.high,
             watts.high / max(output_rate.low, 1e-12),
@@ -209,18 +211,20 @@ def metric_interval(
     factors: Mapping[str, float],
     floor: float = 0.0,
     ceiling: float = float("inf"),
-) -> Interval:
+) -> PredictedInterval:
     """A predicted value times its factor, with its spread, within the roofline's floor and ceiling."""
     low, high = spreads.get(metric, (1.0, 1.0))
     factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
     expected = min(max(value * factor, floor), ceiling)
-    return Interval(expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected))
+    return PredictedInterval(
+        expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
+    )
 
 
-def sampled(interval: Interval, sampling_error_fraction: float, floor: float = 0.0) -> Interval:
+def sampled(interval: PredictedInterval, sampling_error_fraction: float, floor: float = 0.0) -> PredictedInterval:
     """An interval with the sampling error of its simulation on top: independent errors add in squares of logarithms.
 
-    >>> wide = sampled(Interval(1.0, 0.9, 1.1), 0.05)
+    >>> wide = sampled(PredictedInterval(1.0, 0.9, 1.1), 0.05)
     >>> round(wide.low, 3), round(wide.high, 3)
     (0.875, 1.134)
     """
@@ -230,7 +234,7 @@ def sampled(interval: Interval, sampling_error_fraction: float, floor: float = 0
     below = math.hypot(math.log(interval.expected / interval.low), noise)
     above = math.hypot(math.log(interval.high / interval.expected), noise)
     low = max(interval.expected * math.exp(-below), min(floor, interval.expected))
-    return Interval(interval.expected, low, interval.expected * math.exp(above))
+    return PredictedInterval(interval.expected, low, interval.expected * math.exp(above))
 
 
 def percentile_intervals(
@@ -239,7 +243,7 @@ def percentile_intervals(
     spreads: Mapping[str, tuple[float, float]],
     factors: Mapping[str, float],
     floor: float = 0.0,
-) -> dict[str, Interval]:
+) -> dict[str, PredictedInterval]:
     """The same for the mean and every percentile, each with its own spread where it has one."""
     return {
         name: metric_interval(

@@ -16,7 +16,7 @@ from solver.prediction.estimate import (
 )
 from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
 from solver.replay.one_stream import Replay
-from solver.replay.streams import MixedReplay, Stream, replay_mixed
+from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
 from solver.traffic_classes import mixed_traffic
 from solver.workload import Load, Traffic
 
@@ -31,7 +31,7 @@ class MixedEstimate:
 
 def estimate_mixed(
     configuration: Configuration,
-    streams: Sequence[Stream],
+    streams: Sequence[RequestStream],
     correction: Correction | None = None,
 ) -> MixedEstimate:
     """As ``estimate`` for a steady open load, from one long run of all streams; each has an interval of its own.
@@ -66,7 +66,12 @@ def estimate_mixed(
 
 
 def _moved(
-    configuration: Configuration, streams: Sequence[Stream], centre: MixedReplay, total: Load, *, towards_slow: bool
+    configuration: Configuration,
+    streams: Sequence[RequestStream],
+    centre: MixedReplay,
+    total: Load,
+    *,
+    towards_slow: bool,
 ) -> MixedReplay:
     """The first draw with moved constants; a load that then saturates keeps the centre's result, stretched."""
     constants = moved_constants(configuration.constants, towards_slow=towards_slow)

@@ -11,7 +11,7 @@ from solver.fleet.phases.formulation import RolesPlan
 from solver.planning.assemble import admitted_requests
 from solver.planning.types import PlanEntry
 from solver.prediction.disaggregated import estimate_disaggregated
-from solver.prediction.estimate import Estimate, Interval, estimate
+from solver.prediction.estimate import Estimate, PredictedInterval, estimate
 from solver.recommend.disaggregation_confirm import (
     MOST_PARTNERS,
     PlacedRole,
@@ -105,8 +105,8 @@ def _prediction(search: PoolSearch, placed: Sequence[PlacedRole], one: PlacedRol
         return None
     part = found.prefill if role == "prefill" else found.decode
 
-    def each(value: Interval) -> Interval:
-        return Interval(value.expected / alone, value.low / alone, value.high / alone)
+    def each(value: PredictedInterval) -> PredictedInterval:
+        return PredictedInterval(value.expected / alone, value.low / alone, value.high / alone)
 
     return replace(
         found.whole, output_tokens_per_s=each(found.whole.output_tokens_per_s), power_w=each(part.power_w),

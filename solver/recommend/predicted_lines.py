@@ -7,7 +7,7 @@ from solver.corrections.sets import configuration_correction
 from solver.planning.types import PlanEntry, PlanningInput
 from solver.prediction.estimate import Correction, estimate
 from solver.prediction.streams import estimate_mixed
-from solver.replay.streams import Stream
+from solver.replay.streams import RequestStream
 from solver.workload import Load, Workload
 
 
@@ -34,7 +34,7 @@ def _with_class_estimates(workload: Workload, entry: PlanEntry, correction: Corr
         math.fsum(one.requests_per_s for one in entry.classes if traffic[one.name] == kind) / entry.replicas
         for kind in kinds
     ]
-    streams = [Stream(kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
+    streams = [RequestStream(kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
     found = estimate_mixed(entry.configuration, streams, correction)
     of_kind = dict(zip(kinds, found.streams, strict=True))
     classes = tuple(replace(one, estimate=of_kind[traffic[one.name]]) for one in entry.classes)

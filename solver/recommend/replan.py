@@ -49,7 +49,7 @@ class SwitchingMisstatedError(SolverError):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldNodes:
     """Nodes of one offer that run now. committed: of these, paid for until their term ends. usable: the request's
     choices admit them; may_add: more of them, too."""
 
@@ -80,7 +80,7 @@ class SwitchingCost:
 class CurrentFleet:
     """held: one entry an offer. The fleet is kept unless switching saves more than both."""
 
-    held: tuple[Held, ...]
+    held: tuple[HeldNodes, ...]
     cost: SwitchingCost = SwitchingCost()
     least_saving_fraction: float = 0.0
     least_saving_usd_per_hour: float = 0.0

@@ -135,22 +135,24 @@ class LaneTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class KernelInput:
     """Step tables and a schedule as the kernel takes them, checked against each other once."""
 
     engine: "Engine"
     most_requests_tabulated: tuple[int, int]
 
 
-def prepared(tables: StepTables, schedule: Schedule) -> Prepared:
+def prepared(tables: StepTables, schedule: Schedule) -> KernelInput:
     """For any number of open loads, one after the other or side by side."""
     from solver.engine.kernel.columns import engine  # imports numba
 
     on = engine(tables, schedule, closed=False, notes_gaps=False)
-    return Prepared(on, (len(tables.decode_s), len(tables.head_s)))
+    return KernelInput(on, (len(tables.decode_s), len(tables.head_s)))
 
 
-def replay_prepared(on: Prepared, schedule: Schedule, requests_per_s: float, draws: Sequence[ReadyDraw]) -> LaneTimes:
+def replay_prepared(
+    on: KernelInput, schedule: Schedule, requests_per_s: float, draws: Sequence[ReadyDraw]
+) -> LaneTimes:
     """Replay draws of as many requests on one lane at a rate. Raises InvalidInputError as ``replay_draws`` does."""
     shape = (len(draws), len(draws[0].prompts))
     times = LaneTimes(np.empty(shape), np.empty(shape), np.empty(shape), np.zeros(shape[0], dtype=np.int64))
@@ -172,7 +174,7 @@ def _replay_lane(lanes: Sequence[LoadedLane], draws: Draws, number: int, which: 
 
 
 def _replay(
-    on: Prepared, schedule: Schedule, requests_per_s: float, draws: Mapping[int, ReadyDraw], times: LaneTimes
+    on: KernelInput, schedule: Schedule, requests_per_s: float, draws: Mapping[int, ReadyDraw], times: LaneTimes
 ) -> None:
     """Draws of as many requests each, into the rows of ``times`` that they are numbered by."""
     from solver.engine.kernel.columns import replayed, working_space  # imports numba

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver.deployment.configuration import Configuration
 from solver.engine.simulate import Schedule
 from solver.errors import SaturatedError
-from solver.replay.draws import Prepared, prepared, ready_draws, replay_prepared
+from solver.replay.draws import KernelInput, prepared, ready_draws, replay_prepared
 from solver.replay.one_stream import (
     CROWDED_FRACTION,
     QUANTILES,
@@ -73,7 +73,7 @@ class SteadyLane:
         self._seats = lane_seats(schedule, traffic)
         self._configuration, self._tables, self._traffic = configuration, tables, traffic
         self._capacity_requests_per_s: float | None = None
-        self._engine: Prepared | None = None
+        self._engine: KernelInput | None = None
 
     def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """Of ``requests`` requests for each seed. Raises SaturatedError above capacity, InvalidInputError."""

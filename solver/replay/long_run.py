@@ -12,7 +12,7 @@ from typing import Literal
 
 from solver.deployment.configuration import Configuration
 from solver.replay.one_stream import Replay, Statistics, mean_replay, replay
-from solver.replay.streams import MixedReplay, Stream, replay_mixed
+from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic
 
@@ -98,11 +98,13 @@ class MixedLongRun:
         return LongRun(tuple(one.streams[number] for one in self.draws))
 
 
-def draw_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[Stream], number: int) -> MixedReplay:
+def draw_mixed(
+    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], number: int
+) -> MixedReplay:
     """Draw ``number`` of a steady open load of several streams. Raises as ``draw`` does."""
     return replay_mixed(configuration, tables, streams, seed=DRAW_SEEDS[number], requests=draw_requests(configuration))
 
 
-def long_run_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[Stream]) -> MixedLongRun:
+def long_run_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream]) -> MixedLongRun:
     """All draws of a steady open load of several streams. Raises as ``draw`` does."""
     return MixedLongRun(tuple(draw_mixed(configuration, tables, streams, number) for number in range(DRAWS)))

@@ -45,7 +45,7 @@ Sample = tuple[Whole, Whole, Whole]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class RequestStream:
     """Requests of one kind: their shape, and how many come to the deployment each second."""
 
     traffic: Traffic
@@ -92,7 +92,7 @@ def mixed_sample(streams: tuple[Traffic, ...], counts: tuple[int, ...], seed: in
     )
 
 
-def stream_prefixes(streams: Sequence[Stream], sample: Sample) -> Prefixes:
+def stream_prefixes(streams: Sequence[RequestStream], sample: Sample) -> Prefixes:
     """What of every prompt is cached, and all prefixes together: each stream has one, as long as its longest share."""
     numbers, prompts, _ = sample
     fractions = np.array([one.traffic.shared_prefix_fraction for one in streams])
@@ -105,7 +105,7 @@ def stream_prefixes(streams: Sequence[Stream], sample: Sample) -> Prefixes:
 def replay_mixed(
     configuration: Configuration,
     tables: StepTables,
-    streams: Sequence[Stream],
+    streams: Sequence[RequestStream],
     *,
     seed: int = 1,
     requests: int | None = None,
@@ -145,7 +145,7 @@ def replay_mixed(
     return MixedReplay(whole, tuple(_of_stream(whole, trace, sample[0] == n, first) for n in range(len(streams))))
 
 
-def _sampled(streams: Sequence[Stream], count: int, seed: int) -> Sample:
+def _sampled(streams: Sequence[RequestStream], count: int, seed: int) -> Sample:
     return mixed_sample(
         tuple(one.traffic for one in streams), stream_counts([one.requests_per_s for one in streams], count), seed
     )
@@ -181,7 +181,7 @@ def _of_stream(whole: Replay, trace: Trace, mine: np.typing.NDArray[np.bool_], f
     )
 
 
-def _seats(schedule: Schedule, streams: Sequence[Stream]) -> int:
+def _seats(schedule: Schedule, streams: Sequence[RequestStream]) -> int:
     """Requests one lane can have in progress at once.
 
     A request stays about as long as its reply, so the streams are met in progress by rate times output tokens.
@@ -195,7 +195,9 @@ def _seats(schedule: Schedule, streams: Sequence[Stream]) -> int:
     return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / (mean + schedule.block_slack_tokens))))
 
 
-def _capacity_requests_per_s(tables: StepTables, schedule: Schedule, streams: Sequence[Stream], seats: int) -> float:
+def _capacity_requests_per_s(
+    tables: StepTables, schedule: Schedule, streams: Sequence[RequestStream], seats: int
+) -> float:
     """Most requests per second one lane completes of this mix, whatever the latency."""
     sample = _sampled(streams, crowd_requests(seats), seed=7)
     trace = simulate(

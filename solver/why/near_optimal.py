@@ -12,10 +12,10 @@ from typing import Literal
 from solver.hardware import Offer
 from solver.planning.types import PlanEntry
 from solver.recommend.recommend import Standing
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve
 
 Kind = Literal["device", "offer"]
-NearPlan = tuple[Answer, tuple[str, ...]]
+NearPlan = tuple[SolvedChange, tuple[str, ...]]
 """A plan, and the devices and offers it was made without."""
 
 
@@ -25,7 +25,7 @@ class WithoutOne:
 
     kind: Kind
     name: str
-    answer: Answer
+    answer: SolvedChange
     indispensable: bool | None
 
 
@@ -70,7 +70,7 @@ def _without(standing: Standing, kind: Kind, name: str, names: frozenset[str], m
     return WithoutOne(kind, name, answer, needed)
 
 
-def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> Answer:
+def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> SolvedChange:
     """The cheapest plan without these devices and offers."""
 
     def admitted(offer: Offer) -> bool:
@@ -78,11 +78,11 @@ def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> Ans
 
     planning = replace(standing.planning, offers=tuple(o for o in standing.planning.offers if admitted(o)))
     if not planning.offers:
-        return Answer(Solved.INFEASIBLE)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
     return resolve(standing, planning, assembled(planning, standing.assembly.screened), known_of(standing), clock)
 
 
-def _is_within(answer: Answer, most: float) -> bool:
+def _is_within(answer: SolvedChange, most: float) -> bool:
     return answer.usd_per_hour is not None and answer.usd_per_hour <= most * (1.0 + 1e-9)
 
 

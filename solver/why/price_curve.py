@@ -20,7 +20,7 @@ from solver.traffic_classes import (
     with_targets_of,
 )
 from solver.why.misses import Miss, misses_of_rows
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve, unchanged
 from solver.workload import PERCENTILES, Targets, Workload
 
 MS_PER_S = 1e3
@@ -32,7 +32,7 @@ SPARES_BEYOND = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class PricedRequirement:
     """name: ``targets.ttft_ms.p95`` and the like, ``context_tokens``, ``confidence_percent``, ``spare_nodes`` or
     ``requests_per_s``. workload: its number; None for spare nodes, which are the fleet's. classes: numbers of its traffic
     classes whose target is meant, all moved to the same value; empty where it has none, and for what concerns them all."""
@@ -43,15 +43,15 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """value: in the requirement's own unit. misses: why no candidate serves the workload there."""
 
     value: float
-    answer: Answer
+    answer: SolvedChange
     misses: tuple[Miss, ...] = ()
 
 
-def current_value(standing: Standing, of: Requirement) -> float | None:
+def current_value(standing: Standing, of: PricedRequirement) -> float | None:
     """What the request states; None for a target it leaves open."""
     if of.workload is None:
         return float(standing.planning.limits.spare_nodes)
@@ -78,7 +78,7 @@ def _if_one(values: Sequence[float | None]) -> float | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
+def automatic_values(standing: Standing, of: PricedRequirement) -> tuple[float, ...]:
     """Values around the request's own; empty where it states none to start from."""
     value = current_value(standing, of)
     if of.workload is None:
@@ -95,8 +95,8 @@ def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
 
 
 def price_curve(
-    standing: Standing, of: Requirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
-) -> tuple[Point, ...]:
+    standing: Standing, of: PricedRequirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
+) -> tuple[CurvePoint, ...]:
     """A point for each value, in the order given. The request's own value is the standing plan.
 
     Raises VerificationError on a defect.
@@ -105,22 +105,22 @@ def price_curve(
     found = []
     for value in values:
         if value == here and standing.result.plan is not None:
-            found.append(Point(value, unchanged(standing)))
+            found.append(CurvePoint(value, unchanged(standing)))
             continue
         planning, every, known = _at(standing, of, value, memo)
         assembly = assembled(planning, every)
         answer = resolve(standing, planning, assembly, known, clock)
         misses: tuple[Miss, ...] = ()
-        if answer.outcome is Solved.INFEASIBLE and of.workload is not None:
+        if answer.outcome is QuestionOutcome.INFEASIBLE and of.workload is not None:
             one = every[of.workload]
             if not (one.most_requests_per_s > 0.0).any():
                 misses = tuple(misses_of_rows(one, np.ones(len(one.space.rows), dtype=np.bool_)))
-        found.append(Point(value, answer, misses))
+        found.append(CurvePoint(value, answer, misses))
     return tuple(found)
 
 
 def _at(
-    standing: Standing, of: Requirement, value: float, memo: SpaceMemo
+    standing: Standing, of: PricedRequirement, value: float, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened], Confirmations]:
     """The request with one requirement changed, its candidates, and what is still known of them.
 
@@ -144,7 +144,7 @@ def _at(
     return planning, every, known
 
 
-def _changed(workload: Workload, of: Requirement, value: float) -> Workload:
+def _changed(workload: Workload, of: PricedRequirement, value: float) -> Workload:
     match of.name:
         case "context_tokens":
             return replace(workload, context_tokens=round(value))

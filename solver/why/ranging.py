@@ -9,7 +9,7 @@ Journal of the ACM 23, 1976).
 from dataclasses import dataclass, replace
 
 from solver.recommend.recommend import Standing
-from solver.why.resolve import RELATIVE_NOISE, Answer, Clock, Solved, assembled, known_of, resolve
+from solver.why.resolve import RELATIVE_NOISE, Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve
 
 TRIED_UP_TO = 4.0
 """Times today's price: nobody waits for a dearer quote."""
@@ -25,7 +25,7 @@ class PriceRange:
 
     offer_id: str
     usd_per_hour: float | None
-    then: Answer | None = None
+    then: SolvedChange | None = None
 
 
 def price_range(standing: Standing, offer_id: str, clock: Clock) -> PriceRange:
@@ -41,7 +41,7 @@ def price_range(standing: Standing, offer_id: str, clock: Clock) -> PriceRange:
     price, then = TRIED_UP_TO * today, None
     for _ in range(MOST_STEPS):
         answer = _at(standing, offer_id, price, clock)
-        if answer.outcome is not Solved.OPTIMAL or answer.usd_per_hour is None or answer.nodes is None:
+        if answer.outcome is not QuestionOutcome.OPTIMAL or answer.usd_per_hour is None or answer.nodes is None:
             return PriceRange(offer_id, None)
         own = usd + taken * (price - today)
         if answer.usd_per_hour >= own * (1.0 - RELATIVE_NOISE):
@@ -53,7 +53,7 @@ def price_range(standing: Standing, offer_id: str, clock: Clock) -> PriceRange:
     return PriceRange(offer_id, None)
 
 
-def _at(standing: Standing, offer_id: str, price: float, clock: Clock) -> Answer:
+def _at(standing: Standing, offer_id: str, price: float, clock: Clock) -> SolvedChange:
     """The request solved with the offer at another price."""
     offers = tuple(replace(o, usd_per_hour=price) if o.id == offer_id else o for o in standing.planning.offers)
     planning = replace(standing.planning, offers=offers)

@@ -33,7 +33,7 @@ RELATIVE_NOISE = 1e-6
 """Of the objective: two proofs are each this good."""
 
 
-class Solved(StrEnum):
+class QuestionOutcome(StrEnum):
     """What came of a question."""
 
     OPTIMAL = "optimal"
@@ -43,7 +43,7 @@ class Solved(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolvedChange:
     """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
 
     measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
@@ -51,7 +51,7 @@ class Answer:
     nodes: bought per offer, spares included. placements: replicas by row of the workloads' candidates.
     """
 
-    outcome: Solved
+    outcome: QuestionOutcome
     entries: tuple[PlanEntry, ...] = ()
     nodes: Mapping[str, int] | None = None
     usd_per_hour: float | None = None
@@ -81,28 +81,28 @@ class Clock:
 
 def resolve(
     standing: Standing, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
-) -> Answer:
+) -> SolvedChange:
     """The best confirmed plan of a changed problem, compared with the standing one.
 
     known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
     """
     if clock.left_s <= 0.0:
-        return Answer(Solved.NOT_IN_TIME)
+        return SolvedChange(QuestionOutcome.NOT_IN_TIME)
     known.spent_s = 0.0
     brief = replace(planning, time_limit_s=clock.left_s)
     try:
         changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
     except NoPlanInTimeError:
-        return Answer(Solved.NOT_IN_TIME)
+        return SolvedChange(QuestionOutcome.NOT_IN_TIME)
     finally:
         clock.spent(known.spent_s)
     if result.plan is None:
-        return Answer(Solved.INFEASIBLE)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
     check(changed, result)
     return answer_of(standing, changed, result, plan_entries(planning, changed, result.plan))
 
 
-def unchanged(standing: Standing) -> Answer:
+def unchanged(standing: Standing) -> SolvedChange:
     """The standing plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
     if standing.result.plan is None:
         raise ValueError("there is no plan")
@@ -110,11 +110,13 @@ def unchanged(standing: Standing) -> Answer:
     return answer_of(standing, standing.assembly, standing.result, entries)
 
 
-def answer_of(standing: Standing, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]) -> Answer:
+def answer_of(
+    standing: Standing, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]
+) -> SolvedChange:
     assert result.plan is not None
     extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
-    return Answer(
-        outcome=Solved.OPTIMAL if result.outcome is Outcome.OPTIMAL else Solved.FEASIBLE,
+    return SolvedChange(
+        outcome=QuestionOutcome.OPTIMAL if result.outcome is Outcome.OPTIMAL else QuestionOutcome.FEASIBLE,
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour,

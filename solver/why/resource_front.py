@@ -12,7 +12,7 @@ from solver.hardware import Offer
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SpaceMemo, Standing, screened
 from solver.why.pareto import RELATIVE_NOISE, Front, Sample, front_of
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve, unchanged
 
 Metered = Literal["power", "carbon"]
 """Power at full use in W, and what the electricity for it emits in kg CO2e per hour."""
@@ -109,7 +109,7 @@ def within(planning: PlanningInput, of: Metered, limit: float) -> PlanningInput:
     return replace(planning, limits=replace(limits, max_carbon_kg_per_hour=limit))
 
 
-def cheapest_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> Answer:
+def cheapest_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> SolvedChange:
     """The standing plan, or where a figure of it is missing the cheapest one of which all are known."""
     plan = standing.result.plan
     used = frozenset(plan.nodes_by_offer()) if plan is not None else frozenset()
@@ -119,7 +119,7 @@ def cheapest_of(standing: Standing, of: Metered, every: Sequence[Screened], cloc
     return resolve(standing, planning, assembled(planning, every), known_of(standing), clock)
 
 
-def least_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> Answer:
+def least_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> SolvedChange:
     """The plan that takes least, whatever it costs; its gap is of what it takes."""
     planning = replace(standing.planning, objective=of)
     return resolve_within(standing, planning, every, clock, LEAST_TIME_FRACTION)
@@ -127,7 +127,7 @@ def least_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: 
 
 def resolve_within(
     standing: Standing, planning: PlanningInput, every: Sequence[Screened], clock: Clock, share: float
-) -> Answer:
+) -> SolvedChange:
     """Solve in a share of the time that is left, so that one hard limit does not take that of all others."""
     given_s = clock.left_s * share
     own = Clock(given_s)
@@ -136,7 +136,7 @@ def resolve_within(
     return answer
 
 
-def priced(standing: Standing, least: Answer, cheapest: Answer) -> Answer:
+def priced(standing: Standing, least: SolvedChange, cheapest: SolvedChange) -> SolvedChange:
     """The plan that takes least as one of the front: no plan is cheaper than the bound of the cheapest."""
     assert least.usd_per_hour is not None
     assert cheapest.usd_per_hour is not None
@@ -145,7 +145,7 @@ def priced(standing: Standing, least: Answer, cheapest: Answer) -> Answer:
     extra = least.usd_per_hour - base
     return replace(
         least,
-        outcome=Solved.FEASIBLE,
+        outcome=QuestionOutcome.FEASIBLE,
         objective=least.usd_per_hour,
         gap_fraction=max(0.0, 1.0 - bound / least.usd_per_hour) if least.usd_per_hour > 0.0 else 0.0,
         extra=extra,

@@ -17,8 +17,8 @@ from solver.recommend.predicted_lines import with_estimate
 from solver.recommend.recommend import SpaceMemo, Standing
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
-from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve
-from solver.why.resolve import Answer, Clock, Solved
+from solver.why.price_curve import MS_PER_S, CurvePoint, PricedRequirement, current_value, price_curve
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange
 from solver.workload import PERCENTILES, Percentile, Targets
 
 AUTOMATIC_TARGETS = 6
@@ -56,7 +56,7 @@ def target_front(
 
     Values are the targets kept, in milliseconds too. Raises VerificationError on a defect.
     """
-    asked = Requirement(of.name, of.workload, of.classes)
+    asked = PricedRequirement(of.name, of.workload, of.classes)
     if limits is not None:
         return front_of(samples_of(price_curve(standing, asked, limits, memo, clock)))
     free = price_curve(standing, asked, (NO_TARGET_MS,), memo, clock)[0]
@@ -70,7 +70,7 @@ def target_front(
     for _ in range(TIGHTENING_STEPS):
         if clock.left_s <= 0.0:
             break
-        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is Solved.INFEASIBLE)])
+        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is QuestionOutcome.INFEASIBLE)])
         tightest = min(s.limit for s in samples if s.value is not None)
         between = math.sqrt(impossible * tightest)
         samples += samples_of(price_curve(standing, asked, (between,), memo, clock))
@@ -88,7 +88,7 @@ def automatic_limits(none_below: float, loosest: float, own: float | None) -> tu
     return tuple(sorted({*grid, *stated}, reverse=True))
 
 
-def samples_of(points: Sequence[Point]) -> list[Sample]:
+def samples_of(points: Sequence[CurvePoint]) -> list[Sample]:
     return [Sample(p.value, None if p.answer.usd_per_hour is None else p.value, p.answer, p.misses) for p in points]
 
 
@@ -105,7 +105,7 @@ def _least_of(one: Screened, of: Target) -> float:
     return float(best[able.most_requests_per_s > 0.0].min())
 
 
-def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
+def slowest_s(standing: Standing, of: Target, answer: SolvedChange) -> float:
     """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
     workload = standing.planning.workloads[of.workload]
     unit_s = NO_TARGET_MS / MS_PER_S
@@ -131,7 +131,7 @@ def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
     return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 
 
-def with_predictions(standing: Standing, of: Target, answer: Answer) -> tuple[Answer, float]:
+def with_predictions(standing: Standing, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
     workload = standing.planning.workloads[of.workload]
     name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)

@@ -16,7 +16,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import wire_limit
 from solver.explain.resolver import Resolver
-from solver.fleet import FleetProblem, Requirement
+from solver.fleet import FleetProblem, MustUse
 from solver.fleet import explain as fleet
 from solver.hardware import Offer
 from solver.planning.assemble import Assembly, with_default_limits
@@ -24,10 +24,10 @@ from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SpaceMemo, Standing, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
-    Answer,
     Clock,
+    QuestionOutcome,
     Rows,
-    Solved,
+    SolvedChange,
     assembled,
     known_of,
     narrowed,
@@ -67,8 +67,8 @@ class WhyNot:
 
     thing: Thing
     in_plan: bool
-    forced_in: Answer
-    only: Answer | None
+    forced_in: SolvedChange
+    only: SolvedChange | None
     misses: tuple[Miss, ...] = ()
     limits: tuple[str, ...] = ()
 
@@ -95,11 +95,11 @@ def why_not(standing: Standing, thing: Thing, workload: int | None, memo: SpaceM
         return WhyNot(thing, True, unchanged(standing), only, _if_none(only, misses))
     requirement = _requirement(thing, changed, concerned)
     if _no_candidate(changed.assembly.problem, requirement):
-        return WhyNot(thing, False, Answer(Solved.INFEASIBLE), only, misses)
+        return WhyNot(thing, False, SolvedChange(QuestionOutcome.INFEASIBLE), only, misses)
     known = changed.known_again()
     asked = replace(changed.assembly, problem=replace(changed.assembly.problem, required=(requirement,)))
     forced = resolve(standing, planning, asked, known, clock)
-    limits = _limits_to_blame(planning, asked, known) if forced.outcome is Solved.INFEASIBLE else ()
+    limits = _limits_to_blame(planning, asked, known) if forced.outcome is QuestionOutcome.INFEASIBLE else ()
     return WhyNot(thing, False, forced, only, _if_none(forced, misses) or _if_none(only, misses), limits)
 
 
@@ -118,8 +118,8 @@ class _Changed:
         return self.known.copied()
 
 
-def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
-    return misses if answer is not None and answer.outcome is Solved.INFEASIBLE else ()
+def _if_none(answer: SolvedChange | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
+    return misses if answer is not None and answer.outcome is QuestionOutcome.INFEASIBLE else ()
 
 
 def _with_thing(
@@ -173,7 +173,7 @@ def rows_of(thing: Thing, one: Screened) -> Rows:
     return rows
 
 
-def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> Requirement:
+def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> MustUse:
     assembly = changed.assembly
     named = np.zeros(len(assembly.row_of), dtype=np.bool_)
     for w in concerned:
@@ -181,10 +181,10 @@ def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> R
         named[mine] = True if thing.offers is not None else changed.rows[w][assembly.row_of[mine]]
     offers = None if thing.offers is None else frozenset(o.id for o in thing.offers)
     keys = None if named.all() else frozenset(np.flatnonzero(named).tolist())
-    return Requirement(f"{thing.kind} {thing.name}", keys, offers)
+    return MustUse(f"{thing.kind} {thing.name}", keys, offers)
 
 
-def _no_candidate(problem: FleetProblem, requirement: Requirement) -> bool:
+def _no_candidate(problem: FleetProblem, requirement: MustUse) -> bool:
     """Does nothing that could be rented run what is required?"""
     table = problem.deployments
     types = {
@@ -198,7 +198,7 @@ def _no_candidate(problem: FleetProblem, requirement: Requirement) -> bool:
     return not on_type.any()
 
 
-def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> Answer:
+def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> SolvedChange:
     """The cheapest plan in which one workload runs on the thing alone."""
     if thing.offers is not None:
         problem = changed.assembly.problem
@@ -213,7 +213,7 @@ def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, cl
     chosen = list(changed.screened)
     chosen[workload] = narrowed(chosen[workload], rows)
     if not (chosen[workload].most_requests_per_s > 0.0).any():
-        return Answer(Solved.INFEASIBLE)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
     known = without_rows(changed.known_again(), workload, rows)
     return resolve(standing, changed.planning, assembled(changed.planning, chosen), known, clock)
 

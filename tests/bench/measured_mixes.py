@@ -23,7 +23,7 @@ from solver.corrections.sets import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.prediction.estimate import Estimate
 from solver.prediction.streams import estimate_mixed
-from solver.replay.streams import Stream
+from solver.replay.streams import RequestStream
 
 MIXES = DEFAULT_ROOT / "mixes"
 MS_PER_S = 1e3
@@ -40,7 +40,7 @@ def main() -> None:
             runs: dict[str, Any] = json.load(file)
         correction = configuration_correction(correction_set(catalog.corrections[-1]), configuration)
         for name, run in runs.items():
-            streams = [Stream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
+            streams = [RequestStream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
             found = estimate_mixed(configuration, streams, correction)
             for one, predicted in zip(run["classes"], found.streams, strict=True):
                 measured, expected = measured_ms(one), predicted_ms(predicted)

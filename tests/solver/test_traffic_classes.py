@@ -18,9 +18,9 @@ from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
 from solver.recommend.recommend import screened, stand
 from solver.replay.one_stream import replay
-from solver.replay.streams import Stream, replay_mixed, stream_counts
+from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
-from solver.why.price_curve import Requirement, price_curve
+from solver.why.price_curve import PricedRequirement, price_curve
 from solver.why.resolve import Clock
 from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, uniform_lengths
 from tests.solver.planning_cases import A100, CHAT, H100, L4, L40S, MEMO, node, offer, plan, planning, workload
@@ -56,7 +56,7 @@ def holds(found: Recommendation, asked: Workload, tolerance: float = 1.15) -> No
     by_name = {one.class_name: one for one in streams_of(asked)}
     served = dict.fromkeys(by_name, 0.0)
     for entry in found.entries:
-        streams = [Stream(by_name[c.name].traffic, c.requests_per_s / entry.replicas) for c in entry.classes]
+        streams = [RequestStream(by_name[c.name].traffic, c.requests_per_s / entry.replicas) for c in entry.classes]
         for one in entry.classes:
             served[one.name] += one.requests_per_s
         if not streams:
@@ -175,7 +175,7 @@ class TestPlans:
 
     def test_a_price_curve_of_one_class(self) -> None:
         standing = stand(planning(mixed(*ASSISTANT)), MEMO)
-        of = Requirement("targets.tpot_ms.p95", 0, (0,))
+        of = PricedRequirement("targets.tpot_ms.p95", 0, (0,))
         points = price_curve(standing, of, (12.0, 30.0, 60.0), MEMO, Clock(10.0))
         prices = [p.answer.usd_per_hour for p in points]
         assert prices[1] == standing.result.usd_per_hour
@@ -232,21 +232,25 @@ class TestReplays:
 
     def test_one_stream_is_replayed_as_ever(self) -> None:
         alone = replay(self.made, self.tables, CHAT, Load("open", requests_per_s=3.0), requests=800)
-        found = replay_mixed(self.made, self.tables, [Stream(CHAT, 3.0)], requests=800)
+        found = replay_mixed(self.made, self.tables, [RequestStream(CHAT, 3.0)], requests=800)
         assert found.whole == alone
         assert found.streams == (alone,)
 
     def test_equal_streams_are_served_alike_and_as_one_would_be(self) -> None:
         alone = replay(self.made, self.tables, CHAT, Load("open", requests_per_s=4.0), requests=6_000)
-        found = replay_mixed(self.made, self.tables, [Stream(CHAT, 1.0), Stream(CHAT, 3.0)], requests=6_000)
+        found = replay_mixed(
+            self.made, self.tables, [RequestStream(CHAT, 1.0), RequestStream(CHAT, 3.0)], requests=6_000
+        )
         for of in (found.whole, *found.streams):
             assert of.time_per_output_token_s["mean"] == pytest.approx(alone.time_per_output_token_s["mean"], rel=0.03)
             assert of.time_to_first_token_s["mean"] == pytest.approx(alone.time_to_first_token_s["mean"], rel=0.1)
         assert found.streams[0].requests_per_s == pytest.approx(found.whole.requests_per_s / 4.0, rel=1e-3)
 
     def test_company_of_long_prompts_makes_short_replies_slower(self) -> None:
-        alone = replay_mixed(self.made, self.tables, [Stream(SHORT, 6.0)], requests=2_000).streams[0]
-        beside = replay_mixed(self.made, self.tables, [Stream(SHORT, 6.0), Stream(LONG, 1.0)], requests=2_000)
+        alone = replay_mixed(self.made, self.tables, [RequestStream(SHORT, 6.0)], requests=2_000).streams[0]
+        beside = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 6.0), RequestStream(LONG, 1.0)], requests=2_000
+        )
         assert beside.streams[0].time_per_output_token_s["p95"] > 1.2 * alone.time_per_output_token_s["p95"]
         assert beside.streams[0].time_to_first_token_s["p95"] > 1.2 * alone.time_to_first_token_s["p95"]
         assert beside.whole.output_tokens_per_s == pytest.approx(
@@ -255,19 +259,25 @@ class TestReplays:
 
     def test_a_mix_above_capacity_is_refused(self) -> None:
         with pytest.raises(SaturatedError):
-            replay_mixed(self.made, self.tables, [Stream(SHORT, 50.0), Stream(LONG, 30.0)], requests=2_000)
+            replay_mixed(
+                self.made, self.tables, [RequestStream(SHORT, 50.0), RequestStream(LONG, 30.0)], requests=2_000
+            )
         for rate in (0.0, math.nan):
             with pytest.raises(InvalidInputError):
-                replay_mixed(self.made, self.tables, [Stream(SHORT, 1.0), Stream(LONG, rate)])
+                replay_mixed(self.made, self.tables, [RequestStream(SHORT, 1.0), RequestStream(LONG, rate)])
 
     def test_cached_prefixes_are_each_streams_own(self) -> None:
         cached = replace(LONG, shared_prefix_fraction=0.9)
-        without = replay_mixed(self.made, self.tables, [Stream(SHORT, 4.0), Stream(LONG, 1.0)], requests=1_000)
-        found = replay_mixed(self.made, self.tables, [Stream(SHORT, 4.0), Stream(cached, 1.0)], requests=1_000)
+        without = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 4.0), RequestStream(LONG, 1.0)], requests=1_000
+        )
+        found = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 4.0), RequestStream(cached, 1.0)], requests=1_000
+        )
         assert found.streams[1].time_to_first_token_s["mean"] < 0.5 * without.streams[1].time_to_first_token_s["mean"]
 
     def test_predictions_have_an_interval_for_each_stream(self) -> None:
-        found = estimate_mixed(self.made, [Stream(SHORT, 4.0), Stream(LONG, 1.0)])
+        found = estimate_mixed(self.made, [RequestStream(SHORT, 4.0), RequestStream(LONG, 1.0)])
         for one in (found.whole, *found.streams):
             for times in (one.time_to_first_token_s, one.time_per_output_token_s, one.end_to_end_s):
                 for value in times.values():

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.fleet.decomposition.master import Branch, Relaxed, cost_of_nodes, draft_of, relaxed_master, whole_master
-from solver.fleet.decomposition.prices import Priced, Subproblems, Way
+from solver.fleet.decomposition.prices import Subproblems, Way, WorkloadsAtPrices
 from solver.fleet.decomposition.standalone import Leaf, OwnCost, PriceRow
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.plan import PROVEN_GAP_FRACTION
@@ -80,9 +80,9 @@ def with_whole_nodes(
     numbers = itertools.count()
     everything = Branch(own.lower)
     none_barred = everything.barred(len(known.cheapest))
-    divisible = Priced(known.cheapest, none_barred, own.of_workload.tolist(), own.lower)
-    waiting: list[tuple[float, int, Branch, Priced]] = []
-    done: list[tuple[Branch, Priced]] = []
+    divisible = WorkloadsAtPrices(known.cheapest, none_barred, own.of_workload.tolist(), own.lower)
+    waiting: list[tuple[float, int, Branch, WorkloadsAtPrices]] = []
+    done: list[tuple[Branch, WorkloadsAtPrices]] = []
     branch, priced, relaxed = everything, divisible, relaxed_master(known, everything)
     while True:
         if not search.is_beaten(branch.bound):
@@ -109,7 +109,7 @@ def _halves(branch: Branch, p: int, count: int) -> tuple[Branch, Branch]:
     return fewer, replace(branch, least={**branch.least, p: count + 1})
 
 
-def _bound_of(search: _Search, branch: Branch, best: Priced) -> tuple[Branch, Priced, Relaxed]:
+def _bound_of(search: _Search, branch: Branch, best: WorkloadsAtPrices) -> tuple[Branch, WorkloadsAtPrices, Relaxed]:
     """(branch with its bound, prices that give it, master): maximise over prices Σ_w S_w(prices) + cost of nodes.
 
     best: prices, and the bound they give here, of the branch that this one is a part of.
@@ -175,7 +175,7 @@ def _most_divided(known: Subproblems, relaxed: Relaxed) -> tuple[int, int] | Non
     return p, count
 
 
-def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, Priced]]) -> OwnCost:
+def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, WorkloadsAtPrices]]) -> OwnCost:
     """What the branches together show: no plan is better than the lowest of them, and a better plan is in one of them."""
     pools = search.known.reduced.pools
     leaves: list[Leaf] = []
@@ -201,7 +201,7 @@ def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, Priced]
     return replace(own, lower=lower, excess=excess, seconds=own.seconds + search.spent_s, leaves=found)
 
 
-def _excess(search: _Search, branch: Branch, priced: Priced) -> tuple[FloatArray, tuple[PriceRow, ...]]:
+def _excess(search: _Search, branch: Branch, priced: WorkloadsAtPrices) -> tuple[FloatArray, tuple[PriceRow, ...]]:
     """By how much more than its bound plans of a branch with a pair cost, and rows that all plans keep."""
     known = search.known
     room = search.ceiling * (1 + PROVEN_GAP_FRACTION) - priced.bound

@@ -36,7 +36,7 @@ class Way:
 
 
 @dataclass(slots=True, eq=False)
-class Priced:
+class WorkloadsAtPrices:
     """Least cost of every workload at one set of prices. barred: pools of which no node may be taken.
 
     bound: of a branch at these prices, nodes included.
@@ -109,9 +109,9 @@ class Subproblems:
         if known is None or rest < known.rest:
             self.ways[w][nodes] = Way(tuple(sorted(replicas.items())), nodes, rest)
 
-    def at(self, prices: FloatArray, barred: BoolArray) -> Priced:
+    def at(self, prices: FloatArray, barred: BoolArray) -> WorkloadsAtPrices:
         """S_w of all workloads; infinite where one cannot be served."""
-        return Priced(prices, barred, [self.least(w, prices, barred) for w in range(len(self.ranges))])
+        return WorkloadsAtPrices(prices, barred, [self.least(w, prices, barred) for w in range(len(self.ranges))])
 
     def least(self, w: int, prices: FloatArray, barred: BoolArray) -> float:
         """S_w = min Σ_i u_i x_i over whole x that serve all of w, u_i = fixed + share · price of the pool."""
@@ -147,7 +147,7 @@ class Subproblems:
             self._solved[key] = solved
         return max(self._solved[key], relaxed)
 
-    def excess(self, w: int, priced: Priced, most: float) -> tuple[FloatArray, FloatArray]:
+    def excess(self, w: int, priced: WorkloadsAtPrices, most: float) -> tuple[FloatArray, FloatArray]:
         """(by how much, replaced price) of the pairs of w: a plan with the pair costs that much more than S_w.
 
         As in ``own_cost``: u_i − r_i by replacement, Σ_k π_k + u_i − v_i − S_w by duality. Those beyond ``most`` are only

@@ -17,7 +17,7 @@ from solver.errors import SolverFailedError
 from solver.fleet.groups.offer_groups import Pairs
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.model.programme import Model
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
 from solver.fleet.reduce import ReducedProblem, drop_unused_pools, most_nodes, workload_ranges
@@ -139,7 +139,7 @@ def replacement_price(load: FloatArray, unit: FloatArray) -> tuple[FloatArray, I
     return replaced, np.array(kept, dtype=np.int64)
 
 
-def add_own_cost(model: Model, own: OwnCost) -> None:
+def add_own_cost(model: FleetProgramme, own: OwnCost) -> None:
     """Σ_{i in w} r_i x_i ≥ S_w for each workload: the bound the linear relaxation lacks."""
     for w, (start, end) in enumerate(workload_ranges(model.reduced.problem, model.reduced.pairs)):
         if end > start and own.of_workload[w] > 0:
@@ -147,7 +147,7 @@ def add_own_cost(model: Model, own: OwnCost) -> None:
             model.at_least(terms, float(own.of_workload[w]), f"own_{w}")
 
 
-def add_leaf(model: Model, leaf: Leaf) -> None:
+def add_leaf(model: FleetProgramme, leaf: Leaf) -> None:
     """Only plans of one leaf:  least_p ≤ Σ_o n_o − Σ_spanning m_i x_i ≤ most_p, and its rows  Σ_i r_i x_i ≥ S_w."""
     pairs = model.reduced.pairs
     for p, pool in enumerate(model.reduced.pools):

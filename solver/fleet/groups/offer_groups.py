@@ -21,7 +21,7 @@ ANY_OFFER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class OfferGroup:
     """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
 
     domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
@@ -88,7 +88,7 @@ class Pairs:
                 return host, replica
 
 
-def pool_offers(problem: FleetProblem) -> list[Pool]:
+def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
     """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
     wanted = set(problem.deployments.node_type_ids)
     members: dict[tuple[Any, ...], list[int]] = {}
@@ -125,7 +125,7 @@ def pool_offers(problem: FleetProblem) -> list[Pool]:
             total = (total or 0) + most
         first = problem.offers[kept[0]]
         pools.append(
-            Pool(
+            OfferGroup(
                 node_type_id,
                 first.devices,
                 first.host_power_w,
@@ -162,7 +162,7 @@ def kinds_of_places(problem: FleetProblem) -> tuple[PlaceKind, ...]:
     return tuple(sorted({kind for demand in problem.demands for kind, _ in demand.most_places}))
 
 
-def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:
+def pair_up(problem: FleetProblem, pools: list[OfferGroup]) -> Pairs:
     """Every deployment with every pool it may run in, where it serves something and fits the node."""
     table = problem.deployments
     load = loads(problem)
@@ -202,7 +202,12 @@ def pair_up(problem: FleetProblem, pools: list[Pool]) -> Pairs:
 
 
 def _columns(
-    problem: FleetProblem, pools: list[Pool], deployment: IntArray, pool: IntArray, offer: IntArray, load: FloatArray
+    problem: FleetProblem,
+    pools: list[OfferGroup],
+    deployment: IntArray,
+    pool: IntArray,
+    offer: IntArray,
+    load: FloatArray,
 ) -> Pairs:
     table = problem.deployments
     devices_in_node = np.array([p.devices for p in pools], dtype=np.int64)[pool]
@@ -257,7 +262,7 @@ def _rows_by_value(values: IntArray, count: int) -> list[IntArray]:
     return [order[edges[i] : edges[i + 1]] for i in range(count)]
 
 
-def lost_together(pools: list[Pool], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
+def lost_together(pools: list[OfferGroup], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
     """(domains, pairs) of all pools that are lost together."""
     of_pool = [pool.domains for pool in pools]
     names = sorted(set(of_pool))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pairs, Pool, kinds_of_places
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, kinds_of_places
 from solver.fleet.groups.required import meeting
 from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
 from solver.hardware import PlaceKind
@@ -23,7 +23,7 @@ def limited_kinds(problem: FleetProblem, workload: int) -> dict[PlaceKind, int]:
 
 
 def place_of_pairs(
-    problem: FleetProblem, pools: list[Pool], pool: IntArray, kind: PlaceKind
+    problem: FleetProblem, pools: list[OfferGroup], pool: IntArray, kind: PlaceKind
 ) -> tuple[list[str], IntArray]:
     """Names of the places of a kind, and by pair the number of the one it is in."""
     position = kinds_of_places(problem).index(kind)
@@ -33,7 +33,7 @@ def place_of_pairs(
     return names, of_pool[pool]
 
 
-def in_few_places(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> Iterator[Pairs]:
+def in_few_places(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> Iterator[Pairs]:
     """Pairs of which each workload with few places has those of no more places than it may be in: the most promising first.
 
     Promising is where one kind of replica serves all of the workload for least, on whole nodes; what plans must contain goes first.
@@ -93,7 +93,7 @@ def _cost_alone(pairs: Pairs) -> FloatArray:
     return np.asarray(nodes * pairs.usd_per_node_hour)
 
 
-def _named(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> BoolArray:
+def _named(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> BoolArray:
     """Pairs of which the plan must contain some."""
     named = np.zeros(len(pairs), dtype=np.bool_)
     for requirement in problem.required:

@@ -8,14 +8,14 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pairs, Pool
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, Requirement
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs
+from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, MustUse
 
 ROUNDING = 1e-9
 """Shares smaller than this are floating point, not traffic."""
 
 
-def meeting(problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs, requirement: Requirement) -> BoolArray:
+def meeting(problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs, requirement: MustUse) -> BoolArray:
     """Pairs whose replicas count: (N,)."""
     on_offers = np.ones(len(pools), dtype=np.bool_)
     if requirement.offer_ids is not None:
@@ -27,7 +27,7 @@ def meeting(problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs, requirem
     return counted
 
 
-def met_by_none(problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs) -> tuple[str, ...]:
+def met_by_none(problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
     """Why no plan can contain what is required."""
     return tuple(
         f"{requirement.name}: no candidate on any offer"
@@ -42,7 +42,7 @@ def named_rows(problem: FleetProblem) -> list[BoolArray]:
 
 
 def lacking(
-    problem: FleetProblem, pools: Sequence[Pool], pairs: Pairs, placed: Collection[tuple[int, int, int]]
+    problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs, placed: Collection[tuple[int, int, int]]
 ) -> list[list[int]]:
     """Of each requirement that the placements (row, first offer of the pool, offer) do not meet, the pairs that would,
     those on the cheapest nodes first."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pairs, Pool, loads
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, loads
 from solver.fleet.plan import Plan
 from solver.fleet.problem import DomainKind, FleetProblem, FloatArray
 from solver.fleet.routing import balance_load
@@ -41,7 +41,7 @@ def is_routed_by_class(problem: FleetProblem, workload: int) -> bool:
     return sum(rate > 0 for rate in problem.demands[workload].requests_per_s) > 1
 
 
-def least_capacity(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> FloatArray:
+def least_capacity(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> FloatArray:
     """By workload, the least capacity of any plan in units of what normal operation wants.
 
     Each of D domains is in k/D of all losses of k of them. Summed over all losses, what remains of capacity C is

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.fleet.groups.offer_groups import Pairs, Pool, lost_together
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, lost_together
 from solver.fleet.groups.places import in_few_places, keeps_to_few
 from solver.fleet.groups.required import lacking, left_by
 from solver.fleet.groups.survival import headroom_factor
@@ -82,7 +82,7 @@ class _Step:
 
 
 def draft_plan(
-    problem: FleetProblem, pools: list[Pool], pairs: Pairs, thorough: bool = True, multiple: float = 1.0
+    problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, thorough: bool = True, multiple: float = 1.0
 ) -> Draft | None:
     """A plan that serves ``multiple`` of all demand within all limits, or None where this heuristic finds none."""
     workloads = range(len(problem.demands))
@@ -102,7 +102,7 @@ def draft_plan(
 
 def _draft(
     problem: FleetProblem,
-    pools: list[Pool],
+    pools: list[OfferGroup],
     pairs: Pairs,
     thorough: bool,
     multiple: float,
@@ -172,7 +172,7 @@ def _serve_apart(
     return None
 
 
-def draft_throughput(problem: FleetProblem, pools: list[Pool], pairs: Pairs, bound: float) -> Draft | None:
+def draft_throughput(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, bound: float) -> Draft | None:
     """The largest multiple of all demand the heuristic can serve, by bisection below the proven bound."""
     high, low = (bound, 0.0) if math.isfinite(bound) else (1.0, 0.0)
     if problem.most_multiple is not None and (everything := draft_plan(problem, pools, pairs, multiple=high)):

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from solver.fleet.groups.offer_groups import Pairs, Pool
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs
 from solver.fleet.problem import WHOLE, FleetProblem
 
 PlacementKey = tuple[int, int, int]
@@ -16,7 +16,7 @@ class Fleet:
     """Nodes taken so far."""
 
     problem: FleetProblem
-    pools: list[Pool]
+    pools: list[OfferGroup]
     nodes: Counter[int] = field(default_factory=Counter)
     free: dict[int, Counter[int]] = field(default_factory=dict)
     free_instances: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -39,7 +39,7 @@ class Fleet:
             replicas=self.replicas.copy(),
         )
 
-    def room(self, pool: Pool, offer: int) -> float:
+    def room(self, pool: OfferGroup, offer: int) -> float:
         """Nodes an offer can still give."""
         most = self.problem.offers[offer].max_nodes
         left = math.inf if most is None else most - self.nodes[offer]

@@ -18,17 +18,17 @@ import pulp
 from solver.fleet.groups.required import meeting
 from solver.fleet.model.packing import arcs, chain_rows, is_chain
 from solver.fleet.model.places import add_places
-from solver.fleet.model.programme import Model, Terms
+from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.model.survival import add_survival
 from solver.fleet.problem import WHOLE
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 from solver.units import kg_per_hour
 
 
-def build_model(reduced: ReducedProblem) -> Model:
+def build_model(reduced: ReducedProblem) -> FleetProgramme:
     """All variables, constraints and the objective; names are positions, so they never collide."""
     sense = pulp.LpMaximize if reduced.problem.objective == "throughput" else pulp.LpMinimize
-    model = Model(pulp.LpProblem("fleet", sense), reduced)
+    model = FleetProgramme(pulp.LpProblem("fleet", sense), reduced)
     _add_variables(model)
     add_objective(model)
     add_demand(model)
@@ -50,7 +50,7 @@ def build_model(reduced: ReducedProblem) -> Model:
     return model
 
 
-def _add_variables(model: Model) -> None:
+def _add_variables(model: FleetProgramme) -> None:
     reduced = model.reduced
     pairs, pools, add = reduced.pairs, reduced.pools, model.programme.add_variable
     most = reduced.max_nodes.tolist()
@@ -82,7 +82,7 @@ def _add_variables(model: Model) -> None:
                 model.in_use[p, offer] = add(f"u_{p}_{offer + 1}", 0, 1, cat="Integer")
 
 
-def add_objective(model: Model) -> None:
+def add_objective(model: FleetProgramme) -> None:
     """Cost: min Σ c_o n_o.  Power: min Σ W_o n_o + Σ P_i x_i, for carbon each times γ of its place.  Throughput: max θ."""
     objective = model.reduced.problem.objective
     if model.multiple is not None:
@@ -105,13 +105,13 @@ def no_idle_gifts(terms: Terms) -> Terms:
     return {variable: price or LEAST_USD for variable, price in terms.items()}
 
 
-def cost_terms(model: Model) -> Terms:
+def cost_terms(model: FleetProgramme) -> Terms:
     """Σ c_o n_o in USD per hour."""
     offers = model.reduced.problem.offers
     return {variable: offers[o].usd_per_hour for o, variable in model.nodes.items()}
 
 
-def power_terms(model: Model) -> Terms:
+def power_terms(model: FleetProgramme) -> Terms:
     """Σ W_o n_o + Σ P_i x_i in watts."""
     offers = model.reduced.problem.offers
     terms: Terms = {variable: offers[o].host_power_w for o, variable in model.nodes.items()}
@@ -119,7 +119,7 @@ def power_terms(model: Model) -> Terms:
     return terms
 
 
-def carbon_terms(model: Model) -> Terms:
+def carbon_terms(model: FleetProgramme) -> Terms:
     """Σ γ_o W_o n_o + Σ γ_p P_i x_i in kg CO2e per hour, γ of the place in kg per Wh."""
     offers = model.reduced.problem.offers
     terms: Terms = {
@@ -129,7 +129,7 @@ def carbon_terms(model: Model) -> Terms:
     return terms
 
 
-def add_demand(model: Model) -> None:
+def add_demand(model: FleetProgramme) -> None:
     """All of every class is served:  Σ_i y_ik = 1  (= θ for throughput).
 
     A workload of one class needs no shares: its replicas serve  Σ_i ρ μ_i / λ · x_i ≥ 1  (≥ θ).
@@ -150,7 +150,7 @@ def add_demand(model: Model) -> None:
             state(terms, rhs, f"demand_{w}_{k}")
 
 
-def add_capacity(model: Model) -> None:
+def add_capacity(model: FleetProgramme) -> None:
     """Work routed to a pair fits its replicas:  Σ_k λ_k / (ρ μ_ik) · y_ik ≤ x_i."""
     load = model.reduced.pairs.load
     work: list[Terms] = [{} for _ in model.replicas]
@@ -162,7 +162,7 @@ def add_capacity(model: Model) -> None:
             model.at_most(terms, 0.0, f"capacity_{i}")
 
 
-def add_minimum_replicas(model: Model) -> None:
+def add_minimum_replicas(model: FleetProgramme) -> None:
     """Σ_i x_i ≥ minimum, for each workload."""
     problem = model.reduced.problem
     for w, (start, end) in enumerate(workload_ranges(problem, model.reduced.pairs)):
@@ -171,7 +171,7 @@ def add_minimum_replicas(model: Model) -> None:
             model.at_least(terms, problem.demands[w].min_replicas, f"replicas_{w}")
 
 
-def add_required(model: Model) -> None:
+def add_required(model: FleetProgramme) -> None:
     """Σ_{i named} x_i ≥ 1, for each requirement."""
     reduced = model.reduced
     for r, requirement in enumerate(reduced.problem.required):
@@ -180,7 +180,7 @@ def add_required(model: Model) -> None:
         model.at_least(terms or {model.replicas[0]: 0.0}, 1.0, f"required_{r}")
 
 
-def add_split_devices(model: Model) -> None:
+def add_split_devices(model: FleetProgramme) -> None:
     """Instances fit the devices split for them, each device for one profile of K_s:  Σ_{i in p of s} x_i ≤ K_s d_ps."""
     pairs = model.reduced.pairs
     for (p, s), split_devices in model.split_devices.items():
@@ -190,7 +190,7 @@ def add_split_devices(model: Model) -> None:
         model.at_most(terms, 0.0, f"split_{p}_{s}")
 
 
-def split_devices_of(model: Model, values: Mapping[pulp.LpVariable, float]) -> dict[pulp.LpVariable, float]:
+def split_devices_of(model: FleetProgramme, values: Mapping[pulp.LpVariable, float]) -> dict[pulp.LpVariable, float]:
     """d_ps at whole numbers of replicas: as few devices as hold their instances."""
     pairs = model.reduced.pairs
     found = {}
@@ -200,7 +200,7 @@ def split_devices_of(model: Model, values: Mapping[pulp.LpVariable, float]) -> d
     return found
 
 
-def add_packing(model: Model) -> None:
+def add_packing(model: FleetProgramme) -> None:
     """Replicas of one node fit the nodes of their pool that no spanning replica or spare takes.
 
     Free nodes N_p = Σ_o n_o − Σ_spanning m_i x_i − k u_p. Where sizes divide each other (see ``chain_rows``):
@@ -228,7 +228,7 @@ def add_packing(model: Model) -> None:
                 model.at_most(terms, 0.0, f"packing_{p}_{smallest}{suffix}")
 
 
-def _packed(model: Model, p: int, inside: list[int]) -> dict[pulp.LpVariable, int]:
+def _packed(model: FleetProgramme, p: int, inside: list[int]) -> dict[pulp.LpVariable, int]:
     """What takes whole devices of a node, with how many: replicas, and devices that are split."""
     pairs = model.reduced.pairs
     items = {model.replicas[i]: int(pairs.devices[i]) for i in inside if pairs.split[i] == WHOLE}
@@ -236,7 +236,7 @@ def _packed(model: Model, p: int, inside: list[int]) -> dict[pulp.LpVariable, in
     return items
 
 
-def _taken_whole(model: Model, p: int) -> list[Terms]:
+def _taken_whole(model: FleetProgramme, p: int) -> list[Terms]:
     """−N_p: nodes taken whole less all nodes of the pool.
 
     Twice where several offers keep spares of their own (k u_o each, for replicas over nodes): those together may be
@@ -256,7 +256,7 @@ def _taken_whole(model: Model, p: int) -> list[Terms]:
     return found
 
 
-def _add_arc_flow(model: Model, p: int, items: dict[pulp.LpVariable, int], taken: Terms, suffix: str) -> None:
+def _add_arc_flow(model: FleetProgramme, p: int, items: dict[pulp.LpVariable, int], taken: Terms, suffix: str) -> None:
     sizes, devices = set(items.values()), model.reduced.pools[p].devices
     if p in model.arc_flow:  # a further limit on the same flow's value
         starting: Terms = {variable: 1.0 for arc, variable in model.arc_flow[p].items() if arc.start == 0}
@@ -280,7 +280,7 @@ def _add_arc_flow(model: Model, p: int, items: dict[pulp.LpVariable, int], taken
         model.at_most(terms, 0.0, f"slots_{p}_{size}")
 
 
-def add_whole_node_replicas(model: Model) -> None:
+def add_whole_node_replicas(model: FleetProgramme) -> None:
     """A replica over m nodes has all of them in one offer:  Σ_{i in o} m_i x_i + k u_o ≤ n_o."""
     pairs = model.reduced.pairs
     for p, rows in enumerate(model.pool_rows):
@@ -294,7 +294,7 @@ def add_whole_node_replicas(model: Model) -> None:
             model.at_most(terms, 0.0, f"whole_{offer}")
 
 
-def add_pool_availability(model: Model) -> None:
+def add_pool_availability(model: FleetProgramme) -> None:
     """Σ_{o in p} n_o ≤ N_p, the most nodes of the pool that a best plan can need."""
     for p, pool in enumerate(model.reduced.pools):
         if len(pool.offers) > 1:
@@ -303,7 +303,7 @@ def add_pool_availability(model: Model) -> None:
             )
 
 
-def add_spare_nodes(model: Model) -> None:
+def add_spare_nodes(model: FleetProgramme) -> None:
     """Replicas only in a pool marked in use:  x_i ≤ X_i u_p,  u_o ≤ u_p.
 
     The k spares themselves are a term of the packing rows: any k nodes of the fleet may fail and, were they all in
@@ -321,7 +321,7 @@ def add_spare_nodes(model: Model) -> None:
             model.at_most({user: 1.0, model.in_use[p, -1]: -1.0}, 0.0, f"used_pool_{p}_{offer}")
 
 
-def add_quotas(model: Model) -> None:
+def add_quotas(model: FleetProgramme) -> None:
     """Σ_{o in q} G_o n_o ≤ Q_q devices."""
     offers = model.reduced.problem.offers
     for q, quota in enumerate(model.reduced.problem.limits.quotas):
@@ -332,7 +332,7 @@ def add_quotas(model: Model) -> None:
             model.at_most(terms, float(quota.max_devices), f"quota_{q}")
 
 
-def add_spot_share(model: Model) -> None:
+def add_spot_share(model: FleetProgramme) -> None:
     """Interruptible devices are at most a share of all:  Σ_{o spot} G_o n_o ≤ σ Σ_o G_o n_o."""
     share = model.reduced.problem.limits.max_spot_fraction
     offers = model.reduced.problem.offers
@@ -345,21 +345,21 @@ def add_spot_share(model: Model) -> None:
     model.at_most(terms, 0.0, "spot_share")
 
 
-def add_budget(model: Model) -> None:
+def add_budget(model: FleetProgramme) -> None:
     """Σ c_o n_o ≤ B."""
     budget = model.reduced.problem.limits.budget_usd_per_hour
     if budget is not None:
         model.at_most(cost_terms(model), budget, "budget")
 
 
-def add_power_limit(model: Model) -> None:
+def add_power_limit(model: FleetProgramme) -> None:
     """Σ W_o n_o + Σ P_i x_i ≤ P."""
     limit = model.reduced.problem.limits.power_w
     if limit is not None:
         model.at_most(power_terms(model), limit, "power")
 
 
-def add_carbon_limit(model: Model) -> None:
+def add_carbon_limit(model: FleetProgramme) -> None:
     """Σ γ_o W_o n_o + Σ γ_p P_i x_i ≤ E."""
     limit = model.reduced.problem.limits.carbon_kg_per_hour
     if limit is not None:

@@ -4,12 +4,12 @@ import numpy as np
 import pulp
 
 from solver.fleet.groups.places import limited_kinds, place_of_pairs
-from solver.fleet.model.programme import Model, Terms
+from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.reduce import workload_ranges
 from solver.hardware import PlaceKind
 
 
-def add_places(model: Model) -> None:
+def add_places(model: FleetProgramme) -> None:
     """Replicas of w are in places marked as its own, and those are few:  x_i ≤ X_i v_ws for i in s,  Σ_s v_ws ≤ K_w.
 
     Where K_w is 1, the place serves everything, which no mixture of places does in part:  Σ_{i in s} served by i ≥ v_ws,
@@ -40,7 +40,7 @@ def add_places(model: Model) -> None:
                 model.at_most(chosen, float(most), f"places_{w}_{kind}")
 
 
-def _serves_all(model: Model, w: int, rows: list[int], own: pulp.LpVariable, name: str) -> None:
+def _serves_all(model: FleetProgramme, w: int, rows: list[int], own: pulp.LpVariable, name: str) -> None:
     if model.multiple_of(w) is not None:
         return
     load = model.reduced.pairs.load
@@ -54,7 +54,7 @@ def _serves_all(model: Model, w: int, rows: list[int], own: pulp.LpVariable, nam
         model.at_least(terms, 0.0, f"all_in_{name}_{k}")
 
 
-def places_of(model: Model, values: dict[pulp.LpVariable, float]) -> dict[pulp.LpVariable, float]:
+def places_of(model: FleetProgramme, values: dict[pulp.LpVariable, float]) -> dict[pulp.LpVariable, float]:
     """v_ws at whole numbers of replicas."""
     problem, pairs = model.reduced.problem, model.reduced.pairs
     used: set[tuple[int, PlaceKind, str]] = set()

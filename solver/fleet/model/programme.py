@@ -12,7 +12,7 @@ Terms = dict[pulp.LpVariable, float]
 
 
 @dataclass(slots=True)
-class Model:
+class FleetProgramme:
     """The programme and its variables. pool_rows: pairs of each pool; replicas_bound: most of each pair."""
 
     programme: pulp.LpProblem

@@ -6,7 +6,7 @@ import numpy as np
 import pulp
 
 from solver.fleet.groups.survival import headroom_factor, is_routed_by_class
-from solver.fleet.model.programme import Model, Terms
+from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import workload_ranges
 
@@ -14,7 +14,7 @@ SPREAD_CHORDS = 12
 """Chords drawn of the capacity that so many domains ask for; after the twelfth it falls by less than a hundredth."""
 
 
-def add_survival(model: Model) -> None:
+def add_survival(model: FleetProgramme) -> None:
     """After any loss of k providers (regions), what is left serves all demand: see the two functions this calls."""
     problem, pairs = model.reduced.problem, model.reduced.pairs
     for position, (kind, count) in enumerate(problem.limits.survive.losses):
@@ -33,7 +33,7 @@ def add_survival(model: Model) -> None:
                 add_largest_losses(model, w, [members[name] for name in sorted(members)], kind, count)
 
 
-def add_rerouting(model: Model, w: int, kept: list[int], name: str) -> None:
+def add_rerouting(model: FleetProgramme, w: int, kept: list[int], name: str) -> None:
     """One loss, several traffic classes: shares of their own over the pairs that are left, same replicas.
 
     Σ_{i left} y_ik^f = 1 (= θ),   h · Σ_k λ_k / (ρ μ_ik) · y_ik^f ≤ x_i,   h the ``headroom_factor``.
@@ -59,7 +59,7 @@ def add_rerouting(model: Model, w: int, kept: list[int], name: str) -> None:
         model.equal(terms, 0.0 if multiple is not None else 1.0, f"demand_{name}_{k}")
 
 
-def add_largest_losses(model: Model, w: int, members: list[list[int]], kind: DomainKind, count: int) -> None:
+def add_largest_losses(model: FleetProgramme, w: int, members: list[list[int]], kind: DomainKind, count: int) -> None:
     """One traffic class: all capacity less that of the k domains with most of it is still enough.
 
     Capacity of a domain, in units of the demand:  C_d = Σ_{i in d} ρ μ_i / λ · x_i,  and T = Σ_d C_d.  The sum of the k
@@ -93,7 +93,9 @@ def add_largest_losses(model: Model, w: int, members: list[list[int]], kind: Dom
         _add_spread_cuts(model, w, total, count, factor, name)
 
 
-def _add_spread_cuts(model: Model, w: int, total: pulp.LpVariable, count: int, factor: float, name: str) -> None:
+def _add_spread_cuts(
+    model: FleetProgramme, w: int, total: pulp.LpVariable, count: int, factor: float, name: str
+) -> None:
     """Few nodes mean few domains, and few domains mean much capacity:  T ≥ h · N / (N − k).
 
     U domains in use leave at most (1 − k/U) of T after the worst loss, and U is at most the nodes N that the workload

@@ -116,7 +116,7 @@ class RolesResult:
 
 
 @dataclass(slots=True)
-class Model:
+class PhaseProgramme:
     programme: pulp.LpProblem
     problem: RolesProblem
     placed: list[tuple[RoleDeployment, OfferSlot]]
@@ -158,12 +158,12 @@ def placements(problem: RolesProblem) -> list[tuple[RoleDeployment, OfferSlot]]:
 
 def build_roles(
     problem: RolesProblem, placed: list[tuple[RoleDeployment, OfferSlot]], ceiling: float = math.inf
-) -> Model:
+) -> PhaseProgramme:
     """All variables, constraints and the objective  min Σ c_o n_o;  names are positions.
 
     ceiling: a cost that the best plan does not exceed; no offer has more nodes than that buys.
     """
-    model = Model(pulp.LpProblem("roles", pulp.LpMinimize), problem, placed)
+    model = PhaseProgramme(pulp.LpProblem("roles", pulp.LpMinimize), problem, placed)
     add = model.programme.add_variable
     for i, (d, offer) in enumerate(placed):
         nodes = offer.max_nodes or 0
@@ -187,12 +187,12 @@ def build_roles(
     return model
 
 
-def _useful(model: Model, i: int) -> float:
+def _useful(model: PhaseProgramme, i: int) -> float:
     deployment = model.placed[i][0]
     return deployment.capacity_requests_per_s * model.problem.utilisation[deployment.workload]
 
 
-def add_demand(model: Model) -> None:
+def add_demand(model: PhaseProgramme) -> None:
     """Every workload is served, by aggregated replicas or by pools:  Σ_agg ρ μ x + Σ_s f_ws ≥ λ_w."""
     for w, rate in enumerate(model.problem.rates):
         if rate <= 0:
@@ -206,7 +206,7 @@ def add_demand(model: Model) -> None:
         model.state(terms, pulp.LpConstraintGE, rate, f"demand_{w}")
 
 
-def add_pools(model: Model) -> None:
+def add_pools(model: PhaseProgramme) -> None:
     """What an exchange serves, its prefill replicas take in and its decode replicas answer:
 
     f_ws ≤ Σ_{prefill in s} ρ μ x,   f_ws ≤ Σ_{decode in s} ρ μ x
@@ -222,7 +222,7 @@ def add_pools(model: Model) -> None:
             model.state(terms, pulp.LpConstraintLE, 0.0, f"{role}_{number}")
 
 
-def add_packing(model: Model) -> None:
+def add_packing(model: PhaseProgramme) -> None:
     """Replicas of an offer fit its nodes (see ``packing.chain_rows``):  Σ_{g ≥ s} g x ≤ s ⌊G/s⌋ n_o.
 
     Raises InvalidInputError for sizes that do not divide each other.
@@ -244,7 +244,7 @@ def add_packing(model: Model) -> None:
             model.state(terms, pulp.LpConstraintLE, 0.0, f"packing_{number}_{smallest}")
 
 
-def add_limits(model: Model) -> None:
+def add_limits(model: PhaseProgramme) -> None:
     """Σ c_o n_o ≤ B,   Σ W_o n_o + Σ P_j x_jo ≤ P."""
     offers = {offer.id: offer for offer in model.problem.offers}
     if model.problem.budget_usd_per_hour is not None:
@@ -256,7 +256,7 @@ def add_limits(model: Model) -> None:
         model.state(terms, pulp.LpConstraintLE, model.problem.power_w, "power")
 
 
-def add_places(model: Model) -> None:
+def add_places(model: PhaseProgramme) -> None:
     """A workload's replicas are in few places of a kind:  x_i ≤ X_i v_ws for i in s,  Σ_s v_ws ≤ K."""
     for kind, most in model.problem.most_places:
         chosen: dict[tuple[int, str], pulp.LpVariable] = {}
@@ -272,7 +272,7 @@ def add_places(model: Model) -> None:
                 model.state(terms, pulp.LpConstraintLE, float(most), f"places_{kind}_{w}")
 
 
-def read_plan(model: Model) -> RolesPlan:
+def read_plan(model: PhaseProgramme) -> RolesPlan:
     """Integers rounded, flows worked out anew from what the rounded replicas carry, in proportion to capacity."""
     nodes = {o: round(v.varValue or 0.0) for o, v in model.nodes.items()}
     count: Counter[Placed] = Counter()
@@ -303,7 +303,7 @@ def read_plan(model: Model) -> RolesPlan:
 
 
 def _carried(
-    model: Model, w: int, count: Mapping[Placed, int], row: Mapping[Placed, int]
+    model: PhaseProgramme, w: int, count: Mapping[Placed, int], row: Mapping[Placed, int]
 ) -> dict[tuple[str, tuple[str, ...]], float]:
     """Most requests per second of workload w by aggregated replicas, and by the pools of each exchange (the lesser role)."""
     by_role: dict[tuple[Role, tuple[str, ...]], float] = defaultdict(float)

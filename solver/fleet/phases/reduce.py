@@ -105,7 +105,7 @@ def draft_usd(problem: RolesProblem, placed: Placements) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class PhaseDuals:
     """Dual prices in USD/h for a request per second: of demand by workload, of each role by exchange."""
 
     demand: list[float]
@@ -118,7 +118,7 @@ class Prices:
         return (self.prefill if d.role == "prefill" else self.decode)[d.workload, exchange_of(d, offer)]
 
 
-def dual_prices(problem: RolesProblem, placed: Placements) -> tuple[Prices, Prices]:
+def dual_prices(problem: RolesProblem, placed: Placements) -> tuple[PhaseDuals, PhaseDuals]:
     """Two dual solutions of the relaxation with divisible nodes: π_w = min(cheapest aggregated, min_s (p_s + d_s)).
 
     p_s and d_s are the cheapest cost of a request per second in each role; π is split so that neither role's price
@@ -138,8 +138,8 @@ def dual_prices(problem: RolesProblem, placed: Placements) -> tuple[Prices, Pric
     prefill = {(w, s): min(least[w, "prefill", s], demand[w]) for w, s in exchanges}
     decode = {(w, s): min(least[w, "decode", s], demand[w]) for w, s in exchanges}
     return (
-        Prices(demand, prefill, {e: demand[e[0]] - price for e, price in prefill.items()}),
-        Prices(demand, {e: demand[e[0]] - price for e, price in decode.items()}, decode),
+        PhaseDuals(demand, prefill, {e: demand[e[0]] - price for e, price in prefill.items()}),
+        PhaseDuals(demand, {e: demand[e[0]] - price for e, price in decode.items()}, decode),
     )
 
 

@@ -13,7 +13,7 @@ from solver.capacity.sustained import (
     CLOSE_RUNGS,
     NARROW,
     RUNGS,
-    Candidate,
+    CandidateReplica,
     carries,
     is_settled,
     narrow_about,
@@ -143,7 +143,7 @@ class TestTooMuch:
         knee = math.exp(rng.uniform(-3.0, 4.0))
         runs, goal = growing(knee, exponent), Goal(Targets({"p95": 1.0}))
         asked = math.exp(rng.uniform(-4.0, 7.0))
-        one = Candidate(runs, goal, asked, asked)
+        one = CandidateReplica(runs, goal, asked, asked)
         found = one.too_much(asked)
         assert found != 0.0
         if math.isinf(found):
@@ -160,13 +160,13 @@ class TestTooMuch:
 
     def test_where_every_rate_is_too_much_it_says_so_and_ends(self) -> None:
         runs = growing(1e-300, 1.0)
-        one = Candidate(runs, Goal(Targets({"mean": 1.0})), 5.0, 5.0)
+        one = CandidateReplica(runs, Goal(Targets({"mean": 1.0})), 5.0, 5.0)
         assert one.too_much(5.0) == 0.0
         assert len(runs.by_rate) < 20
 
     def test_above_capacity_is_too_much(self) -> None:
         runs = noisy(3, saturated_fraction=1.0)
-        assert Candidate(runs, Goal(Targets()), 5.0, 5.0).too_much(5.0) == 0.0
+        assert CandidateReplica(runs, Goal(Targets()), 5.0, 5.0).too_much(5.0) == 0.0
 
 
 class TestVerdicts:
