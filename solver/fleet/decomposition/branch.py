@@ -17,7 +17,7 @@ import numpy as np
 
 from solver.fleet.decomposition.master import Branch, Relaxed, cost_of_nodes, draft_of, relaxed_master, whole_master
 from solver.fleet.decomposition.prices import Subproblems, Way, WorkloadsAtPrices
-from solver.fleet.decomposition.standalone import Leaf, OwnCost, PriceRow
+from solver.fleet.decomposition.standalone import DualRow, Leaf, OwnCost
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import FloatArray
@@ -201,17 +201,17 @@ def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, Workloa
     return replace(own, lower=lower, excess=excess, seconds=own.seconds + search.spent_s, leaves=found)
 
 
-def _excess(search: _Search, branch: Branch, priced: WorkloadsAtPrices) -> tuple[FloatArray, tuple[PriceRow, ...]]:
+def _excess(search: _Search, branch: Branch, priced: WorkloadsAtPrices) -> tuple[FloatArray, tuple[DualRow, ...]]:
     """By how much more than its bound plans of a branch with a pair cost, and rows that all plans keep."""
     known = search.known
     room = search.ceiling * (1 + PROVEN_GAP_FRACTION) - priced.bound
     excess = np.zeros(len(known.share))
-    rows: list[PriceRow] = []
+    rows: list[DualRow] = []
     for w, (start, end) in enumerate(known.ranges):
         beyond, price = known.excess(w, priced, room)
         excess[start:end] = np.maximum(priced.bound + beyond - branch.bound, 0.0)
         if 0.0 < priced.least[w] < math.inf:
             whole = np.zeros(len(excess))
             whole[start:end] = price
-            rows.append(PriceRow(whole, priced.least[w]))
+            rows.append(DualRow(whole, priced.least[w]))
     return excess, tuple(rows)

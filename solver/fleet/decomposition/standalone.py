@@ -29,7 +29,7 @@ WHOLE_SLACK = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PriceRow:
+class DualRow:
     """Σ price_i x_i ≥ least, whatever the plan; zero for pairs of other workloads."""
 
     price: FloatArray
@@ -47,7 +47,7 @@ class Leaf:
     least: Mapping[int, int]
     most: Mapping[int, int]
     excess: FloatArray
-    rows: tuple[PriceRow, ...]
+    rows: tuple[DualRow, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
