@@ -298,7 +298,7 @@ class Survive:
 class Limits:
     """Limits of the whole fleet; None is no limit.
 
-    spare_nodes: idle nodes kept in every pool in use, so that any k nodes may fail and their replicas restart on the
+    spare_nodes: idle nodes kept in every group in use, so that any k nodes may fail and their replicas restart on the
     spares. max_spot_fraction: share of all devices that may be interruptible.
     """
 

@@ -1,7 +1,7 @@
-"""Bound and plans with whole nodes, by branching on how many nodes of a pool are taken.
+"""Bound and plans with whole nodes, by branching on how many nodes of a group are taken.
 
 With nodes divisible the workloads part and their optima bound the fleet (``own_cost``). What that bound leaves out is
-that the last node of a pool is paid for whole. Here the plans are split by how many nodes of a pool they take. Within a
+that the last node of a group is paid for whole. Here the plans are split by how many nodes of a group they take. Within a
 branch, any prices of nodes give a bound, and a linear programme over the ways of serving found so far gives the prices
 at which it is highest (branch and price: Barnhart and others, Operations Research 46, 1998). The ways found at those
 prices fit together on whole nodes, so they make good plans too.
@@ -104,7 +104,7 @@ def with_whole_nodes(
 
 
 def _halves(branch: Branch, p: int, count: int) -> tuple[Branch, Branch]:
-    """Plans with at most ``count`` nodes of the pool, and those with more."""
+    """Plans with at most ``count`` nodes of the group, and those with more."""
     fewer = replace(branch, most={**branch.most, p: count})
     return fewer, replace(branch, least={**branch.least, p: count + 1})
 
@@ -136,7 +136,7 @@ def _bound_of(search: _Search, branch: Branch, best: WorkloadsAtPrices) -> tuple
 def _prices(known: Subproblems, branch: Branch, relaxed: Relaxed) -> FloatArray:
     """Prices of a node where the bound may be highest.
 
-    Where a branch neither forces nor limits a pool, the bound rises with its price up to the cheapest node's; where only
+    Where a branch neither forces nor limits a group, the bound rises with its price up to the cheapest node's; where only
     more nodes are forced it is highest at no more than that, where they are only limited at no less.
     """
     prices = known.cheapest.copy()
@@ -163,7 +163,7 @@ def _try_whole(search: _Search) -> None:
 
 
 def _most_divided(known: Subproblems, relaxed: Relaxed) -> tuple[int, int] | None:
-    """(pool, nodes of it rounded down) where the part of a node that is not taken is worth most."""
+    """(group, nodes of it rounded down) where the part of a node that is not taken is worth most."""
     parts = [
         (known.cheapest[p] * min(count - math.floor(count), math.ceil(count) - count), p, math.floor(count))
         for p, count in relaxed.nodes.items()
@@ -177,7 +177,7 @@ def _most_divided(known: Subproblems, relaxed: Relaxed) -> tuple[int, int] | Non
 
 def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, WorkloadsAtPrices]]) -> OwnCost:
     """What the branches together show: no plan is better than the lowest of them, and a better plan is in one of them."""
-    pools = search.known.reduced.pools
+    groups = search.known.reduced.groups
     leaves: list[Leaf] = []
     for branch, priced in branches:
         if search.is_beaten(branch.bound):
@@ -186,8 +186,8 @@ def _summary(search: _Search, own: OwnCost, branches: list[tuple[Branch, Workloa
         leaves.append(
             Leaf(
                 branch.bound,
-                {pools[p].offers[0]: count for p, count in branch.least.items()},
-                {pools[p].offers[0]: count for p, count in branch.most.items()},
+                {groups[p].offers[0]: count for p, count in branch.least.items()},
+                {groups[p].offers[0]: count for p, count in branch.most.items()},
                 excess,
                 rows,
             )

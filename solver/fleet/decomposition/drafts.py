@@ -16,12 +16,12 @@ from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.formulation import build_model, split_devices_of
 from solver.fleet.model.places import places_of
 from solver.fleet.problem import BoolArray, FleetProblem, IntArray
-from solver.fleet.reduce import ReducedProblem, drop_unused_pools, most_nodes
+from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
 
 PAIRS_TRIED = 60
 """Of a workload, by how little a plan that uses them costs above the bound; more take longer and seldom save."""
 PAIRS_ON_FREE_DEVICES = 4
-"""Of a workload in every pool with devices left free, by what a replica saves elsewhere for each device it takes."""
+"""Of a workload in every group with devices left free, by what a replica saves elsewhere for each device it takes."""
 
 STEP_GAP_FRACTION = 1e-4
 FREED_TOGETHER = 3
@@ -97,10 +97,10 @@ def improved(
     keep = (counts > 0) | (is_free & worth_trying(reduced, own, counts, is_free))
     some = reduced.pairs.take(keep)
     problem = only_demand_of(reduced.problem, free)
-    pools, pairs = drop_unused_pools(problem, reduced.pools, some)
-    most = most_nodes(reduced.problem, pools, pairs, None, reduced.bound)
+    groups, pairs = drop_unused_groups(problem, reduced.groups, some)
+    most = most_nodes(reduced.problem, groups, pairs, None, reduced.bound)
     pairs = replace(pairs, load=np.where(is_free[keep][:, None], pairs.load, 0.0))
-    model = build_model(replace(reduced, problem=problem, pools=pools, pairs=pairs, max_nodes=most))
+    model = build_model(replace(reduced, problem=problem, groups=groups, pairs=pairs, max_nodes=most))
     start: dict[pulp.LpVariable, float] = {}
     for variable, count, moves in zip(model.replicas, counts[keep].tolist(), is_free[keep].tolist(), strict=True):
         if not moves:
@@ -127,8 +127,8 @@ def worth_trying(reduced: ReducedProblem, own: OwnCost, counts: IntArray, is_fre
     pairs = reduced.pairs
     tried = np.zeros(len(pairs), dtype=np.bool_)
     share = pairs.devices / pairs.instances
-    taken = np.bincount(pairs.pool, weights=np.where(is_free | (pairs.slots == 0), 0, counts * share))
-    devices = np.array([pool.devices for pool in reduced.pools])
+    taken = np.bincount(pairs.group, weights=np.where(is_free | (pairs.slots == 0), 0, counts * share))
+    devices = np.array([group.devices for group in reduced.groups])
     left = np.append(taken, np.zeros(len(devices) - len(taken))) % devices
     saves = own.price / share
     for w in np.unique(pairs.workload[is_free]).tolist():
@@ -136,7 +136,7 @@ def worth_trying(reduced: ReducedProblem, own: OwnCost, counts: IntArray, is_fre
         tried[mine[np.argsort(own.excess[mine], kind="stable")[:PAIRS_TRIED]]] = True
         for p in np.flatnonzero(left).tolist():
             room = devices[p] - left[p]
-            fits = mine[(pairs.pool[mine] == p) & (pairs.slots[mine] > 0) & (share[mine] <= room)]
+            fits = mine[(pairs.group[mine] == p) & (pairs.slots[mine] > 0) & (share[mine] <= room)]
             tried[fits[np.argsort(-saves[fits], kind="stable")[:PAIRS_ON_FREE_DEVICES]]] = True
     return tried
 

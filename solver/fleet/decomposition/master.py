@@ -27,22 +27,22 @@ UNSERVED_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Plans that take at least and at most so many nodes of some pools for replicas inside a node; bound: of those."""
+    """Plans that take at least and at most so many nodes of some groups for replicas inside a node; bound: of those."""
 
     bound: float
     least: dict[int, int] = field(default_factory=dict)
     most: dict[int, int] = field(default_factory=dict)
 
-    def barred(self, pools: int) -> np.typing.NDArray[np.bool_]:
-        """Pools of which none may be taken."""
-        none = np.zeros(pools, dtype=np.bool_)
+    def barred(self, groups: int) -> np.typing.NDArray[np.bool_]:
+        """Groups of which none may be taken."""
+        none = np.zeros(groups, dtype=np.bool_)
         none[[p for p, most in self.most.items() if not most]] = True
         return none
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """The master with everything divisible. nodes: by pool. prices: of a node, by pool with a way on it."""
+    """The master with everything divisible. nodes: by group. prices: of a node, by group with a way on it."""
 
     objective: float
     nodes: dict[int, float]
@@ -50,15 +50,15 @@ class Relaxed:
 
 
 def stock_of(known: Subproblems, p: int) -> list[tuple[float, float]]:
-    """(price, nodes) of a pool's offers, cheapest first."""
+    """(price, nodes) of a group's offers, cheapest first."""
     problem = known.reduced.problem
-    offers = known.reduced.pools[p].offers
+    offers = known.reduced.groups[p].offers
     stock = [(node_price(problem, o), problem.offers[o].max_nodes) for o in offers]
     return sorted((price, math.inf if most is None else float(most)) for price, most in stock)
 
 
 def cost_of_nodes(known: Subproblems, branch: Branch, prices: FloatArray) -> float:
-    """Σ_p min Σ_o (c_o − price_p) n_o over the nodes the branch allows of each pool: the other part of the Lagrangian."""
+    """Σ_p min Σ_o (c_o − price_p) n_o over the nodes the branch allows of each group: the other part of the Lagrangian."""
     total = 0.0
     for p in np.flatnonzero(known.priced).tolist():
         least, most = branch.least.get(p, 0), branch.most.get(p, int(known.reduced.max_nodes[p]))
@@ -77,18 +77,18 @@ def cost_of_nodes(known: Subproblems, branch: Branch, prices: FloatArray) -> flo
 def relaxed_master(known: Subproblems, branch: Branch) -> Relaxed:
     """Solve it by linear programming; unserved workloads keep it feasible and are far too dear to be in a plan."""
     ways = [(w, way) for w, found in enumerate(known.ways) for way in found.values() if _allows(branch, way)]
-    pools = sorted({p for _, way in ways for p, _ in way.nodes} | set(branch.least))
-    offers = [(p, price, stock) for p in pools for price, stock in stock_of(known, p)]
-    row_of = {p: r for r, p in enumerate(pools)}
+    groups = sorted({p for _, way in ways for p, _ in way.nodes} | set(branch.least))
+    offers = [(p, price, stock) for p in groups for price, stock in stock_of(known, p)]
+    row_of = {p: r for r, p in enumerate(groups)}
     workloads = len(known.ways)
     dearest = sum(max((way.at(known.cheapest) for way in found.values()), default=0.0) for found in known.ways)
-    dearest += sum(branch.least.get(p, 0) * known.cheapest[p] for p in pools)
+    dearest += sum(branch.least.get(p, 0) * known.cheapest[p] for p in groups)
     unserved = UNSERVED_FACTOR * (dearest + 1.0)
     cost = [price for _, price, _ in offers] + [way.rest for _, way in ways] + [unserved] * workloads
     bounds = [(0.0, None if math.isinf(stock) else stock) for _, _, stock in offers]
     bounds += [(0.0, None)] * (len(ways) + workloads)
     entries: list[tuple[int, int, float]] = []
-    limit = [0.0] * len(pools)
+    limit = [0.0] * len(groups)
     for column, (p, _, _) in enumerate(offers):
         entries.append((row_of[p], column, -1.0))
     for number, (_, way) in enumerate(ways):
@@ -111,7 +111,7 @@ def relaxed_master(known: Subproblems, branch: Branch) -> Relaxed:
     )
     if solved.status != 0:
         return Relaxed(math.inf, {}, {})
-    nodes = dict.fromkeys(pools, 0.0)
+    nodes = dict.fromkeys(groups, 0.0)
     for (p, _, _), count in zip(offers, solved.x, strict=False):
         nodes[p] += float(count)
     prices = {p: max(0.0, -float(solved.ineqlin.marginals[r])) for p, r in row_of.items()}
@@ -159,7 +159,7 @@ def whole_master(known: Subproblems, time_limit_s: float, seed: int) -> tuple[li
 def draft_of(known: Subproblems, ways: list[Way]) -> Draft | None:
     """Nodes for these ways, largest replicas first; None where offers run out."""
     reduced = known.reduced
-    fleet = Fleet(reduced.problem, reduced.pools)
+    fleet = Fleet(reduced.problem, reduced.groups)
     placed = [pair for way in ways for pair in way.replicas]
     for i, count in sorted(placed, key=lambda pair: (-reduced.pairs.node_fraction[pair[0]], pair[0])):
         if not fleet.place(reduced.pairs, i, count):

@@ -1,6 +1,6 @@
-"""What each workload costs at least where a node of every pool has a price of its own.
+"""What each workload costs at least where a node of every group has a price of its own.
 
-Workloads meet on nodes they share. Given what a whole node of each pool is charged, and the share of it that a replica
+Workloads meet on nodes they share. Given what a whole node of each group is charged, and the share of it that a replica
 takes, they part again, and each is the small programme of ``own_cost`` at other prices.
 """
 
@@ -23,7 +23,7 @@ SAME_COST = 1e-9
 class Way:
     """One way of serving a workload in whole replicas.
 
-    replicas: (pair, count). nodes: (pool, nodes of it, divisible) of pools that are priced. rest: price of all else.
+    replicas: (pair, count). nodes: (group, nodes of it, divisible) of groups that are priced. rest: price of all else.
     """
 
     replicas: tuple[tuple[int, int], ...]
@@ -31,13 +31,13 @@ class Way:
     rest: float
 
     def at(self, prices: FloatArray) -> float:
-        """What it costs where a node of each pool has this price."""
+        """What it costs where a node of each group has this price."""
         return self.rest + math.fsum(prices[p] * count for p, count in self.nodes)
 
 
 @dataclass(slots=True, eq=False)
 class WorkloadsAtPrices:
-    """Least cost of every workload at one set of prices. barred: pools of which no node may be taken.
+    """Least cost of every workload at one set of prices. barred: groups of which no node may be taken.
 
     bound: of a branch at these prices, nodes included.
     """
@@ -56,10 +56,10 @@ class WorkloadsAtPrices:
 class Subproblems:
     """The workloads one by one, with all that was found out about them.
 
-    limited: by pool, whether its cheapest offer may run out. priced: whether replicas share nodes of it or it is
+    limited: by group, whether its cheapest offer may run out. priced: whether replicas share nodes of it or it is
     limited; only then is its price to be found.
-    cheapest: by pool, the objective's price of its cheapest node. fixed, share: by pair, price that no pool's price
-    changes, and nodes of its pool that are charged by the pool's price. ways: of each workload, by nodes they take.
+    cheapest: by group, the objective's price of its cheapest node. fixed, share: by pair, price that no group's price
+    changes, and nodes of its group that are charged by the group's price. ways: of each workload, by nodes they take.
     """
 
     reduced: ReducedProblem
@@ -81,12 +81,12 @@ class Subproblems:
         reduced, problem, pairs = self.reduced, self.reduced.problem, self.reduced.pairs
         node, replica = pairs.takes("cost" if problem.objective == "throughput" else problem.objective)
         inside = pairs.slots > 0
-        limits = [problem.offers[pool.offers[0]].max_nodes for pool in reduced.pools]
+        limits = [problem.offers[group.offers[0]].max_nodes for group in reduced.groups]
         self.limited = np.array([most is not None for most in limits], dtype=np.bool_)
         self.priced = self.limited.copy()
-        self.priced[pairs.pool[pairs.slots > 1]] = True
-        self.cheapest = np.array([min(node_price(problem, o) for o in pool.offers) for pool in reduced.pools])
-        shared = inside & self.priced[pairs.pool]
+        self.priced[pairs.group[pairs.slots > 1]] = True
+        self.cheapest = np.array([min(node_price(problem, o) for o in group.offers) for group in reduced.groups])
+        shared = inside & self.priced[pairs.group]
         self.fixed = replica + np.where(shared, 0.0, node * pairs.node_fraction)
         self.share = np.where(shared, pairs.node_fraction, 0.0)
         self.ranges = workload_ranges(problem, pairs)
@@ -101,7 +101,7 @@ class Subproblems:
         taken: dict[int, float] = {}
         for i, count in replicas.items():
             if self.share[i]:
-                p = int(self.reduced.pairs.pool[i])
+                p = int(self.reduced.pairs.group[i])
                 taken[p] = taken.get(p, 0.0) + count * float(self.share[i])
         nodes = tuple(sorted((p, round(count, 9)) for p, count in taken.items()))
         rest = math.fsum(float(self.fixed[i]) * count for i, count in replicas.items())
@@ -114,7 +114,7 @@ class Subproblems:
         return WorkloadsAtPrices(prices, barred, [self.least(w, prices, barred) for w in range(len(self.ranges))])
 
     def least(self, w: int, prices: FloatArray, barred: BoolArray) -> float:
-        """S_w = min Σ_i u_i x_i over whole x that serve all of w, u_i = fixed + share · price of the pool."""
+        """S_w = min Σ_i u_i x_i over whole x that serve all of w, u_i = fixed + share · price of the group."""
         rows, load, unit = self._allowed(w, prices, barred)
         if not load.shape[1]:
             return 0.0
@@ -151,7 +151,7 @@ class Subproblems:
         """(by how much, replaced price) of the pairs of w: a plan with the pair costs that much more than S_w.
 
         As in ``own_cost``: u_i − r_i by replacement, Σ_k π_k + u_i − v_i − S_w by duality. Those beyond ``most`` are only
-        told to be beyond it. The replaced prices r make a row Σ r_i x_i ≥ S_w of every plan; pairs on barred pools carry
+        told to be beyond it. The replaced prices r make a row Σ r_i x_i ≥ S_w of every plan; pairs on barred groups carry
         all of S_w there.
         """
         start, end = self.ranges[w]
@@ -171,9 +171,9 @@ class Subproblems:
 
     def _allowed(self, w: int, prices: FloatArray, barred: BoolArray) -> tuple[IntArray, FloatArray, FloatArray]:
         start, end = self.ranges[w]
-        pool = self.reduced.pairs.pool[start:end]
-        free = ~(barred[pool] & (self.share[start:end] > 0))
-        unit = self.fixed[start:end] + self.share[start:end] * prices[pool]
+        group = self.reduced.pairs.group[start:end]
+        free = ~(barred[group] & (self.share[start:end] > 0))
+        unit = self.fixed[start:end] + self.share[start:end] * prices[group]
         return np.flatnonzero(free) + start, self.loads[w][free], unit[free]
 
     def _cheapest_way(self, w: int, prices: FloatArray, barred: BoolArray) -> Way | None:

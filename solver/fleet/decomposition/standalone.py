@@ -20,7 +20,7 @@ from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
-from solver.fleet.reduce import ReducedProblem, drop_unused_pools, most_nodes, workload_ranges
+from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes, workload_ranges
 
 SOLVER_SLACK = 1e-8
 """Relative; a proven optimum is taken for this much less, so that its row never cuts off the optimum itself."""
@@ -38,7 +38,7 @@ class DualRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """Plans that take at least and at most so many nodes of some pools (their first offers) beyond spanning replicas'.
+    """Plans that take at least and at most so many nodes of some groups (their first offers) beyond spanning replicas'.
 
     bound: of their objective. excess: by pair, how much more than that a plan among them that uses it costs.
     """
@@ -73,7 +73,7 @@ def own_cost(reduced: ReducedProblem, time_limit_s: float, seed: int) -> OwnCost
 
         S_w = min Σ_i p_i x_i,  p_i = a_i + c_i f_i,  with  Σ_i y_ik = 1,  Σ_k load_ik y_ik ≤ x_i,  x whole
 
-    Sum of S_w ≤ every plan's objective, whatever other limits hold: nodes of a pool cost at least the fractions that
+    Sum of S_w ≤ every plan's objective, whatever other limits hold: nodes of a group cost at least the fractions that
     replicas take of them. Replacing one replica of i by t of j, t = ⌈max_k load_jk / load_ik⌉, keeps all traffic
     served, so with r_i = min(p_i, min_j t r_j) also Σ_i r_i x_i ≥ S_w, and a plan with a replica of i costs at least
     S_w + p_i − r_i; by duality it also costs at least Σ_k π_k + p_i − max_k π_k / load_ik (``bound_candidates``).
@@ -150,15 +150,15 @@ def add_own_cost(model: FleetProgramme, own: OwnCost) -> None:
 def add_leaf(model: FleetProgramme, leaf: Leaf) -> None:
     """Only plans of one leaf:  least_p ≤ Σ_o n_o − Σ_spanning m_i x_i ≤ most_p, and its rows  Σ_i r_i x_i ≥ S_w."""
     pairs = model.reduced.pairs
-    for p, pool in enumerate(model.reduced.pools):
-        nodes = {model.nodes[offer]: 1.0 for offer in pool.offers}
+    for p, group in enumerate(model.reduced.groups):
+        nodes = {model.nodes[offer]: 1.0 for offer in group.offers}
         nodes.update(
-            {model.replicas[i]: -float(pairs.nodes_per_replica[i]) for i in model.pool_rows[p] if not pairs.slots[i]}
+            {model.replicas[i]: -float(pairs.nodes_per_replica[i]) for i in model.group_rows[p] if not pairs.slots[i]}
         )
-        if leaf.least.get(pool.offers[0]):
-            model.at_least(nodes, float(leaf.least[pool.offers[0]]), f"least_{p}")
-        if pool.offers[0] in leaf.most:
-            model.at_most(nodes, float(leaf.most[pool.offers[0]]), f"most_{p}")
+        if leaf.least.get(group.offers[0]):
+            model.at_least(nodes, float(leaf.least[group.offers[0]]), f"least_{p}")
+        if group.offers[0] in leaf.most:
+            model.at_most(nodes, float(leaf.most[group.offers[0]]), f"most_{p}")
     for number, row in enumerate(leaf.rows):
         terms = {model.replicas[i]: float(row.price[i]) for i in np.flatnonzero(row.price).tolist()}
         if terms:
@@ -181,15 +181,15 @@ def promising(reduced: ReducedProblem, own: OwnCost, fraction: float) -> tuple[R
 
 def in_draft(reduced: ReducedProblem, draft: Draft) -> BoolArray:
     """Pairs of which the draft has replicas."""
-    anchors = np.array([pool.offers[0] for pool in reduced.pools])[reduced.pairs.pool]
+    anchors = np.array([group.offers[0] for group in reduced.groups])[reduced.pairs.group]
     keys = zip(reduced.pairs.deployment.tolist(), anchors.tolist(), reduced.pairs.offer.tolist(), strict=True)
     return np.fromiter((key in draft.replicas for key in keys), dtype=np.bool_, count=len(reduced.pairs))
 
 
 def kept(reduced: ReducedProblem, own: OwnCost, keep: BoolArray) -> tuple[ReducedProblem, OwnCost]:
-    pools, pairs = drop_unused_pools(reduced.problem, reduced.pools, reduced.pairs.take(keep))
-    most = most_nodes(reduced.problem, pools, pairs, reduced.draft, reduced.bound)
-    fewer = replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+    groups, pairs = drop_unused_groups(reduced.problem, reduced.groups, reduced.pairs.take(keep))
+    most = most_nodes(reduced.problem, groups, pairs, reduced.draft, reduced.bound)
+    fewer = replace(reduced, groups=groups, pairs=pairs, max_nodes=most)
     position = np.cumsum(keep) - 1
     ways = tuple(
         {int(position[i]): count for i, count in way.items()} if all(keep[i] for i in way) else {} for way in own.ways

@@ -1,9 +1,9 @@
-"""Offers pooled where they are interchangeable for capacity, and the pairs (deployment, pool) that may be used.
+"""Offers grouped where they are interchangeable for capacity, and the pairs (deployment, group) that may be used.
 
 Offers of one node type, equally interruptible, open to the same workloads and deployments, under the same quotas, named
 by the same requirements and, where a loss of providers or regions is to be survived, lost together, where workloads may
 use few places of a kind, of the same place, and where carbon matters, on equally clean electricity, differ in price and
-number only: capacity is decided for the pool and split back, cheapest first. Replicas over several nodes must stay inside
+number only: capacity is decided for the group and split back, cheapest first. Replicas over several nodes must stay inside
 one offer, so their pairs name the offer too.
 """
 
@@ -17,14 +17,14 @@ from solver.hardware import PlaceKind
 from solver.units import kg_per_hour
 
 ANY_OFFER = -1
-"""``Pairs.offer`` of a replica inside one node: any offer of the pool will do."""
+"""``Pairs.offer`` of a replica inside one node: any offer of the group will do."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferGroup:
     """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
 
-    domains: what the pool is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
+    domains: what the group is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
     sites: those of ``DeploymentTable.sites`` that it belongs to. kg_co2e_per_kwh: where carbon matters, else 0.
     places: of the kinds in ``kinds_of_places``, in that order.
     """
@@ -46,7 +46,7 @@ class OfferGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Columns over (deployment row, pool, offer), sorted by workload.
+    """Columns over (deployment row, group, offer), sorted by workload.
 
     split: of the devices in ``DeploymentTable.splits``, into ``instances`` each; WHOLE and 1 where devices are not divided.
     node_fraction: nodes one replica takes (g / (G · instances), or m). slots: replicas in one node (0 when it spans nodes).
@@ -55,7 +55,7 @@ class Pairs:
     """
 
     deployment: IntArray
-    pool: IntArray
+    group: IntArray
     offer: IntArray
     workload: IntArray
     devices: IntArray
@@ -88,8 +88,8 @@ class Pairs:
                 return host, replica
 
 
-def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
-    """Group offers; drop those dearer than an unlimited one of the same pool (never needed)."""
+def group_offers(problem: FleetProblem) -> list[OfferGroup]:
+    """Group offers; drop those dearer than an unlimited one of the same group (never needed)."""
     wanted = set(problem.deployments.node_type_ids)
     members: dict[tuple[Any, ...], list[int]] = {}
     table = problem.deployments
@@ -111,7 +111,7 @@ def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
         places = tuple(offer.place(kind) for kind in kinds)
         key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg, places)
         members.setdefault(key, []).append(position)
-    pools = []
+    groups = []
     for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg, places), positions in members.items():
         positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
@@ -124,7 +124,7 @@ def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
                 break
             total = (total or 0) + most
         first = problem.offers[kept[0]]
-        pools.append(
+        groups.append(
             OfferGroup(
                 node_type_id,
                 first.devices,
@@ -141,7 +141,7 @@ def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
                 places,
             )
         )
-    pools.sort(
+    groups.sort(
         key=lambda p: (
             p.node_type_id,
             p.interruptible,
@@ -154,7 +154,7 @@ def pool_offers(problem: FleetProblem) -> list[OfferGroup]:
             p.offers,
         )
     )
-    return pools
+    return groups
 
 
 def kinds_of_places(problem: FleetProblem) -> tuple[PlaceKind, ...]:
@@ -162,65 +162,65 @@ def kinds_of_places(problem: FleetProblem) -> tuple[PlaceKind, ...]:
     return tuple(sorted({kind for demand in problem.demands for kind, _ in demand.most_places}))
 
 
-def pair_up(problem: FleetProblem, pools: list[OfferGroup]) -> Pairs:
-    """Every deployment with every pool it may run in, where it serves something and fits the node."""
+def pair_up(problem: FleetProblem, groups: list[OfferGroup]) -> Pairs:
+    """Every deployment with every group it may run in, where it serves something and fits the node."""
     table = problem.deployments
     load = loads(problem)
     serves = (np.isfinite(load) & (load > 0)).any(axis=1)
     node_type_index = {node_type: i for i, node_type in enumerate(table.node_type_ids)}
     rows_of_type = _rows_by_value(table.node_type, len(table.node_type_ids))
-    workload_limits = any(len(pool.workloads) < len(problem.demands) for pool in pools)
+    workload_limits = any(len(group.workloads) < len(problem.demands) for group in groups)
     deployments: list[IntArray] = []
-    pool_column: list[IntArray] = []
+    group_column: list[IntArray] = []
     offer_column: list[IntArray] = []
     needed = np.array([d.min_replicas > 0 and not any(d.requests_per_s) for d in problem.demands])
     usable: BoolArray = serves | needed[table.workload]
-    for p, pool in enumerate(pools):
-        rows = rows_of_type[node_type_index[pool.node_type_id]]
+    for p, group in enumerate(groups):
+        rows = rows_of_type[node_type_index[group.node_type_id]]
         rows = rows[usable[rows]]
         if workload_limits:
-            rows = rows[np.isin(table.workload[rows], sorted(pool.workloads))]
+            rows = rows[np.isin(table.workload[rows], sorted(group.workloads))]
         if table.site is not None:
-            rows = rows[np.isin(table.site[rows], [ANY_SITE, *sorted(pool.sites)])]
+            rows = rows[np.isin(table.site[rows], [ANY_SITE, *sorted(group.sites)])]
         spans = table.nodes_per_replica[rows] > 1
-        inside = rows[~spans & (table.devices_per_replica[rows] <= pool.devices)]
+        inside = rows[~spans & (table.devices_per_replica[rows] <= group.devices)]
         deployments.append(inside)
-        pool_column.append(np.full(len(inside), p))
+        group_column.append(np.full(len(inside), p))
         offer_column.append(np.full(len(inside), ANY_OFFER))
         spanning = rows[spans]
         if len(spanning):
-            for offer in pool.offers:
+            for offer in group.offers:
                 deployments.append(spanning)
-                pool_column.append(np.full(len(spanning), p))
+                group_column.append(np.full(len(spanning), p))
                 offer_column.append(np.full(len(spanning), offer))
     empty = np.zeros(0, dtype=np.int64)
     deployment = np.concatenate(deployments or [empty])
-    pool_of = np.concatenate(pool_column or [empty])
+    group_of = np.concatenate(group_column or [empty])
     offer_of = np.concatenate(offer_column or [empty])
-    order = np.lexsort((offer_of, table.key[deployment], pool_of, table.workload[deployment]))
-    return _columns(problem, pools, deployment[order], pool_of[order], offer_of[order], load)
+    order = np.lexsort((offer_of, table.key[deployment], group_of, table.workload[deployment]))
+    return _columns(problem, groups, deployment[order], group_of[order], offer_of[order], load)
 
 
 def _columns(
     problem: FleetProblem,
-    pools: list[OfferGroup],
+    groups: list[OfferGroup],
     deployment: IntArray,
-    pool: IntArray,
+    group: IntArray,
     offer: IntArray,
     load: FloatArray,
 ) -> Pairs:
     table = problem.deployments
-    devices_in_node = np.array([p.devices for p in pools], dtype=np.int64)[pool]
+    devices_in_node = np.array([p.devices for p in groups], dtype=np.int64)[group]
     devices = table.devices_per_replica[deployment]
     nodes = table.nodes_per_replica[deployment]
     instances = table.instances[deployment]
     spans = nodes > 1
     price_of_offer = np.array([o.usd_per_hour for o in problem.offers])
-    price_of_pool = np.array([p.usd_per_hour for p in pools])
-    price = np.where(offer >= 0, price_of_offer[offer], price_of_pool[pool]) if len(pool) else np.zeros(0)
+    price_of_group = np.array([p.usd_per_hour for p in groups])
+    price = np.where(offer >= 0, price_of_offer[offer], price_of_group[group]) if len(group) else np.zeros(0)
     return Pairs(
         deployment=deployment,
-        pool=pool,
+        group=group,
         offer=offer,
         workload=table.workload[deployment],
         devices=devices,
@@ -231,9 +231,9 @@ def _columns(
         slots=np.where(spans, 0, devices_in_node // np.maximum(devices, 1) * instances),
         load=load[deployment],
         usd_per_node_hour=price,
-        host_power_w=np.array([p.host_power_w for p in pools])[pool] if len(pool) else np.zeros(0),
+        host_power_w=np.array([p.host_power_w for p in groups])[group] if len(group) else np.zeros(0),
         power_w=table.power_w_per_replica[deployment],
-        kg_co2e_per_kwh=np.array([p.kg_co2e_per_kwh for p in pools])[pool] if len(pool) else np.zeros(0),
+        kg_co2e_per_kwh=np.array([p.kg_co2e_per_kwh for p in groups])[group] if len(group) else np.zeros(0),
     )
 
 
@@ -262,9 +262,9 @@ def _rows_by_value(values: IntArray, count: int) -> list[IntArray]:
     return [order[edges[i] : edges[i + 1]] for i in range(count)]
 
 
-def lost_together(pools: list[OfferGroup], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
-    """(domains, pairs) of all pools that are lost together."""
-    of_pool = [pool.domains for pool in pools]
-    names = sorted(set(of_pool))
-    number = np.array([names.index(domains) for domains in of_pool], dtype=np.int64)
-    return [(domains, pairs.take(number[pairs.pool] == n)) for n, domains in enumerate(names)]
+def lost_together(groups: list[OfferGroup], pairs: Pairs) -> list[tuple[tuple[str, ...], Pairs]]:
+    """(domains, pairs) of all groups that are lost together."""
+    of_group = [group.domains for group in groups]
+    names = sorted(set(of_group))
+    number = np.array([names.index(domains) for domains in of_group], dtype=np.int64)
+    return [(domains, pairs.take(number[pairs.group] == n)) for n, domains in enumerate(names)]

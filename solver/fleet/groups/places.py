@@ -23,17 +23,17 @@ def limited_kinds(problem: FleetProblem, workload: int) -> dict[PlaceKind, int]:
 
 
 def place_of_pairs(
-    problem: FleetProblem, pools: list[OfferGroup], pool: IntArray, kind: PlaceKind
+    problem: FleetProblem, groups: list[OfferGroup], group: IntArray, kind: PlaceKind
 ) -> tuple[list[str], IntArray]:
     """Names of the places of a kind, and by pair the number of the one it is in."""
     position = kinds_of_places(problem).index(kind)
-    names = sorted({one.places[position] for one in pools})
+    names = sorted({one.places[position] for one in groups})
     number = {name: n for n, name in enumerate(names)}
-    of_pool = np.array([number[one.places[position]] for one in pools], dtype=np.int64)
-    return names, of_pool[pool]
+    of_group = np.array([number[one.places[position]] for one in groups], dtype=np.int64)
+    return names, of_group[group]
 
 
-def in_few_places(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> Iterator[Pairs]:
+def in_few_places(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> Iterator[Pairs]:
     """Pairs of which each workload with few places has those of no more places than it may be in: the most promising first.
 
     Promising is where one kind of replica serves all of the workload for least, on whole nodes; what plans must contain goes first.
@@ -43,15 +43,15 @@ def in_few_places(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) 
     if not limited:
         yield pairs
         return
-    cost, named = _cost_alone(pairs), _named(problem, pools, pairs)
+    cost, named = _cost_alone(pairs), _named(problem, groups, pairs)
     ranked: dict[int, list[BoolArray]] = {}
     for w, kinds in limited.items():
         mine = pairs.workload == w
-        columns = np.stack([place_of_pairs(problem, pools, pairs.pool, kind)[1] for kind in kinds])
+        columns = np.stack([place_of_pairs(problem, groups, pairs.group, kind)[1] for kind in kinds])
         places = []
         for choice in np.unique(columns[:, mine], axis=1).T:
             rows = mine & (columns == choice[:, None]).all(axis=0)
-            places.append(_Place(tuple(choice.tolist()), rows, pools[int(pairs.pool[rows.argmax()])].domains))
+            places.append(_Place(tuple(choice.tolist()), rows, groups[int(pairs.group[rows.argmax()])].domains))
         places.sort(key=lambda place: (not named[place.rows].any(), float(cost[place.rows].min())))
         ranked[w] = [_with_others(first, places, tuple(kinds.values())) for first in places[:MOST_DRAFTS]]
     free = ~np.isin(pairs.workload, list(limited))
@@ -93,11 +93,11 @@ def _cost_alone(pairs: Pairs) -> FloatArray:
     return np.asarray(nodes * pairs.usd_per_node_hour)
 
 
-def _named(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> BoolArray:
+def _named(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> BoolArray:
     """Pairs of which the plan must contain some."""
     named = np.zeros(len(pairs), dtype=np.bool_)
     for requirement in problem.required:
-        named |= meeting(problem, pools, pairs, requirement)
+        named |= meeting(problem, groups, pairs, requirement)
     return named
 
 

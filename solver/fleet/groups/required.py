@@ -1,7 +1,7 @@
 """What a plan is made to contain, to see what that costs: at least one replica of some deployments on some offers.
 
-Offers named by a requirement form pools of their own, with spare nodes of their own where spares are kept, so that
-"on these offers" is decided by the optimiser and not by how a pool is split afterwards.
+Offers named by a requirement form groups of their own, with spare nodes of their own where spares are kept, so that
+"on these offers" is decided by the optimiser and not by how a group is split afterwards.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,24 +15,24 @@ ROUNDING = 1e-9
 """Shares smaller than this are floating point, not traffic."""
 
 
-def meeting(problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs, requirement: MustUse) -> BoolArray:
+def meeting(problem: FleetProblem, groups: Sequence[OfferGroup], pairs: Pairs, requirement: MustUse) -> BoolArray:
     """Pairs whose replicas count: (N,)."""
-    on_offers = np.ones(len(pools), dtype=np.bool_)
+    on_offers = np.ones(len(groups), dtype=np.bool_)
     if requirement.offer_ids is not None:
-        # All offers of a pool are named or none is: the first one speaks for them.
-        on_offers = np.array([problem.offers[p.offers[0]].id in requirement.offer_ids for p in pools], dtype=np.bool_)
-    counted: BoolArray = on_offers[pairs.pool]
+        # All offers of a group are named or none is: the first one speaks for them.
+        on_offers = np.array([problem.offers[p.offers[0]].id in requirement.offer_ids for p in groups], dtype=np.bool_)
+    counted: BoolArray = on_offers[pairs.group]
     if requirement.keys is not None:
         counted = counted & np.isin(problem.deployments.key[pairs.deployment], sorted(requirement.keys))
     return counted
 
 
-def met_by_none(problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
+def met_by_none(problem: FleetProblem, groups: Sequence[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
     """Why no plan can contain what is required."""
     return tuple(
         f"{requirement.name}: no candidate on any offer"
         for requirement in problem.required
-        if not meeting(problem, pools, pairs, requirement).any()
+        if not meeting(problem, groups, pairs, requirement).any()
     )
 
 
@@ -42,16 +42,16 @@ def named_rows(problem: FleetProblem) -> list[BoolArray]:
 
 
 def lacking(
-    problem: FleetProblem, pools: Sequence[OfferGroup], pairs: Pairs, placed: Collection[tuple[int, int, int]]
+    problem: FleetProblem, groups: Sequence[OfferGroup], pairs: Pairs, placed: Collection[tuple[int, int, int]]
 ) -> list[list[int]]:
-    """Of each requirement that the placements (row, first offer of the pool, offer) do not meet, the pairs that would,
+    """Of each requirement that the placements (row, first offer of the group, offer) do not meet, the pairs that would,
     those on the cheapest nodes first."""
-    anchors = [pool.offers[0] for pool in pools]
+    anchors = [group.offers[0] for group in groups]
     price = pairs.usd_per_node_hour * np.maximum(pairs.node_fraction, 1.0)
     found = []
     for requirement in problem.required:
-        rows = np.flatnonzero(meeting(problem, pools, pairs, requirement))
-        keys = ((int(pairs.deployment[i]), anchors[int(pairs.pool[i])], int(pairs.offer[i])) for i in rows)
+        rows = np.flatnonzero(meeting(problem, groups, pairs, requirement))
+        keys = ((int(pairs.deployment[i]), anchors[int(pairs.group[i])], int(pairs.offer[i])) for i in rows)
         if not any(key in placed for key in keys):
             found.append(rows[np.argsort(price[rows], kind="stable")].tolist())
     return found

@@ -41,7 +41,7 @@ def is_routed_by_class(problem: FleetProblem, workload: int) -> bool:
     return sum(rate > 0 for rate in problem.demands[workload].requests_per_s) > 1
 
 
-def least_capacity(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs) -> FloatArray:
+def least_capacity(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> FloatArray:
     """By workload, the least capacity of any plan in units of what normal operation wants.
 
     Each of D domains is in k/D of all losses of k of them. Summed over all losses, what remains of capacity C is
@@ -51,12 +51,12 @@ def least_capacity(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs)
     """
     least = np.ones(len(problem.demands))
     for position, (_, count) in enumerate(problem.limits.survive.losses):
-        names = [pool.domains[position] for pool in pools]
+        names = [group.domains[position] for group in groups]
         number = {name: n for n, name in enumerate(dict.fromkeys(names))}
-        domain_of_pool = np.array([number[name] for name in names], dtype=np.int64)
+        domain_of_group = np.array([number[name] for name in names], dtype=np.int64)
         for w in range(len(problem.demands)):
             start, end = (int(edge) for edge in np.searchsorted(pairs.workload, [w, w + 1]))
-            domains = len(np.unique(domain_of_pool[pairs.pool[start:end]]))
+            domains = len(np.unique(domain_of_group[pairs.group[start:end]]))
             factor = headroom_factor(problem, w) * domains / (domains - count) if domains > count else math.inf
             least[w] = max(least[w], factor)
     return least

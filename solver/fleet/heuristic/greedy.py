@@ -4,7 +4,7 @@ Workload by workload: use devices left free on nodes already taken, take whole n
 cheaply, and finish the rest with whatever completes it at least cost. Where losses of providers or regions are to be
 survived, a workload is spread over R places that are lost apart, each of which serves 1/(R − k) of it.
 
-It always succeeds where every pool in reach is unlimited, enough places are in reach, and neither budget, power, quota
+It always succeeds where every group in reach is unlimited, enough places are in reach, and neither budget, power, quota
 nor spot share binds. Elsewhere it may miss a plan that exists, and then only the solver's answer counts.
 """
 
@@ -82,7 +82,7 @@ class _Step:
 
 
 def draft_plan(
-    problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, thorough: bool = True, multiple: float = 1.0
+    problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, thorough: bool = True, multiple: float = 1.0
 ) -> Draft | None:
     """A plan that serves ``multiple`` of all demand within all limits, or None where this heuristic finds none."""
     workloads = range(len(problem.demands))
@@ -93,8 +93,8 @@ def draft_plan(
     others: tuple[Resource, ...] = ("power", "carbon", "cost")
     ways += [(other, list(workloads)) for other in others if other != first_of and problem.limit_of(other) is not None]
     best: Draft | None = None
-    for kept in in_few_places(problem, pools, pairs):
-        found = _draft(problem, pools, kept, thorough, multiple, ways)
+    for kept in in_few_places(problem, groups, pairs):
+        found = _draft(problem, groups, kept, thorough, multiple, ways)
         if found is not None and (best is None or found.objective < best.objective):
             best = found
     return best
@@ -102,7 +102,7 @@ def draft_plan(
 
 def _draft(
     problem: FleetProblem,
-    pools: list[OfferGroup],
+    groups: list[OfferGroup],
     pairs: Pairs,
     thorough: bool,
     multiple: float,
@@ -112,11 +112,11 @@ def _draft(
     best: Draft | None = None
     losses = max((count for _, count in problem.limits.survive.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
-    places = lost_together(pools, pairs) if losses else []
+    places = lost_together(groups, pairs) if losses else []
     first = (True, False) if problem.required and not losses else (False,)
     for (resource, order), required_first in itertools.product(ways, first):
         for spread in spreads:
-            start = Fleet(problem, pools)
+            start = Fleet(problem, groups)
             fleet = None if required_first and not _add_required(start, pairs) else start
             for w in order:
                 served = 1.0 if problem.demands[w].is_fixed else multiple
@@ -172,18 +172,18 @@ def _serve_apart(
     return None
 
 
-def draft_throughput(problem: FleetProblem, pools: list[OfferGroup], pairs: Pairs, bound: float) -> Draft | None:
+def draft_throughput(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, bound: float) -> Draft | None:
     """The largest multiple of all demand the heuristic can serve, by bisection below the proven bound."""
     high, low = (bound, 0.0) if math.isfinite(bound) else (1.0, 0.0)
-    if problem.most_multiple is not None and (everything := draft_plan(problem, pools, pairs, multiple=high)):
+    if problem.most_multiple is not None and (everything := draft_plan(problem, groups, pairs, multiple=high)):
         return everything
-    best = draft_plan(problem, pools, pairs, multiple=0.0)
+    best = draft_plan(problem, groups, pairs, multiple=0.0)
     if not math.isfinite(bound):
-        while high < 1e9 and (found := draft_plan(problem, pools, pairs, multiple=high)):
+        while high < 1e9 and (found := draft_plan(problem, groups, pairs, multiple=high)):
             best, low, high = found, high, 2 * high
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        found = draft_plan(problem, pools, pairs, multiple=middle)
+        found = draft_plan(problem, groups, pairs, multiple=middle)
         if found is None:
             high = middle
         else:
@@ -195,7 +195,7 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
     nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
     replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
     offers, replica_w = problem.offers, problem.deployments.power_w_per_replica
-    # The anchor stands for its pool, all of whose offers are equally clean where carbon matters.
+    # The anchor stands for its group, all of whose offers are equally clean where carbon matters.
     drawn = [(offers[o].host_power_w * n, offers[o].kg_co2e_per_kwh) for o, n in nodes.items()]
     drawn += [(float(replica_w[key[0]]) * n, offers[key[1]].kg_co2e_per_kwh) for key, n in replicas.items()]
     taken: dict[Resource, float] = {
@@ -207,7 +207,7 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
         limit = problem.limit_of(resource)
         if limit is not None and amount > limit * (1 + ROUNDING):
             return None
-    # The anchor stands for its pool here too: all its offers are of one place.
+    # The anchor stands for its group here too: all its offers are of one place.
     if not keeps_to_few(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
         return None
     return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
@@ -260,11 +260,11 @@ def _serve(
 
 def _add_required(fleet: Fleet, pairs: Pairs) -> bool:
     """Place one replica of whatever the plan must contain and lacks; False where there is room for none."""
-    for rows in lacking(fleet.problem, fleet.pools, pairs, fleet.replicas):
+    for rows in lacking(fleet.problem, fleet.groups, pairs, fleet.replicas):
         for row in rows:
-            p, offer = int(pairs.pool[row]), int(pairs.offer[row])
+            p, offer = int(pairs.group[row]), int(pairs.offer[row])
             free = fleet.free_slots(pairs, row) if offer < 0 else 0
-            room = fleet.pool_room(p) if offer < 0 else fleet.room(fleet.pools[p], offer)
+            room = fleet.group_room(p) if offer < 0 else fleet.room(fleet.groups[p], offer)
             if free or room >= max(1, int(pairs.nodes_per_replica[row])) + fleet.problem.limits.spare_nodes:
                 fleet.forced.append(row)
                 if not fleet.place(pairs, row, 1):
@@ -284,21 +284,21 @@ def _costs(fleet: Fleet, pairs: Pairs, start: int, end: int, resource: Resource,
     unit = replica_price + node_price * pairs.node_fraction[rows]
     with np.errstate(invalid="ignore"):
         class_value = np.where(refused, np.inf, unit[:, None] * load).min(axis=0, initial=math.inf)
-    pool_room = np.zeros(len(fleet.pools))
-    for p in np.unique(pairs.pool[rows]).tolist():
-        pool_room[p] = fleet.pool_room(p)
+    group_room = np.zeros(len(fleet.groups))
+    for p in np.unique(pairs.group[rows]).tolist():
+        group_room[p] = fleet.group_room(p)
     if problem.limits.max_spot_fraction is not None and problem.limits.max_spot_fraction < 1.0:
-        pool_room[[pool.interruptible for pool in fleet.pools]] = 0.0
-    room = pool_room[pairs.pool[rows]]
+        group_room[[group.interruptible for group in fleet.groups]] = 0.0
+    room = group_room[pairs.group[rows]]
     for offset in np.flatnonzero(pairs.offer[rows] >= 0):
         row = start + int(offset)
-        room[offset] = min(room[offset], fleet.room(fleet.pools[int(pairs.pool[row])], int(pairs.offer[row])))
+        room[offset] = min(room[offset], fleet.room(fleet.groups[int(pairs.group[row])], int(pairs.offer[row])))
     spare = problem.limits.spare_nodes
     spare_price = np.zeros(end - start)
     if spare:
-        unused = np.array([not fleet.spares[-1 - p] for p in range(len(fleet.pools))])
-        spare_price = spare * node_price * unused[pairs.pool[rows]]
-        room = room - spare * unused[pairs.pool[rows]]
+        unused = np.array([not fleet.spares[-1 - p] for p in range(len(fleet.groups))])
+        spare_price = spare * node_price * unused[pairs.group[rows]]
+        room = room - spare * unused[pairs.group[rows]]
     return _Step(
         pairs,
         range(start, end),
@@ -339,8 +339,8 @@ def _next_steps(
 
     options: list[tuple[int, int, float]] = []
     for p in fleet.free:
-        in_pool = np.flatnonzero((pairs.pool[start : costs.rows.stop] == p) & (served_value > 0))
-        for offset in in_pool[np.argsort(-served_value[in_pool] / np.maximum(work[in_pool], ROUNDING))][:2]:
+        in_group = np.flatnonzero((pairs.group[start : costs.rows.stop] == p) & (served_value > 0))
+        for offset in in_group[np.argsort(-served_value[in_group] / np.maximum(work[in_group], ROUNDING))][:2]:
             slots = fleet.free_slots(pairs, start + int(offset)) if pairs.slots[start + offset] else 0
             if slots:
                 count = min(slots, max(1, math.ceil(work[offset] - ROUNDING)))

@@ -8,7 +8,7 @@ from solver.fleet.groups.offer_groups import OfferGroup, Pairs
 from solver.fleet.problem import WHOLE, FleetProblem
 
 PlacementKey = tuple[int, int, int]
-"""(deployment row, first offer of the pool, offer or ANY_OFFER): survives renumbering of pools."""
+"""(deployment row, first offer of the group, offer or ANY_OFFER): survives renumbering of groups."""
 
 
 @dataclass(slots=True)
@@ -16,11 +16,11 @@ class Fleet:
     """Nodes taken so far."""
 
     problem: FleetProblem
-    pools: list[OfferGroup]
+    groups: list[OfferGroup]
     nodes: Counter[int] = field(default_factory=Counter)
     free: dict[int, Counter[int]] = field(default_factory=dict)
     free_instances: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """By pool and split, on devices that are split so."""
+    """By group and split, on devices that are split so."""
     spares: Counter[int] = field(default_factory=Counter)
     devices_under_quota: Counter[int] = field(default_factory=Counter)
     replicas: Counter[PlacementKey] = field(default_factory=Counter)
@@ -39,51 +39,51 @@ class Fleet:
             replicas=self.replicas.copy(),
         )
 
-    def room(self, pool: OfferGroup, offer: int) -> float:
+    def room(self, group: OfferGroup, offer: int) -> float:
         """Nodes an offer can still give."""
         most = self.problem.offers[offer].max_nodes
         left = math.inf if most is None else most - self.nodes[offer]
-        for q in pool.quotas:
+        for q in group.quotas:
             devices_left = self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]
-            left = min(left, devices_left // pool.devices)
+            left = min(left, devices_left // group.devices)
         return left
 
-    def pool_room(self, p: int) -> float:
-        pool = self.pools[p]
+    def group_room(self, p: int) -> float:
+        group = self.groups[p]
         left = math.inf
-        for q in pool.quotas:
-            left = min(left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // pool.devices)
-        return min(left, sum(self.room(pool, offer) for offer in pool.offers))
+        for q in group.quotas:
+            left = min(left, (self.problem.limits.quotas[q].max_devices - self.devices_under_quota[q]) // group.devices)
+        return min(left, sum(self.room(group, offer) for offer in group.offers))
 
     def take(self, p: int, count: int, offer: int = -1) -> bool:
-        """Take nodes from one offer, or from the pool's cheapest that have room."""
-        pool = self.pools[p]
-        for candidate in (offer,) if offer >= 0 else pool.offers:
-            taken = int(min(count, self.room(pool, candidate)))
+        """Take nodes from one offer, or from the group's cheapest that have room."""
+        group = self.groups[p]
+        for candidate in (offer,) if offer >= 0 else group.offers:
+            taken = int(min(count, self.room(group, candidate)))
             self.nodes[candidate] += taken
-            for q in pool.quotas:
-                self.devices_under_quota[q] += taken * pool.devices
+            for q in group.quotas:
+                self.devices_under_quota[q] += taken * group.devices
             count -= taken
             if not count:
                 return True
         return False
 
     def keep_spares(self, p: int, offer: int) -> bool:
-        """Idle nodes so that k failures can be borne: in the pool, and in the offer of a replica over nodes."""
+        """Idle nodes so that k failures can be borne: in the group, and in the offer of a replica over nodes."""
         wanted = self.problem.limits.spare_nodes
         place = offer if offer >= 0 else -1 - p
         have = self.spares[place]
         if not wanted or have:
             return True
         self.spares[place] = wanted
-        if offer >= 0 or not any(self.spares[o] for o in self.pools[p].offers):
+        if offer >= 0 or not any(self.spares[o] for o in self.groups[p].offers):
             return self.take(p, wanted, offer)
         return True
 
     def place(self, pairs: Pairs, row: int, count: int) -> bool:
         """Start ``count`` replicas, in free slots first."""
-        p, offer, size = int(pairs.pool[row]), int(pairs.offer[row]), int(pairs.devices[row])
-        key = (int(pairs.deployment[row]), self.pools[p].offers[0], offer)
+        p, offer, size = int(pairs.group[row]), int(pairs.offer[row]), int(pairs.devices[row])
+        key = (int(pairs.deployment[row]), self.groups[p].offers[0], offer)
         self.replicas[key] += count
         if not self.keep_spares(p, offer):
             return False
@@ -100,7 +100,7 @@ class Fleet:
                 count -= placed
         if not count:
             return True
-        total = self.pools[p].devices
+        total = self.groups[p].devices
         slots = total // size
         full, rest = divmod(count, slots)
         free[total - slots * size] += full
@@ -110,13 +110,13 @@ class Fleet:
 
     def _split_devices(self, pairs: Pairs, row: int, count: int) -> int:
         """Devices to split for so many instances, beyond those that are split and not full."""
-        kind, each = (int(pairs.pool[row]), int(pairs.split[row])), int(pairs.instances[row])
+        kind, each = (int(pairs.group[row]), int(pairs.split[row])), int(pairs.instances[row])
         devices = math.ceil(max(0, count - self.free_instances[kind]) / each)
         self.free_instances[kind] += devices * each - count
         return devices
 
     def free_slots(self, pairs: Pairs, row: int) -> int:
-        """Replicas of a pair that devices left free in its pool hold."""
-        p, size = int(pairs.pool[row]), int(pairs.devices[row])
+        """Replicas of a pair that devices left free in its group hold."""
+        p, size = int(pairs.group[row]), int(pairs.devices[row])
         devices = sum((devices // size) * nodes for devices, nodes in self.free.get(p, Counter()).items())
         return devices * int(pairs.instances[row]) + self.free_instances[p, int(pairs.split[row])]

@@ -1,11 +1,11 @@
 """The mixed-integer programme, one function a constraint.
 
-Sets: i pairs (deployment, pool[, offer]), o offers, p pools, k classes of workload w. A time index, roles or
+Sets: i pairs (deployment, group[, offer]), o offers, p groups, k classes of workload w. A time index, roles or
 commitments would add a subscript to the variables and a term to a row; no function here assumes a single period.
-Losses to be survived add a set f of lost pools: what a pair serves after a loss is its y_ik^f, its replicas stay x_i.
+Losses to be survived add a set f of lost groups: what a pair serves after a loss is its y_ik^f, its replicas stay x_i.
 Variables: x_i replicas and n_o nodes (integer), y_ik share of class k (of θ) that pair i serves (continuous),
-u_p pool in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other),
-d_ps devices of pool p split into instances of profile s (integer, only where replicas run on such instances), v_ws place s
+u_p group in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other),
+d_ps devices of group p split into instances of profile s (integer, only where replicas run on such instances), v_ws place s
 used by workload w (binary, only where it may use few).
 """
 
@@ -38,7 +38,7 @@ def build_model(reduced: ReducedProblem) -> FleetProgramme:
     add_split_devices(model)
     add_packing(model)
     add_whole_node_replicas(model)
-    add_pool_availability(model)
+    add_group_availability(model)
     add_spare_nodes(model)
     add_survival(model)
     add_places(model)
@@ -52,18 +52,18 @@ def build_model(reduced: ReducedProblem) -> FleetProgramme:
 
 def _add_variables(model: FleetProgramme) -> None:
     reduced = model.reduced
-    pairs, pools, add = reduced.pairs, reduced.pools, model.programme.add_variable
+    pairs, groups, add = reduced.pairs, reduced.groups, model.programme.add_variable
     most = reduced.max_nodes.tolist()
-    model.pool_rows = [[] for _ in pools]
-    for i, (pool, slots, spanned) in enumerate(
-        zip(pairs.pool.tolist(), pairs.slots.tolist(), pairs.nodes_per_replica.tolist(), strict=True)
+    model.group_rows = [[] for _ in groups]
+    for i, (group, slots, spanned) in enumerate(
+        zip(pairs.group.tolist(), pairs.slots.tolist(), pairs.nodes_per_replica.tolist(), strict=True)
     ):
-        bound = most[pool] * slots if slots else most[pool] // spanned
+        bound = most[group] * slots if slots else most[group] // spanned
         model.replicas.append(add(f"x_{i}", 0, bound, cat="Integer"))
         model.replicas_bound.append(bound)
-        model.pool_rows[pool].append(i)
-    for p, pool_ in enumerate(pools):
-        for offer in pool_.offers:
+        model.group_rows[group].append(i)
+    for p, group_ in enumerate(groups):
+        for offer in group_.offers:
             room = reduced.problem.offers[offer].max_nodes
             bound = most[p] if room is None else min(room, most[p])
             model.nodes[offer] = add(f"n_{offer}", 0, bound, cat="Integer")
@@ -71,13 +71,13 @@ def _add_variables(model: FleetProgramme) -> None:
     routed = (np.isfinite(pairs.load) & (pairs.load > 0)) & (classes[pairs.workload] > 1)[:, None]
     for i, k in np.argwhere(routed).tolist():
         model.shares[i, k] = add(f"y_{i}_{k}", 0, None)
-    for p, s in sorted(set(zip(pairs.pool.tolist(), pairs.split.tolist(), strict=True))):
+    for p, s in sorted(set(zip(pairs.group.tolist(), pairs.split.tolist(), strict=True))):
         if s != WHOLE:
-            model.split_devices[p, s] = add(f"d_{p}_{s}", 0, most[p] * pools[p].devices, cat="Integer")
+            model.split_devices[p, s] = add(f"d_{p}_{s}", 0, most[p] * groups[p].devices, cat="Integer")
     if reduced.problem.objective == "throughput":
         model.multiple = add("theta", 0, reduced.problem.most_multiple)
     if reduced.problem.limits.spare_nodes:
-        for p, rows in enumerate(model.pool_rows):
+        for p, rows in enumerate(model.group_rows):
             for offer in sorted({-1, *(int(pairs.offer[i]) for i in rows)}):
                 model.in_use[p, offer] = add(f"u_{p}_{offer + 1}", 0, 1, cat="Integer")
 
@@ -175,7 +175,7 @@ def add_required(model: FleetProgramme) -> None:
     """Σ_{i named} x_i ≥ 1, for each requirement."""
     reduced = model.reduced
     for r, requirement in enumerate(reduced.problem.required):
-        counted = meeting(reduced.problem, reduced.pools, reduced.pairs, requirement)
+        counted = meeting(reduced.problem, reduced.groups, reduced.pairs, requirement)
         terms: Terms = {model.replicas[i]: 1.0 for i in np.flatnonzero(counted)}
         model.at_least(terms or {model.replicas[0]: 0.0}, 1.0, f"required_{r}")
 
@@ -184,7 +184,7 @@ def add_split_devices(model: FleetProgramme) -> None:
     """Instances fit the devices split for them, each device for one profile of K_s:  Σ_{i in p of s} x_i ≤ K_s d_ps."""
     pairs = model.reduced.pairs
     for (p, s), split_devices in model.split_devices.items():
-        rows = [i for i in model.pool_rows[p] if pairs.split[i] == s]
+        rows = [i for i in model.group_rows[p] if pairs.split[i] == s]
         terms: Terms = {model.replicas[i]: 1.0 for i in rows}
         terms[split_devices] = -float(pairs.instances[rows[0]])
         model.at_most(terms, 0.0, f"split_{p}_{s}")
@@ -195,13 +195,13 @@ def split_devices_of(model: FleetProgramme, values: Mapping[pulp.LpVariable, flo
     pairs = model.reduced.pairs
     found = {}
     for (p, s), variable in model.split_devices.items():
-        rows = [i for i in model.pool_rows[p] if pairs.split[i] == s]
+        rows = [i for i in model.group_rows[p] if pairs.split[i] == s]
         found[variable] = float(math.ceil(sum(values[model.replicas[i]] for i in rows) / int(pairs.instances[rows[0]])))
     return found
 
 
 def add_packing(model: FleetProgramme) -> None:
-    """Replicas of one node fit the nodes of their pool that no spanning replica or spare takes.
+    """Replicas of one node fit the nodes of their group that no spanning replica or spare takes.
 
     Free nodes N_p = Σ_o n_o − Σ_spanning m_i x_i − k u_p. Where sizes divide each other (see ``chain_rows``):
 
@@ -211,9 +211,9 @@ def add_packing(model: FleetProgramme) -> None:
     Instances are not in these sums; the devices d_ps split for them are, each of size one.
     """
     pairs = model.reduced.pairs
-    for p, pool in enumerate(model.reduced.pools):
-        inside = [i for i in model.pool_rows[p] if pairs.slots[i]]
-        if not inside and not any(pairs.offer[i] >= 0 for i in model.pool_rows[p]):
+    for p, group in enumerate(model.reduced.groups):
+        inside = [i for i in model.group_rows[p] if pairs.slots[i]]
+        if not inside and not any(pairs.offer[i] >= 0 for i in model.group_rows[p]):
             continue
         items = _packed(model, p, inside)
         sizes = set(items.values())
@@ -222,7 +222,7 @@ def add_packing(model: FleetProgramme) -> None:
             if not is_chain(sizes):
                 _add_arc_flow(model, p, items, taken, suffix)
                 continue
-            for smallest, usable in chain_rows(sizes or {pool.devices}, pool.devices):
+            for smallest, usable in chain_rows(sizes or {group.devices}, group.devices):
                 terms: Terms = {item: float(size) for item, size in items.items() if size >= smallest}
                 terms.update({variable: usable * count for variable, count in taken.items()})
                 model.at_most(terms, 0.0, f"packing_{p}_{smallest}{suffix}")
@@ -232,24 +232,24 @@ def _packed(model: FleetProgramme, p: int, inside: list[int]) -> dict[pulp.LpVar
     """What takes whole devices of a node, with how many: replicas, and devices that are split."""
     pairs = model.reduced.pairs
     items = {model.replicas[i]: int(pairs.devices[i]) for i in inside if pairs.split[i] == WHOLE}
-    items.update({variable: 1 for (pool, _), variable in model.split_devices.items() if pool == p})
+    items.update({variable: 1 for (group, _), variable in model.split_devices.items() if group == p})
     return items
 
 
 def _taken_whole(model: FleetProgramme, p: int) -> list[Terms]:
-    """−N_p: nodes taken whole less all nodes of the pool.
+    """−N_p: nodes taken whole less all nodes of the group.
 
     Twice where several offers keep spares of their own (k u_o each, for replicas over nodes): those together may be
-    more than the pool's k u_p.
+    more than the group's k u_p.
     """
     pairs, spare = model.reduced.pairs, float(model.reduced.problem.limits.spare_nodes)
-    terms: Terms = {model.nodes[offer]: -1.0 for offer in model.reduced.pools[p].offers}
-    for i in model.pool_rows[p]:
+    terms: Terms = {model.nodes[offer]: -1.0 for offer in model.reduced.groups[p].offers}
+    for i in model.group_rows[p]:
         if not pairs.slots[i]:
             terms[model.replicas[i]] = float(pairs.nodes_per_replica[i])
     if not spare:
         return [terms]
-    of_offers = [user for (pool, offer), user in model.in_use.items() if pool == p and offer >= 0]
+    of_offers = [user for (group, offer), user in model.in_use.items() if group == p and offer >= 0]
     found = [{**terms, model.in_use[p, -1]: spare}]
     if len(of_offers) > 1:
         found.append({**terms, **dict.fromkeys(of_offers, spare)})
@@ -257,7 +257,7 @@ def _taken_whole(model: FleetProgramme, p: int) -> list[Terms]:
 
 
 def _add_arc_flow(model: FleetProgramme, p: int, items: dict[pulp.LpVariable, int], taken: Terms, suffix: str) -> None:
-    sizes, devices = set(items.values()), model.reduced.pools[p].devices
+    sizes, devices = set(items.values()), model.reduced.groups[p].devices
     if p in model.arc_flow:  # a further limit on the same flow's value
         starting: Terms = {variable: 1.0 for arc, variable in model.arc_flow[p].items() if arc.start == 0}
         model.at_most({**starting, **taken}, 0.0, f"flow_{p}_0{suffix}")
@@ -283,7 +283,7 @@ def _add_arc_flow(model: FleetProgramme, p: int, items: dict[pulp.LpVariable, in
 def add_whole_node_replicas(model: FleetProgramme) -> None:
     """A replica over m nodes has all of them in one offer:  Σ_{i in o} m_i x_i + k u_o ≤ n_o."""
     pairs = model.reduced.pairs
-    for p, rows in enumerate(model.pool_rows):
+    for p, rows in enumerate(model.group_rows):
         for offer in sorted({int(pairs.offer[i]) for i in rows if pairs.offer[i] >= 0}):
             terms: Terms = {
                 model.replicas[i]: float(pairs.nodes_per_replica[i]) for i in rows if pairs.offer[i] == offer
@@ -294,31 +294,31 @@ def add_whole_node_replicas(model: FleetProgramme) -> None:
             model.at_most(terms, 0.0, f"whole_{offer}")
 
 
-def add_pool_availability(model: FleetProgramme) -> None:
-    """Σ_{o in p} n_o ≤ N_p, the most nodes of the pool that a best plan can need."""
-    for p, pool in enumerate(model.reduced.pools):
-        if len(pool.offers) > 1:
+def add_group_availability(model: FleetProgramme) -> None:
+    """Σ_{o in p} n_o ≤ N_p, the most nodes of the group that a best plan can need."""
+    for p, group in enumerate(model.reduced.groups):
+        if len(group.offers) > 1:
             model.at_most(
-                {model.nodes[o]: 1.0 for o in pool.offers}, float(model.reduced.max_nodes[p]), f"available_{p}"
+                {model.nodes[o]: 1.0 for o in group.offers}, float(model.reduced.max_nodes[p]), f"available_{p}"
             )
 
 
 def add_spare_nodes(model: FleetProgramme) -> None:
-    """Replicas only in a pool marked in use:  x_i ≤ X_i u_p,  u_o ≤ u_p.
+    """Replicas only in a group marked in use:  x_i ≤ X_i u_p,  u_o ≤ u_p.
 
     The k spares themselves are a term of the packing rows: any k nodes of the fleet may fail and, were they all in
-    one pool, that pool's spares take their replicas unchanged. Conservative against re-routing to other pools.
+    one group, that group's spares take their replicas unchanged. Conservative against re-routing to other groups.
     """
     if not model.in_use:
         return
     pairs = model.reduced.pairs
-    for p, rows in enumerate(model.pool_rows):
+    for p, rows in enumerate(model.group_rows):
         for i in rows:
             user = model.in_use[p, int(pairs.offer[i])]
             model.at_most({model.replicas[i]: 1.0, user: -float(model.replicas_bound[i])}, 0.0, f"used_{i}")
     for (p, offer), user in model.in_use.items():
         if offer >= 0:
-            model.at_most({user: 1.0, model.in_use[p, -1]: -1.0}, 0.0, f"used_pool_{p}_{offer}")
+            model.at_most({user: 1.0, model.in_use[p, -1]: -1.0}, 0.0, f"used_group_{p}_{offer}")
 
 
 def add_quotas(model: FleetProgramme) -> None:

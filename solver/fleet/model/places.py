@@ -18,7 +18,7 @@ def add_places(model: FleetProgramme) -> None:
     problem, pairs = model.reduced.problem, model.reduced.pairs
     for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
         for kind, most in limited_kinds(problem, w).items():
-            names, place = place_of_pairs(problem, model.reduced.pools, pairs.pool[start:end], kind)
+            names, place = place_of_pairs(problem, model.reduced.groups, pairs.group[start:end], kind)
             present = np.unique(place).tolist()
             if len(present) <= most:
                 continue
@@ -60,6 +60,6 @@ def places_of(model: FleetProgramme, values: dict[pulp.LpVariable, float]) -> di
     used: set[tuple[int, PlaceKind, str]] = set()
     for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
         for kind in limited_kinds(problem, w):
-            names, place = place_of_pairs(problem, model.reduced.pools, pairs.pool[start:end], kind)
+            names, place = place_of_pairs(problem, model.reduced.groups, pairs.group[start:end], kind)
             used |= {(w, kind, names[place[i - start]]) for i in range(start, end) if values[model.replicas[i]]}
     return {variable: float(key in used) for key, variable in model.own_places.items()}

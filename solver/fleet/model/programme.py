@@ -13,7 +13,7 @@ Terms = dict[pulp.LpVariable, float]
 
 @dataclass(slots=True)
 class FleetProgramme:
-    """The programme and its variables. pool_rows: pairs of each pool; replicas_bound: most of each pair."""
+    """The programme and its variables. group_rows: pairs of each group; replicas_bound: most of each pair."""
 
     programme: pulp.LpProblem
     reduced: ReducedProblem
@@ -25,7 +25,7 @@ class FleetProgramme:
     split_devices: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     own_places: dict[tuple[int, PlaceKind, str], pulp.LpVariable] = field(default_factory=dict)
     multiple: pulp.LpVariable | None = None
-    pool_rows: list[list[int]] = field(default_factory=list)
+    group_rows: list[list[int]] = field(default_factory=list)
     replicas_bound: list[int] = field(default_factory=list)
 
     def multiple_of(self, workload: int) -> pulp.LpVariable | None:

@@ -18,11 +18,11 @@ def add_survival(model: FleetProgramme) -> None:
     """After any loss of k providers (regions), what is left serves all demand: see the two functions this calls."""
     problem, pairs = model.reduced.problem, model.reduced.pairs
     for position, (kind, count) in enumerate(problem.limits.survive.losses):
-        names = [pool.domains[position] for pool in model.reduced.pools]
+        names = [group.domains[position] for group in model.reduced.groups]
         for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
             members: dict[str, list[int]] = {}
             for i in range(start, end):
-                members.setdefault(names[int(pairs.pool[i])], []).append(i)
+                members.setdefault(names[int(pairs.group[i])], []).append(i)
             if not any(problem.demands[w].requests_per_s):
                 continue
             if is_routed_by_class(problem, w):
@@ -106,9 +106,9 @@ def _add_spread_cuts(
     """
     pairs = model.reduced.pairs
     start, end = workload_ranges(model.reduced.problem, pairs)[w]
-    pools = sorted(set(pairs.pool[start:end].tolist()))
+    groups = sorted(set(pairs.group[start:end].tolist()))
     places: list[Terms] = [
-        {model.nodes[o]: 1.0 for p in pools for o in model.reduced.pools[p].offers},
+        {model.nodes[o]: 1.0 for p in groups for o in model.reduced.groups[p].offers},
         dict.fromkeys(model.replicas[start:end], 1.0),
     ]
     for which, counted in enumerate(places):

@@ -97,9 +97,9 @@ def test_any_prices_and_any_branch_give_a_bound() -> None:
         if expected is None or reduced is None:
             continue
         known = Subproblems(reduced, 10.0, 0.0, 0)
-        barred = np.zeros(len(reduced.pools), dtype=np.bool_)
+        barred = np.zeros(len(reduced.groups), dtype=np.bool_)
         for _ in range(3):
-            prices = known.cheapest * np.array([rng.choice((0.0, 0.4, 1.0, 1.7)) for _ in reduced.pools])
+            prices = known.cheapest * np.array([rng.choice((0.0, 0.4, 1.0, 1.7)) for _ in reduced.groups])
             bound = known.at(prices, barred).total + cost_of_nodes(known, Branch(0.0), prices)
             assert bound <= expected * (1 + 1e-6), f"problem {number}"
         compared += 1
@@ -114,7 +114,7 @@ def test_ways_that_fit_on_whole_nodes_make_plans_within_the_relaxed_master() -> 
         if reduced is None:
             continue
         known = Subproblems(reduced, 10.0, 0.0, 0)
-        known.at(known.cheapest, np.zeros(len(reduced.pools), dtype=np.bool_))
+        known.at(known.cheapest, np.zeros(len(reduced.groups), dtype=np.bool_))
         ways, _ = whole_master(known, 10.0, 0)
         draft = None if ways is None else draft_of(known, ways)
         plan = None if draft is None else realised(reduced, draft, {}, "highs")

@@ -64,7 +64,7 @@ def test_steps_return_plans_within_all_limits() -> None:
         placed = one_by_one(reduced, own, 10.0, 0)
         assert placed is not None
         placed = neighbourhoods(reduced, own, placed, 10.0, 0)
-        plan, multiple = realise(problem, reduced.pools, placed.draft(), {})
+        plan, multiple = realise(problem, reduced.groups, placed.draft(), {})
         assert verify_plan(problem, plan, multiple) == [], f"seed {seed}"
         objective = plan.power_w(problem) if problem.objective == "power" else plan.usd_per_hour(problem)
         assert objective <= reduced.draft.objective * (1 + 1e-9), f"seed {seed}: dearer than it began"
