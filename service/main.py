@@ -40,8 +40,8 @@ from service.rate_limit import RateLimit
 from service.reading_apart import ReadingApart
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
+from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.spaces import SpaceCache
-from service.recommendations.standings import StandingCache
 from service.request_log import RequestLog
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
@@ -131,7 +131,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
     app.state.snapshots = SnapshotCache()
     app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
-    app.state.standings = StandingCache()
+    app.state.solved_requests = SolvedRequestCache()
     install_problem_handlers(app)
     for router in (
         benchmarks.router,  # first: it gets by far the most requests, and routers are tried in this order

@@ -24,8 +24,8 @@ from service.recommendations.meant import with_names_meant
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.snapshot import llm_from_row
+from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.spaces import SpaceCache
-from service.recommendations.standings import StandingCache
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
 from service.wire.recommendations import InputsOut, RecommendationIn, RecommendationOut, ResultOut
@@ -42,7 +42,7 @@ class Workshop:
     clock: Clock
     spaces: SpaceCache
     plan: Callable[[PlanningInputs], ResultOut] = plan
-    standings: StandingCache | None = None
+    solved_requests: SolvedRequestCache | None = None
 
 
 def workshop_of(request: Request) -> Workshop:
@@ -50,7 +50,7 @@ def workshop_of(request: Request) -> Workshop:
     state = request.app.state
     return Workshop(
         state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces,
-        standings=state.standings,
+        solved_requests=state.solved_requests,
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ async def create_recommendation(
 def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
     price_as_of = asked.price_as_of or workshop.clock()
     with workshop.database.reading() as session:
-        return replace(read_inputs(session, asked, price_as_of, workshop), standings=workshop.standings)
+        return replace(read_inputs(session, asked, price_as_of, workshop), solved_requests=workshop.solved_requests)
 
 
 def read_inputs(

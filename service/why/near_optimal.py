@@ -7,7 +7,7 @@ from service.recommendations.create import Workshop
 from service.why.present import PERCENT, present_answer
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.wire.why import NearOptimalIn, NearOptimalOut, NearPlanOut, SolvedOut, WithoutOut
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.near_optimal import near_optimal
 from solver.why.resolve import Clock, SolvedChange
 
@@ -18,7 +18,7 @@ async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, work
         recommendation_id,
         workshop,
         "near_optimal",
-        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay, solved_request: _answer(asked, replay, solved_request),
         _check,
     )
 
@@ -29,16 +29,16 @@ def _check(replay: ReplayedRequest) -> None:
         raise InvalidFieldsError([FieldError(wrong, pointer="/within_percent")])
 
 
-def _answer(asked: NearOptimalIn, replay: ReplayedRequest, standing: Standing) -> NearOptimalOut:
+def _answer(asked: NearOptimalIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> NearOptimalOut:
     began = time.perf_counter()
-    require_plan(standing, replay.stored.id)
-    found = near_optimal(standing, asked.within_percent / PERCENT, asked.count, Clock(asked.time_limit_s))
+    require_plan(solved_request, replay.stored.id)
+    found = near_optimal(solved_request, asked.within_percent / PERCENT, asked.count, Clock(asked.time_limit_s))
 
     def solved(answer: SolvedChange) -> SolvedOut:
-        return present_answer(answer, standing.result.usd_per_hour, standing.planning.objective)
+        return present_answer(answer, solved_request.result.usd_per_hour, solved_request.planning.objective)
 
     return NearOptimalOut(
-        base=present_base(replay, standing),
+        base=present_base(replay, solved_request),
         within_percent=asked.within_percent,
         plans=[NearPlanOut(without=list(names), solved=solved(answer)) for answer, names in found.plans],
         diversity_proven=False,

@@ -20,7 +20,7 @@ from service.wire.pareto import (
     UnmeteredOut,
     UnreachedOut,
 )
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.misses import MS_PER_S
 from solver.why.pareto import Sample, Stretch
 from solver.why.resolve import Clock
@@ -38,7 +38,7 @@ async def answer_pareto(recommendation_id: str, asked: ParetoIn, workshop: Works
         recommendation_id,
         workshop,
         "pareto",
-        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: _check(asked, replay),
     )
 
@@ -69,9 +69,9 @@ def _check(asked: ParetoIn, replay: ReplayedRequest) -> None:
         raise InvalidFieldsError(errors)
 
 
-def _answer(asked: ParetoIn, replay: ReplayedRequest, standing: Standing) -> ParetoOut:
+def _answer(asked: ParetoIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> ParetoOut:
     began = time.perf_counter()
-    require_plan(standing, replay.stored.id)
+    require_plan(solved_request, replay.stored.id)
     clock, spaces = Clock(asked.time_limit_s), replay.inputs.spaces
     limits = None if asked.points is None else tuple(dict.fromkeys(asked.points))
     names = [w.name for w in replay.request.workloads]
@@ -81,24 +81,26 @@ def _answer(asked: ParetoIn, replay: ReplayedRequest, standing: Standing) -> Par
     if asked.against in OF:
         of, unit = OF[asked.against]
         if of == "carbon":
-            offers = standing.planning.offers
+            offers = solved_request.planning.offers
             grids = grids_of(offers, asked.grid_kg_co2e_per_kwh_by_region)
-            standing = on_grids(standing, kg_by_offer(offers, grids))
-        front = resource_front(standing, of, None if limits is None else [v * unit for v in limits], spaces, clock)
-        left_out = unmetered(standing.planning.offers, of)
+            solved_request = on_grids(solved_request, kg_by_offer(offers, grids))
+        front = resource_front(
+            solved_request, of, None if limits is None else [v * unit for v in limits], spaces, clock
+        )
+        left_out = unmetered(solved_request.planning.offers, of)
     else:
         unit = 1.0
         number = 0 if asked.workload is None else names.index(asked.workload)
         classes = classes_of(replay.request.workloads[number], asked.against, asked.traffic_class)
         target = Target(asked.against, number, classes)
-        front = target_front(standing, target, limits, spaces, clock)
+        front = target_front(solved_request, target, limits, spaces, clock)
     places = {(e.offer.provider, e.offer.region) for one in front.points for e in one.answer.entries}
     return ParetoOut(
-        base=present_base(replay, standing),
+        base=present_base(replay, solved_request),
         against=asked.against,
         workload=None if target is None else names[target.workload],
         traffic_class=asked.traffic_class,
-        points=[_point(one, standing, target, unit) for one in front.points],
+        points=[_point(one, solved_request, target, unit) for one in front.points],
         dominated=[
             DominatedOut(
                 limit=one.limit / unit, value=_value(one, unit), usd_per_hour=usd(one.usd_per_hour), by=_value(by, unit)
@@ -126,18 +128,18 @@ def _answer(asked: ParetoIn, replay: ReplayedRequest, standing: Standing) -> Par
     )
 
 
-def _point(one: Sample, standing: Standing, target: Target | None, unit: float) -> FrontPointOut:
+def _point(one: Sample, solved_request: SolvedRequest, target: Target | None, unit: float) -> FrontPointOut:
     answer, predicted = one.answer, None
     if target is not None:
-        answer, seconds = with_predictions(standing, target, answer)
+        answer, seconds = with_predictions(solved_request, target, answer)
         predicted = seconds * MS_PER_S
-    plan = standing.result.plan
+    plan = solved_request.result.plan
     return FrontPointOut(
         limit=one.limit / unit,
         value=_value(one, unit),
         predicted=predicted,
         is_recommended=plan is not None and answer.nodes == plan.nodes_by_offer(),
-        solved=present_answer(answer, standing.result.usd_per_hour, standing.planning.objective),
+        solved=present_answer(answer, solved_request.result.usd_per_hour, solved_request.planning.objective),
     )
 
 

@@ -10,7 +10,7 @@ from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.price_curve import CurvePoint, PricedRequirement, automatic_values, current_value, price_curve
 from solver.why.resolve import Clock
 
@@ -24,7 +24,7 @@ async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, worksh
         recommendation_id,
         workshop,
         "price_curve",
-        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: _check(asked, replay),
     )
 
@@ -87,27 +87,27 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRe
     return None
 
 
-def _answer(asked: PriceCurveIn, replay: ReplayedRequest, standing: Standing) -> PriceCurveOut:
+def _answer(asked: PriceCurveIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> PriceCurveOut:
     began = time.perf_counter()
     of = _requirement(asked, replay)
-    values = asked.points or automatic_values(standing, of)
-    points = price_curve(standing, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
-    here = current_value(standing, of)
+    values = asked.points or automatic_values(solved_request, of)
+    points = price_curve(solved_request, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
+    here = current_value(solved_request, of)
     name = None if of.workload is None else replay.request.workloads[of.workload].name
     return PriceCurveOut(
-        base=present_base(replay, standing),
+        base=present_base(replay, solved_request),
         of=asked.of,
         workload=name,
         traffic_class=asked.traffic_class,
-        points=[_present(point, here, standing) for point in points],
+        points=[_present(point, here, solved_request) for point in points],
         seconds=elapsed_since(began),
     )
 
 
-def _present(point: CurvePoint, here: float | None, standing: Standing) -> CurvePointOut:
+def _present(point: CurvePoint, here: float | None, solved_request: SolvedRequest) -> CurvePointOut:
     return CurvePointOut(
         value=point.value,
         is_requested=point.value == here,
-        solved=present_answer(point.answer, standing.result.usd_per_hour, standing.planning.objective),
+        solved=present_answer(point.answer, solved_request.result.usd_per_hour, solved_request.planning.objective),
         reasons=[present_miss(miss) for miss in point.misses],
     )

@@ -18,7 +18,7 @@ from service.why.replay import ReplayedRequest, elapsed_since, present_base, rea
 from service.wire.quote import QuotaOut, QuoteLineOut, QuoteOut
 from solver.hardware import Offer
 from solver.outcome import Status
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.ranging import TRIED_UP_TO, PriceRange, price_range
 from solver.why.resolve import Clock
 
@@ -42,19 +42,19 @@ async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Wo
 
     def answer() -> QuoteOut:
         began = time.perf_counter()
-        standing = standing_of(replay)
-        require_plan(standing, replay.stored.id)
-        assert standing.result.plan is not None
-        nodes = standing.result.plan.nodes_by_offer()
+        solved_request = standing_of(replay)
+        require_plan(solved_request, replay.stored.id)
+        assert solved_request.result.plan is not None
+        nodes = solved_request.result.plan.nodes_by_offer()
         stored = _stored(workshop, replay, sorted(nodes))
         clock = Clock(time_limit_s)
-        offers = {offer.id: offer for offer in standing.planning.offers}
+        offers = {offer.id: offer for offer in solved_request.planning.offers}
         dearest = sorted(nodes, key=lambda name: (-nodes[name] * offers[name].usd_per_hour, name))
-        total = standing.result.usd_per_hour
+        total = solved_request.result.usd_per_hour
         return QuoteOut(
-            base=present_base(replay, standing),
+            base=present_base(replay, solved_request),
             usd_per_hour=None if total is None else usd(total),
-            lines=[_line(replay, standing, offers[name], nodes[name], stored[name], clock) for name in dearest],
+            lines=[_line(replay, solved_request, offers[name], nodes[name], stored[name], clock) for name in dearest],
             seconds=elapsed_since(began),
         )
 
@@ -82,12 +82,12 @@ def _stored(workshop: Workshop, replay: ReplayedRequest, names: list[str]) -> di
 
 
 def _line(
-    replay: ReplayedRequest, standing: Standing, offer: Offer, nodes: int, stored: _Stored, clock: Clock
+    replay: ReplayedRequest, solved_request: SolvedRequest, offer: Offer, nodes: int, stored: _Stored, clock: Clock
 ) -> QuoteLineOut:
-    proven = standing.result.status is Status.PROVEN_OPTIMAL and standing.planning.objective == "cost"
+    proven = solved_request.result.status is Status.PROVEN_OPTIMAL and solved_request.planning.objective == "cost"
     # What costs nothing has no price that could rise by a part of itself.
     ranged = proven and offer.usd_per_hour > 0.0
-    found = price_range(standing, offer.id, clock) if ranged else PriceRange(offer.id, None)
+    found = price_range(solved_request, offer.id, clock) if ranged else PriceRange(offer.id, None)
     rises = None if found.usd_per_hour is None else found.usd_per_hour / offer.usd_per_hour - 1.0
     source = line_source(offer, replay.request.limits, replay.inputs.price_as_of)
     places = stored.provider.get("places")

@@ -23,7 +23,7 @@ from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn
 from service.wire.why import BaseOut
 from solver.outcome import Outcome
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 
 Found = TypeVar("Found")
 
@@ -41,7 +41,7 @@ class ReplayedRequest:
 
 
 async def answered(
-    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[ReplayedRequest, Standing], Found],
+    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[ReplayedRequest, SolvedRequest], Found],
     check: Callable[[ReplayedRequest], Any],
 ) -> Found:  # fmt: skip
     """Read, check the question against the request, solve in a solver thread.
@@ -69,24 +69,24 @@ def read_replay(recommendation_id: str, workshop: Workshop) -> ReplayedRequest:
             inputs = read_inputs(session, asked, row.price_as_of, workshop)
         except (ValueError, InvalidFieldsError) as gone:
             raise ConflictError(f"{row.id} cannot be planned any more with what is stored now: {gone}") from gone
-    return ReplayedRequest(row, replace(inputs, standings=workshop.standings))
+    return ReplayedRequest(row, replace(inputs, solved_requests=workshop.solved_requests))
 
 
-def standing_of(replay: ReplayedRequest) -> Standing:
+def standing_of(replay: ReplayedRequest) -> SolvedRequest:
     return solved(replay.inputs)
 
 
-def require_plan(standing: Standing, recommendation_id: str) -> None:
+def require_plan(solved_request: SolvedRequest, recommendation_id: str) -> None:
     """Raises ConflictError where there is no plan to compare with."""
-    if standing.result.plan is None:
+    if solved_request.result.plan is None:
         raise ConflictError(
             f"{recommendation_id} has no plan to compare with; its conflicts and relaxations say what would make one"
         )
 
 
-def present_base(replay: ReplayedRequest, standing: Standing) -> BaseOut:
+def present_base(replay: ReplayedRequest, solved_request: SolvedRequest) -> BaseOut:
     """The plan that is compared with, and what has changed since it was stored."""
-    stored, result = replay.stored, standing.result
+    stored, result = replay.stored, solved_request.result
     inputs = provenance(replay.inputs)
     cost = None if result.usd_per_hour is None else usd(result.usd_per_hour)
     return BaseOut(

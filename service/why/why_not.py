@@ -7,7 +7,7 @@ from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.why.things import check_named, excluded_by, nobody_offers, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
-from solver.recommend.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, WhyNot, why_not
 
@@ -18,14 +18,14 @@ async def answer_why_not(recommendation_id: str, asked: WhyNotIn, workshop: Work
         recommendation_id,
         workshop,
         "why_not",
-        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: check_named(asked, replay),
     )
 
 
-def _answer(asked: WhyNotIn, replay: ReplayedRequest, standing: Standing) -> WhyNotOut:
+def _answer(asked: WhyNotIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> WhyNotOut:
     began = time.perf_counter()
-    require_plan(standing, replay.stored.id)
+    require_plan(solved_request, replay.stored.id)
     names = [w.name for w in replay.request.workloads]
     # The only workload is meant where there is one: "only on this" is then the whole plan's question.
     name = asked.workload if asked.workload is not None or len(names) > 1 else names[0]
@@ -33,15 +33,15 @@ def _answer(asked: WhyNotIn, replay: ReplayedRequest, standing: Standing) -> Why
     clock = Clock(asked.time_limit_s)
     answers = []
     for thing in things_of(asked, replay.inputs.snapshot, replay.request.limits):
-        found = why_not(standing, thing, workload, replay.inputs.spaces, clock)
-        answers.append(_present(found, thing, replay, standing, name))
-    return WhyNotOut(base=present_base(replay, standing), answers=answers, seconds=elapsed_since(began))
+        found = why_not(solved_request, thing, workload, replay.inputs.spaces, clock)
+        answers.append(_present(found, thing, replay, solved_request, name))
+    return WhyNotOut(base=present_base(replay, solved_request), answers=answers, seconds=elapsed_since(began))
 
 
 def _present(
-    found: WhyNot, thing: Thing, replay: ReplayedRequest, standing: Standing, workload: str | None
+    found: WhyNot, thing: Thing, replay: ReplayedRequest, solved_request: SolvedRequest, workload: str | None
 ) -> WhyNotAnswerOut:
-    base, objective = standing.result.usd_per_hour, standing.planning.objective
+    base, objective = solved_request.result.usd_per_hour, solved_request.planning.objective
     return WhyNotAnswerOut(
         kind=thing.kind,
         name=thing.name,

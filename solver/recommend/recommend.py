@@ -53,7 +53,7 @@ SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SolvedRequest:
     """A request as it was solved: what every question about its answer starts from.
 
     assembly: with the capacities in force at the end. alternatives: None where they were not looked for yet.
@@ -74,10 +74,10 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
     Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
     there is no answer, and VerificationError on a defect.
     """
-    return explained(stand(planning, memo, observe), memo, observe)
+    return explained(solve_request(planning, memo, observe), memo, observe)
 
 
-def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Standing:
+def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> SolvedRequest:
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     began = planning.clock()
     observe(SearchProgress("screening"))
@@ -86,12 +86,14 @@ def stand(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserv
         assembly = with_default_limits(planning, assembly)
     confirmations = Confirmations(spent_s=planning.clock() - began)
     learn_alone(planning, assembly, confirmations)
-    standing = Standing(planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations)
+    solved_request = SolvedRequest(
+        planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
+    )
     if any(workload.classes for workload in planning.workloads):
-        standing = bettered(standing, observe)
-    if standing.result.plan is not None:
-        check(standing.assembly, standing.result)
-    return standing
+        solved_request = bettered(solved_request, observe)
+    if solved_request.result.plan is not None:
+        check(solved_request.assembly, solved_request.result)
+    return solved_request
 
 
 def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> None:
@@ -117,29 +119,33 @@ def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Conf
             learn(confirmations, w, group, one)
 
 
-def bettered(standing: Standing, observe: Observer) -> Standing:
-    """The standing plan with its alternatives, or a cheaper one that looking for those has led to.
+def bettered(solved_request: SolvedRequest, observe: Observer) -> SolvedRequest:
+    """The plan with its alternatives, or a cheaper one that looking for those has led to.
 
     What simulation says of one mix is held against like ones, so a plan without a device can turn out cheaper than the
     first with it: what was learnt on the way is then planned with once more, and the cheapest of all is the answer.
     """
-    planning, first = standing.planning, standing.result
+    planning, first = solved_request.planning, solved_request.result
     if first.plan is None or not planning.alternatives or planning.objective != "cost":
-        return standing
-    learnt = standing.confirmations.copied()
-    others = without_each_device(planning, standing.assembly, first, Resolver(planning, learnt, learns=True))
+        return solved_request
+    learnt = solved_request.confirmations.copied()
+    others = without_each_device(planning, solved_request.assembly, first, Resolver(planning, learnt, learns=True))
     best = min((other for _, _, other in others), key=_price, default=first)
     if _price(best) < _price(first) * (1.0 - ROUNDING_FRACTION):
-        assembly, result, rounds = solve_confirmed(standing.assembly, planning, learnt, observe, draft_first=False)
+        assembly, result, rounds = solve_confirmed(
+            solved_request.assembly, planning, learnt, observe, draft_first=False
+        )
         if result.plan is None or _price(best) < _price(result) * (1.0 - ROUNDING_FRACTION):
             assembly, result = next((a, other) for _, a, other in others if other is best)
             # Proven for fewer offers, so all that is known of the whole is the lower of both bounds.
             bound = min(best.bound or 0.0, first.bound or 0.0)
             gap = gap_between(_price(best), bound)
             result = replace(best, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT, bound=bound, gap_fraction=gap)
-            assembly = replace(assembly, problem=replace(assembly.problem, offers=standing.assembly.problem.offers))
-        standing = Standing(planning, assembly, result, standing.rounds + rounds, learnt)
-    return replace(standing, alternatives=alternatives(planning, standing.result, others))
+            assembly = replace(
+                assembly, problem=replace(assembly.problem, offers=solved_request.assembly.problem.offers)
+            )
+        solved_request = SolvedRequest(planning, assembly, result, solved_request.rounds + rounds, learnt)
+    return replace(solved_request, alternatives=alternatives(planning, solved_request.result, others))
 
 
 def _price(result: FleetResult) -> float:
@@ -169,16 +175,16 @@ def check(assembly: Assembly, result: FleetResult) -> None:
         raise VerificationError("; ".join(problems[:5]))
 
 
-def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
+def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
     """The answer of a request that is solved: entries, alternatives, binding limits, or why there is no plan."""
-    observe(progress("explaining", standing.result))
-    planning, assembly, result = standing.planning, standing.assembly, standing.result
-    confirmations, rounds = standing.confirmations, standing.rounds
+    observe(progress("explaining", solved_request.result))
+    planning, assembly, result = solved_request.planning, solved_request.assembly, solved_request.result
+    confirmations, rounds = solved_request.confirmations, solved_request.rounds
     # Of what could be bought: why anything else does not work is no answer to what was asked.
     offered = {offer.node.device.id for offer in planning.offers}
     rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
     if result.plan is None:
-        refused = infeasible(standing, rejected)
+        refused = infeasible(solved_request, rejected)
         if wants_pools(planning):
             refused = with_pools(planning, assembly, confirmations, refused)
             if refused.entries:
@@ -186,7 +192,7 @@ def explained(standing: Standing, memo: SpaceMemo, observe: Observer = unobserve
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     resolver = Resolver(planning, confirmations)
-    others = standing.alternatives
+    others = solved_request.alternatives
     if others is None:
         others = alternatives(planning, result, without_each_device(planning, assembly, result, resolver))
     binding = binding_limits(planning, assembly, result, resolver) if planning.explain else ()
@@ -318,11 +324,15 @@ def alternatives(
     )
 
 
-def infeasible(standing: Standing, rejected: Sequence[Rejection]) -> Recommendation:
+def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
-    why = explain_infeasible(standing.planning, standing.assembly, Resolver(standing.planning, standing.confirmations))
+    why = explain_infeasible(
+        solved_request.planning,
+        solved_request.assembly,
+        Resolver(solved_request.planning, solved_request.confirmations),
+    )
     return Recommendation(
-        solve=report(standing.result, standing.confirmations, standing.rounds),
+        solve=report(solved_request.result, solved_request.confirmations, solved_request.rounds),
         entries=(),
         nodes={},
         usd_per_hour=0.0,
@@ -337,4 +347,4 @@ def infeasible(standing: Standing, rejected: Sequence[Rejection]) -> Recommendat
     )
 
 
-__all__ = ["Screened", "SpaceMemo", "Standing", "VerificationError", "explained", "recommend", "stand"]
+__all__ = ["Screened", "SolvedRequest", "SpaceMemo", "VerificationError", "explained", "recommend", "solve_request"]

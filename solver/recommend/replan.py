@@ -37,7 +37,7 @@ from solver.planning.types import (
     unobserved,
 )
 from solver.recommend.disaggregation import NOT_FROM_A_FLEET, wants_pools, without_pools
-from solver.recommend.recommend import SpaceMemo, explained, stand
+from solver.recommend.recommend import SpaceMemo, explained, solve_request
 
 Tier = Literal["paid", "held", "added"]
 Decision = Literal["switched", "kept", "unchanged", "infeasible"]
@@ -158,7 +158,7 @@ def replan(
     asked, planning = planning, without_pools(planning)
     split = split_offers(planning.offers, current)
     tiered = with_offers(planning, split)
-    found = merged(explained(stand(tiered, memo, observe), memo, observe), split)
+    found = merged(explained(solve_request(tiered, memo, observe), memo, observe), split)
     if wants_pools(asked):
         found = replace(found, pools=PoolsReport(chosen=False, reason=NOT_FROM_A_FLEET))
     before = {h.offer.id: h.nodes for h in current.held}
@@ -222,10 +222,10 @@ def _kept(planning: PlanningInput, current: CurrentFleet, memo: SpaceMemo) -> Re
         return None
     alone = replace(planning, offers=offers, explain=False, alternatives=0, withheld=())
     try:
-        standing = stand(alone, memo)
+        solved_request = solve_request(alone, memo)
     except NoPlanInTimeError:
         return None
-    return explained(standing, memo) if standing.result.plan is not None else None
+    return explained(solved_request, memo) if solved_request.result.plan is not None else None
 
 
 def _as_it_is(kept: Recommendation, best: Recommendation, rent_now: float, nodes: Mapping[str, int]) -> Recommendation:

@@ -9,7 +9,7 @@ from solver.candidates.screening import Screened, with_workload
 from solver.confirmation.confirmations import Confirmations
 from solver.explain.limits import TARGET_FIELDS, changed_target, target_limits
 from solver.planning.types import PlanningInput
-from solver.recommend.recommend import SpaceMemo, Standing, screened
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.traffic_classes import (
     ALL_CLASSES,
     ClassSet,
@@ -51,11 +51,11 @@ class CurvePoint:
     misses: tuple[Miss, ...] = ()
 
 
-def current_value(standing: Standing, of: PricedRequirement) -> float | None:
+def current_value(solved_request: SolvedRequest, of: PricedRequirement) -> float | None:
     """What the request states; None for a target it leaves open."""
     if of.workload is None:
-        return float(standing.planning.limits.spare_nodes)
-    workload = standing.planning.workloads[of.workload]
+        return float(solved_request.planning.limits.spare_nodes)
+    workload = solved_request.planning.workloads[of.workload]
     match of.name:
         case "context_tokens":
             return float(workload.context_tokens)
@@ -78,9 +78,9 @@ def _if_one(values: Sequence[float | None]) -> float | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def automatic_values(standing: Standing, of: PricedRequirement) -> tuple[float, ...]:
+def automatic_values(solved_request: SolvedRequest, of: PricedRequirement) -> tuple[float, ...]:
     """Values around the request's own; empty where it states none to start from."""
-    value = current_value(standing, of)
+    value = current_value(solved_request, of)
     if of.workload is None:
         return tuple(float(n) for n in range(int(value or 0.0) + SPARES_BEYOND + 1))
     if of.name == "confidence_percent":
@@ -89,27 +89,27 @@ def automatic_values(standing: Standing, of: PricedRequirement) -> tuple[float, 
         return ()
     if of.name != "context_tokens":
         return tuple(value * factor for factor in FACTORS)
-    longest = standing.assembly.screened[of.workload].space.shape.max_context_tokens
-    least = longest_request_tokens(standing.planning.workloads[of.workload])
+    longest = solved_request.assembly.screened[of.workload].space.shape.max_context_tokens
+    least = longest_request_tokens(solved_request.planning.workloads[of.workload])
     return tuple(sorted({float(min(max(round(value * f), least), longest)) for f in CONTEXT_FACTORS}))
 
 
 def price_curve(
-    standing: Standing, of: PricedRequirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
+    solved_request: SolvedRequest, of: PricedRequirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
 ) -> tuple[CurvePoint, ...]:
-    """A point for each value, in the order given. The request's own value is the standing plan.
+    """A point for each value, in the order given. The request's own value is the plan.
 
     Raises VerificationError on a defect.
     """
-    here = current_value(standing, of)
+    here = current_value(solved_request, of)
     found = []
     for value in values:
-        if value == here and standing.result.plan is not None:
-            found.append(CurvePoint(value, unchanged(standing)))
+        if value == here and solved_request.result.plan is not None:
+            found.append(CurvePoint(value, unchanged(solved_request)))
             continue
-        planning, every, known = _at(standing, of, value, memo)
+        planning, every, known = _at(solved_request, of, value, memo)
         assembly = assembled(planning, every)
-        answer = resolve(standing, planning, assembly, known, clock)
+        answer = resolve(solved_request, planning, assembly, known, clock)
         misses: tuple[Miss, ...] = ()
         if answer.outcome is QuestionOutcome.INFEASIBLE and of.workload is not None:
             one = every[of.workload]
@@ -120,13 +120,13 @@ def price_curve(
 
 
 def _at(
-    standing: Standing, of: PricedRequirement, value: float, memo: SpaceMemo
+    solved_request: SolvedRequest, of: PricedRequirement, value: float, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened], Confirmations]:
     """The request with one requirement changed, its candidates, and what is still known of them.
 
     What simulation found holds for a workload's own targets and context; for other ones it is found anew.
     """
-    planning, every, known = standing.planning, list(standing.assembly.screened), known_of(standing)
+    planning, every, known = solved_request.planning, list(solved_request.assembly.screened), known_of(solved_request)
     w = of.workload
     if w is None:
         return replace(planning, limits=replace(planning.limits, spare_nodes=round(value))), every, known

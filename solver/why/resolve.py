@@ -26,7 +26,7 @@ from solver.planning.assemble import (
 )
 from solver.planning.needed_offers import needed_offers
 from solver.planning.types import PlanEntry, PlanningInput
-from solver.recommend.recommend import Standing, check
+from solver.recommend.recommend import SolvedRequest, check
 
 Rows = NDArray[np.bool_]
 RELATIVE_NOISE = 1e-6
@@ -44,7 +44,7 @@ class QuestionOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolvedChange:
-    """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
+    """A changed request, solved. ``extra``: its objective above the plan's; below zero it is better.
 
     measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
     carbon_kg_per_hour: true only where the grids of all offers in it are known.
@@ -80,9 +80,9 @@ class Clock:
 
 
 def resolve(
-    standing: Standing, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
+    solved_request: SolvedRequest, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
 ) -> SolvedChange:
-    """The best confirmed plan of a changed problem, compared with the standing one.
+    """The best confirmed plan of a changed problem, compared with the plan.
 
     known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
     """
@@ -99,22 +99,22 @@ def resolve(
     if result.plan is None:
         return SolvedChange(QuestionOutcome.INFEASIBLE)
     check(changed, result)
-    return answer_of(standing, changed, result, plan_entries(planning, changed, result.plan))
+    return answer_of(solved_request, changed, result, plan_entries(planning, changed, result.plan))
 
 
-def unchanged(standing: Standing) -> SolvedChange:
-    """The standing plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
-    if standing.result.plan is None:
+def unchanged(solved_request: SolvedRequest) -> SolvedChange:
+    """The plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
+    if solved_request.result.plan is None:
         raise ValueError("there is no plan")
-    entries = plan_entries(standing.planning, standing.assembly, standing.result.plan)
-    return answer_of(standing, standing.assembly, standing.result, entries)
+    entries = plan_entries(solved_request.planning, solved_request.assembly, solved_request.result.plan)
+    return answer_of(solved_request, solved_request.assembly, solved_request.result, entries)
 
 
 def answer_of(
-    standing: Standing, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]
+    solved_request: SolvedRequest, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]
 ) -> SolvedChange:
     assert result.plan is not None
-    extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
+    extra, measurable = difference(solved_request.result, result, solved_request.planning.objective == "throughput")
     return SolvedChange(
         outcome=QuestionOutcome.OPTIMAL if result.outcome is Outcome.OPTIMAL else QuestionOutcome.FEASIBLE,
         entries=entries,
@@ -143,13 +143,13 @@ def difference(base: FleetResult, other: FleetResult, larger_is_better: bool = F
     return worse, abs(worse) > noise + RELATIVE_NOISE * abs(base.objective)
 
 
-def known_of(standing: Standing) -> Confirmations:
-    """A copy of what simulation found for the standing plan; what a question adds to it stays with the question.
+def known_of(solved_request: SolvedRequest) -> Confirmations:
+    """A copy of what simulation found for the plan; what a question adds to it stays with the question.
 
-    Candidates nobody simulated are believed as far as they were for the standing plan: a plan with something forced in
+    Candidates nobody simulated are believed as far as they were for the plan: a plan with something forced in
     is then never cheaper than it.
     """
-    found = standing.confirmations
+    found = solved_request.confirmations
     return replace(found.copied(), spent_s=0.0)
 
 

@@ -14,7 +14,7 @@ from solver.explain.limits import TARGET_FIELDS, changed_target
 from solver.planning.assemble import Placement
 from solver.planning.types import PlanEntry
 from solver.recommend.predicted_lines import with_estimate
-from solver.recommend.recommend import SpaceMemo, Standing
+from solver.recommend.recommend import SolvedRequest, SpaceMemo
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import MS_PER_S, CurvePoint, PricedRequirement, current_value, price_curve
@@ -50,7 +50,7 @@ class Target:
 
 
 def target_front(
-    standing: Standing, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
+    solved_request: SolvedRequest, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
 ) -> Front:
     """limits: where to solve, in milliseconds; None: from the tightest that is feasible to the one at which cost stops falling.
 
@@ -58,22 +58,22 @@ def target_front(
     """
     asked = PricedRequirement(of.name, of.workload, of.classes)
     if limits is not None:
-        return front_of(samples_of(price_curve(standing, asked, limits, memo, clock)))
-    free = price_curve(standing, asked, (NO_TARGET_MS,), memo, clock)[0]
+        return front_of(samples_of(price_curve(solved_request, asked, limits, memo, clock)))
+    free = price_curve(solved_request, asked, (NO_TARGET_MS,), memo, clock)[0]
     if not free.answer.placements:
         return front_of([Sample(math.inf, None, free.answer, free.misses)])
-    loosest = slowest_s(standing, of, free.answer) * MS_PER_S
-    none_below = least_s(standing, of) * MS_PER_S
+    loosest = slowest_s(solved_request, of, free.answer) * MS_PER_S
+    none_below = least_s(solved_request, of) * MS_PER_S
     samples = [Sample(loosest, loosest, free.answer)]
-    values = automatic_limits(none_below, loosest, current_value(standing, asked))
-    samples += samples_of(price_curve(standing, asked, values, memo, clock))
+    values = automatic_limits(none_below, loosest, current_value(solved_request, asked))
+    samples += samples_of(price_curve(solved_request, asked, values, memo, clock))
     for _ in range(TIGHTENING_STEPS):
         if clock.left_s <= 0.0:
             break
         impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is QuestionOutcome.INFEASIBLE)])
         tightest = min(s.limit for s in samples if s.value is not None)
         between = math.sqrt(impossible * tightest)
-        samples += samples_of(price_curve(standing, asked, (between,), memo, clock))
+        samples += samples_of(price_curve(solved_request, asked, (between,), memo, clock))
     return front_of(samples, none_below, reaches_cheapest=True)
 
 
@@ -92,9 +92,9 @@ def samples_of(points: Sequence[CurvePoint]) -> list[Sample]:
     return [Sample(p.value, None if p.answer.usd_per_hour is None else p.value, p.answer, p.misses) for p in points]
 
 
-def least_s(standing: Standing, of: Target) -> float:
+def least_s(solved_request: SolvedRequest, of: Target) -> float:
     """The least value that screening, which errs on the optimistic side, sees for any candidate that serves at all."""
-    every = standing.assembly.screened[of.workload].streams
+    every = solved_request.assembly.screened[of.workload].streams
     return max(_least_of(every[k], of) for k in of.classes or range(len(every)))
 
 
@@ -105,13 +105,13 @@ def _least_of(one: Screened, of: Target) -> float:
     return float(best[able.most_requests_per_s > 0.0].min())
 
 
-def slowest_s(standing: Standing, of: Target, answer: SolvedChange) -> float:
+def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> float:
     """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
-    workload = standing.planning.workloads[of.workload]
+    workload = solved_request.planning.workloads[of.workload]
     unit_s = NO_TARGET_MS / MS_PER_S
     only = changed_target(Targets(), of.field, of.percentile, unit_s)
-    screened = standing.assembly.screened[of.workload]
-    losses = bool(standing.assembly.problem.limits.survive.losses)
+    screened = solved_request.assembly.screened[of.workload]
+    losses = bool(solved_request.assembly.problem.limits.survive.losses)
     scratch = Confirmations()
 
     def ratio(place: Placement) -> float:
@@ -131,11 +131,11 @@ def slowest_s(standing: Standing, of: Target, answer: SolvedChange) -> float:
     return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 
 
-def with_predictions(standing: Standing, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
+def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
-    workload = standing.planning.workloads[of.workload]
+    workload = solved_request.planning.workloads[of.workload]
     name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)
-    entries = tuple(with_estimate(standing.planning, e) if e.workload == name else e for e in answer.entries)
+    entries = tuple(with_estimate(solved_request.planning, e) if e.workload == name else e for e in answer.entries)
     return replace(answer, entries=entries), max(
         predicted_s(of, entry, classes) for entry in entries if entry.workload == name and entry.estimate is not None
     )

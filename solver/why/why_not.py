@@ -21,7 +21,7 @@ from solver.fleet import explain as fleet
 from solver.hardware import Offer
 from solver.planning.assemble import Assembly, with_default_limits
 from solver.planning.types import PlanningInput
-from solver.recommend.recommend import SpaceMemo, Standing, screened
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
     Clock,
@@ -59,7 +59,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """in_plan: the standing plan uses it already. only: None where no workload was singled out.
+    """in_plan: the plan uses it already. only: None where no workload was singled out.
 
     misses: why its candidates serve nothing. limits: those of the request that leave no plan with it, where its
     candidates could serve.
@@ -73,32 +73,32 @@ class WhyNot:
     limits: tuple[str, ...] = ()
 
 
-def why_not(standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
+def why_not(solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
     """The cost of one thing. workload: whose replicas are meant; None is anybody's.
 
     Raises InvalidInputError where a named precision can describe no candidate, and VerificationError on a defect.
     """
-    planning, every = _with_thing(standing, thing, workload, memo)
+    planning, every = _with_thing(solved_request, thing, workload, memo)
     rows = [rows_of(thing, one) for one in every]
     concerned = range(len(every)) if workload is None else (workload,)
-    used = _uses(standing, thing, concerned)
+    used = _uses(solved_request, thing, concerned)
     if used and all(used):
-        same = unchanged(standing)
+        same = unchanged(solved_request)
         return WhyNot(thing, True, same, None if workload is None else same)
-    known = known_of(standing)
-    for w, (old, new) in enumerate(zip(standing.assembly.screened, every, strict=True)):
+    known = known_of(solved_request)
+    for w, (old, new) in enumerate(zip(solved_request.assembly.screened, every, strict=True)):
         known = on_new_rows(known, w, old, new)
     changed = _Changed(planning, assembled(planning, every, thing.offers or ()), tuple(every), tuple(rows), known)
-    only = None if workload is None else _only(standing, changed, thing, workload, clock)
+    only = None if workload is None else _only(solved_request, changed, thing, workload, clock)
     misses = _misses(thing, every, rows, concerned)
     if any(used):
-        return WhyNot(thing, True, unchanged(standing), only, _if_none(only, misses))
+        return WhyNot(thing, True, unchanged(solved_request), only, _if_none(only, misses))
     requirement = _requirement(thing, changed, concerned)
     if _no_candidate(changed.assembly.problem, requirement):
         return WhyNot(thing, False, SolvedChange(QuestionOutcome.INFEASIBLE), only, misses)
     known = changed.known_again()
     asked = replace(changed.assembly, problem=replace(changed.assembly.problem, required=(requirement,)))
-    forced = resolve(standing, planning, asked, known, clock)
+    forced = resolve(solved_request, planning, asked, known, clock)
     limits = _limits_to_blame(planning, asked, known) if forced.outcome is QuestionOutcome.INFEASIBLE else ()
     return WhyNot(thing, False, forced, only, _if_none(forced, misses) or _if_none(only, misses), limits)
 
@@ -123,11 +123,11 @@ def _if_none(answer: SolvedChange | None, misses: tuple[Miss, ...]) -> tuple[Mis
 
 
 def _with_thing(
-    standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo
+    solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened]]:
     """The request with the thing allowed: its offers on the market, its formats and profiles among the choices."""
-    planning = standing.planning
-    every = list(standing.assembly.screened)
+    planning = solved_request.planning
+    every = list(solved_request.assembly.screened)
     if thing.offers:
         here = {offer.id for offer in planning.offers}
         planning = replace(planning, offers=(*planning.offers, *(o for o in thing.offers if o.id not in here)))
@@ -198,7 +198,7 @@ def _no_candidate(problem: FleetProblem, requirement: MustUse) -> bool:
     return not on_type.any()
 
 
-def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> SolvedChange:
+def _only(solved_request: SolvedRequest, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> SolvedChange:
     """The cheapest plan in which one workload runs on the thing alone."""
     if thing.offers is not None:
         problem = changed.assembly.problem
@@ -208,14 +208,14 @@ def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, cl
             demands[workload], allowed_offer_ids=named if admitted is None else named & admitted
         )
         restricted = replace(changed.assembly, problem=replace(problem, demands=tuple(demands)))
-        return resolve(standing, changed.planning, restricted, changed.known_again(), clock)
+        return resolve(solved_request, changed.planning, restricted, changed.known_again(), clock)
     rows = changed.rows[workload]
     chosen = list(changed.screened)
     chosen[workload] = narrowed(chosen[workload], rows)
     if not (chosen[workload].most_requests_per_s > 0.0).any():
         return SolvedChange(QuestionOutcome.INFEASIBLE)
     known = without_rows(changed.known_again(), workload, rows)
-    return resolve(standing, changed.planning, assembled(changed.planning, chosen), known, clock)
+    return resolve(solved_request, changed.planning, assembled(changed.planning, chosen), known, clock)
 
 
 def _misses(
@@ -230,14 +230,14 @@ def _misses(
     return tuple(found)
 
 
-def _uses(standing: Standing, thing: Thing, concerned: Sequence[int]) -> list[bool]:
-    """For every kind of replica that the standing plan runs for these workloads: is it the thing?"""
-    plan = standing.result.plan
+def _uses(solved_request: SolvedRequest, thing: Thing, concerned: Sequence[int]) -> list[bool]:
+    """For every kind of replica that the plan runs for these workloads: is it the thing?"""
+    plan = solved_request.result.plan
     offers = None if thing.offers is None else {o.id for o in thing.offers}
-    masks = {w: rows_of(thing, standing.assembly.screened[w]) for w in concerned} if offers is None else {}
+    masks = {w: rows_of(thing, solved_request.assembly.screened[w]) for w in concerned} if offers is None else {}
     used = []
     for key, offer_id in plan.replicas() if plan else ():
-        w, row = int(standing.assembly.workload_of[key]), int(standing.assembly.row_of[key])
+        w, row = int(solved_request.assembly.workload_of[key]), int(solved_request.assembly.row_of[key])
         if w in concerned:
             used.append(bool(masks[w][row]) if offers is None else offer_id in offers)
     return used

@@ -11,7 +11,7 @@ from solver.capacity.goal import Goal
 from solver.capacity.sustained import is_settled
 from solver.errors import InvalidInputError
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
-from solver.recommend.recommend import recommend, space_of, stand
+from solver.recommend.recommend import recommend, solve_request, space_of
 from solver.replay.long_run import LongRun
 from solver.replay.one_stream import replay
 from solver.why.resolve import Clock
@@ -191,14 +191,14 @@ class TestMoney:
             tpot={"p95": rng.choice([0.015, 0.03])},
             traffic=rng.choice([CHAT, SHORT]),
         )
-        standing = stand(planning(asked, offers=list(offers)), MEMO)
-        assert standing.result.plan is not None
-        used = standing.result.plan.nodes_by_offer()
+        solved_request = solve_request(planning(asked, offers=list(offers)), MEMO)
+        assert solved_request.result.plan is not None
+        used = solved_request.result.plan.nodes_by_offer()
         for one in offers:
             if one.id in used:
                 continue
             found = why_not(
-                standing, Thing("offer", one.id, (one,), frozenset({one.node.device.id})), None, MEMO, Clock(30)
+                solved_request, Thing("offer", one.id, (one,), frozenset({one.node.device.id})), None, MEMO, Clock(30)
             )
             assert found.forced_in.extra is None or found.forced_in.extra >= -1e-6, one.id
 

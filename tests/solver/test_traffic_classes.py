@@ -16,7 +16,7 @@ from solver.fleet import solve_fleet, verify
 from solver.planning.assemble import assemble, mix_capacity
 from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
-from solver.recommend.recommend import screened, stand
+from solver.recommend.recommend import screened, solve_request
 from solver.replay.one_stream import replay
 from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
@@ -168,17 +168,17 @@ class TestPlans:
         for seed in range(3):
             rng = random.Random(100 + seed)
             found = replace(planning(mixed(*random_classes(rng, 3))), alternatives=2)
-            standing = stand(found, MEMO)
-            assert standing.alternatives is not None
-            for one in standing.alternatives:
+            solved_request = solve_request(found, MEMO)
+            assert solved_request.alternatives is not None
+            for one in solved_request.alternatives:
                 assert one.extra_usd_per_hour is None or one.extra_usd_per_hour >= -1e-6
 
     def test_a_price_curve_of_one_class(self) -> None:
-        standing = stand(planning(mixed(*ASSISTANT)), MEMO)
+        solved_request = solve_request(planning(mixed(*ASSISTANT)), MEMO)
         of = PricedRequirement("targets.tpot_ms.p95", 0, (0,))
-        points = price_curve(standing, of, (12.0, 30.0, 60.0), MEMO, Clock(10.0))
+        points = price_curve(solved_request, of, (12.0, 30.0, 60.0), MEMO, Clock(10.0))
         prices = [p.answer.usd_per_hour for p in points]
-        assert prices[1] == standing.result.usd_per_hour
+        assert prices[1] == solved_request.result.usd_per_hour
         assert all(p is not None for p in prices)
         assert sorted(prices, key=lambda p: -(p or 0.0)) == prices
 
