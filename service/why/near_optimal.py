@@ -3,7 +3,7 @@
 import time
 
 from service.problems import FieldError, InvalidFieldsError
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.why.present import PERCENT, present_answer
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.wire.why import NearOptimalIn, NearOptimalOut, NearPlanOut, SolvedOut, WithoutOut
@@ -12,11 +12,11 @@ from solver.why.near_optimal import near_optimal
 from solver.why.resolve import Clock, SolvedChange
 
 
-async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, workshop: Workshop) -> NearOptimalOut:
+async def answer_near_optimal(recommendation_id: str, asked: NearOptimalIn, context: PlanningContext) -> NearOptimalOut:
     """Raises NotFoundError, ConflictError without a plan, InvalidFieldsError for other objectives than cost."""
     return await answered(
         recommendation_id,
-        workshop,
+        context,
         "near_optimal",
         lambda replay, solved_request: _answer(asked, replay, solved_request),
         _check,

@@ -4,7 +4,7 @@ import math
 import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.recommendations.money import usd
 from service.why.classes import classes_of, wrong_class
 from service.why.grids import grids_of, kg_by_offer, unknown_regions
@@ -32,11 +32,11 @@ OF: dict[str, tuple[Metered, float]] = {POWER: ("power", 1e3), CARBON: ("carbon"
 """What is metered, and how many of the solver's units are one of the question's."""
 
 
-async def answer_pareto(recommendation_id: str, asked: ParetoIn, workshop: Workshop) -> ParetoOut:
+async def answer_pareto(recommendation_id: str, asked: ParetoIn, context: PlanningContext) -> ParetoOut:
     """Raises NotFoundError, ConflictError without a plan, InvalidFieldsError for what no front can be made of."""
     return await answered(
         recommendation_id,
-        workshop,
+        context,
         "pareto",
         lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: _check(asked, replay),

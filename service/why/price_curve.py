@@ -4,7 +4,7 @@ import math
 import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.why.classes import classes_of, states_target, wrong_class
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
@@ -18,11 +18,11 @@ LEAST_CONFIDENCE_PERCENT, MOST_CONFIDENCE_PERCENT = 50.0, 99.0
 MOST_SPARES = 100
 
 
-async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, workshop: Workshop) -> PriceCurveOut:
+async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, context: PlanningContext) -> PriceCurveOut:
     """Raises NotFoundError and InvalidFieldsError; an infeasible recommendation has a curve too."""
     return await answered(
         recommendation_id,
-        workshop,
+        context,
         "price_curve",
         lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: _check(asked, replay),

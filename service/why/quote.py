@@ -10,7 +10,7 @@ from service.nodes.queries import node_by_id
 from service.offers.queries import offer_by_id, prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.providers.queries import providers_by_id
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
 from service.recommendations.sourcing import line_source
@@ -36,9 +36,9 @@ class _Stored:
     vcpus: float | None
 
 
-async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Workshop) -> QuoteOut:
+async def answer_quote(recommendation_id: str, time_limit_s: float, context: PlanningContext) -> QuoteOut:
     """Raises NotFoundError, and ConflictError where there is no plan."""
-    replay = await run_in_threadpool(read_replay, recommendation_id, workshop)
+    replay = await run_in_threadpool(read_replay, recommendation_id, context)
 
     def answer() -> QuoteOut:
         began = time.perf_counter()
@@ -46,7 +46,7 @@ async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Wo
         require_plan(solved_request, replay.stored.id)
         assert solved_request.result.plan is not None
         nodes = solved_request.result.plan.nodes_by_offer()
-        stored = _stored(workshop, replay, sorted(nodes))
+        stored = _stored(context, replay, sorted(nodes))
         clock = Clock(time_limit_s)
         offers = {offer.id: offer for offer in solved_request.planning.offers}
         dearest = sorted(nodes, key=lambda name: (-nodes[name] * offers[name].usd_per_hour, name))
@@ -58,11 +58,11 @@ async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Wo
             seconds=elapsed_since(began),
         )
 
-    return await workshop.pool.run("quote", answer)
+    return await context.pool.run("quote", answer)
 
 
-def _stored(workshop: Workshop, replay: ReplayedRequest, names: list[str]) -> dict[str, _Stored]:
-    with workshop.database.reading() as session:
+def _stored(context: PlanningContext, replay: ReplayedRequest, names: list[str]) -> dict[str, _Stored]:
+    with context.database.reading() as session:
         prices = prices_at(session, replay.inputs.price_as_of, offers=names)
         providers = providers_by_id(session)
         found = {}

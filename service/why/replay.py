@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from service import VERSION
 from service.problems import ConflictError, InvalidFieldsError, NotFoundError
-from service.recommendations.create import Workshop, provenance, read_inputs
+from service.recommendations.create import PlanningContext, provenance, read_inputs
 from service.recommendations.money import MICRO, usd
 from service.recommendations.plan import PlanningInputs, solved
 from service.recommendations.queries import recommendation_by_id
@@ -41,7 +41,7 @@ class ReplayedRequest:
 
 
 async def answered(
-    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[ReplayedRequest, SolvedRequest], Found],
+    recommendation_id: str, context: PlanningContext, kind: str, answer: Callable[[ReplayedRequest, SolvedRequest], Found],
     check: Callable[[ReplayedRequest], Any],
 ) -> Found:  # fmt: skip
     """Read, check the question against the request, solve in a solver thread.
@@ -49,13 +49,13 @@ async def answered(
     Raises NotFoundError for an unknown id, ConflictError where the stored request cannot be planned any more, and what
     ``check`` and ``answer`` raise.
     """
-    replay = await run_in_threadpool(read_replay, recommendation_id, workshop)
+    replay = await run_in_threadpool(read_replay, recommendation_id, context)
     check(replay)
-    return await workshop.pool.run(kind, lambda: answer(replay, standing_of(replay)))
+    return await context.pool.run(kind, lambda: answer(replay, standing_of(replay)))
 
 
-def read_replay(recommendation_id: str, workshop: Workshop) -> ReplayedRequest:
-    with workshop.database.reading() as session:
+def read_replay(recommendation_id: str, context: PlanningContext) -> ReplayedRequest:
+    with context.database.reading() as session:
         row = recommendation_by_id(session, recommendation_id)
         if row is None:
             raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
@@ -66,10 +66,10 @@ def read_replay(recommendation_id: str, workshop: Workshop) -> ReplayedRequest:
             raise ConflictError(f"{row.id} was planned from a running fleet; ask about a request without `current`")
         try:
             asked = RecommendationIn.model_validate(row.request)
-            inputs = read_inputs(session, asked, row.price_as_of, workshop)
+            inputs = read_inputs(session, asked, row.price_as_of, context)
         except (ValueError, InvalidFieldsError) as gone:
             raise ConflictError(f"{row.id} cannot be planned any more with what is stored now: {gone}") from gone
-    return ReplayedRequest(row, replace(inputs, solved_requests=workshop.solved_requests))
+    return ReplayedRequest(row, replace(inputs, solved_requests=context.solved_requests))
 
 
 def standing_of(replay: ReplayedRequest) -> SolvedRequest:

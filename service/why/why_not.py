@@ -2,7 +2,7 @@
 
 import time
 
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.why.things import check_named, excluded_by, nobody_offers, things_of
@@ -12,11 +12,11 @@ from solver.why.resolve import Clock
 from solver.why.why_not import Thing, WhyNot, why_not
 
 
-async def answer_why_not(recommendation_id: str, asked: WhyNotIn, workshop: Workshop) -> WhyNotOut:
+async def answer_why_not(recommendation_id: str, asked: WhyNotIn, context: PlanningContext) -> WhyNotOut:
     """Raises NotFoundError, InvalidFieldsError for unknown names, ConflictError where there is no plan."""
     return await answered(
         recommendation_id,
-        workshop,
+        context,
         "why_not",
         lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: check_named(asked, replay),

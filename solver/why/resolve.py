@@ -82,7 +82,7 @@ class Clock:
 def resolve(
     solved_request: SolvedRequest, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
 ) -> SolvedChange:
-    """The best confirmed plan of a changed problem, compared with the plan.
+    """The best confirmed plan of a changed problem, compared with the one that is asked about.
 
     known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
     """
