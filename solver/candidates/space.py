@@ -153,18 +153,18 @@ class SearchSpace:
         return found
 
     @property
-    def kin(self) -> NDArray[np.int64]:
-        """Number of each row's kin: rows on the same device and engine, cut alike but for pipeline stages, with the same weights."""
-        found = self.memo.get("kin")
+    def similar(self) -> NDArray[np.int64]:
+        """A number that rows have in common which are on the same device and engine, cut alike but for pipeline stages, with the same weights."""
+        found = self.memo.get("similar")
         if found is None:
             numbers: dict[tuple[object, ...], int] = {}
-            found = self.memo["kin"] = np.array(
-                [numbers.setdefault(self._kin_key(row), len(numbers)) for row in self.rows], dtype=np.int64
+            found = self.memo["similar"] = np.array(
+                [numbers.setdefault(self._similar_key(row), len(numbers)) for row in self.rows], dtype=np.int64
             )
         assert isinstance(found, np.ndarray)
         return found
 
-    def _kin_key(self, row: CandidateRow) -> tuple[object, ...]:
+    def _similar_key(self, row: CandidateRow) -> tuple[object, ...]:
         layout = row.layout
         parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
         platform = self.platforms[row.platform]

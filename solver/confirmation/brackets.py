@@ -98,7 +98,7 @@ class Brackets:
             candidate = facts.candidates[key] = one.candidate(key)
         return facts, key, candidate, facts.known.get(key) or Bracket(0.0, candidate.most)
 
-    def believed(self, assembly: Assembly) -> Assembly:
+    def assumed(self, assembly: Assembly) -> Assembly:
         """The problem in which every replica sustains as much as is not ruled out: its optimum bounds the true one."""
         return self._problem(assembly, lambda one: one.most_requests_per_s, lambda bracket: bracket.at_most)
 

@@ -15,9 +15,9 @@ from solver.traffic_classes import ALL_CLASSES, ALONE, ClassSet
 Floats = NDArray[np.float64]
 
 OPTIMISM = 1.2
-"""How far above what simulation found for its kin an unsimulated candidate is still believed.
+"""How far above what simulation found for those like it an unsimulated candidate is still believed.
 
-Too small, and a candidate better than its kin is never tried: at 1.06 one plan in ten of random small markets was dearer than
+Too small, and a candidate better than those like it is never tried: at 1.06 one plan in ten of random small markets was dearer than
 the best by 5 to 25 %, at 1.2 one in forty. Larger values cost more simulations: twice as many at 1.3 under tight targets.
 """
 MOST_TRIES = 7
@@ -51,7 +51,7 @@ class Confirmations:
     mixes_failed: dict[MixKey, int] = field(default_factory=dict)
     class_sets: dict[int, tuple[ClassSet, ...]] = field(default_factory=dict)
     """By workload: classes that replicas may be kept for, beside replicas that take all."""
-    wary: bool = False
+    pessimistic: bool = False
     """Are mixes that nobody has simulated no longer believed?"""
     facts: FactsMemo = field(default_factory=FactsMemo)
     """What single replicas sustain of workloads without traffic classes; copies share it, since it is true of all."""
@@ -92,7 +92,7 @@ class Confirmations:
         """Factors by workload, classes and row on capacities nobody has simulated, at most 1.
 
         What screening leaves out grows with the speed of the device and of the layout, and is much the same for
-        candidates that share both: a row gets the best ratio seen among its kin, or where none was simulated the best
+        candidates that share both: a row gets the best ratio seen among those like it, or where none was simulated the best
         of its workload, raised by OPTIMISM.
         """
         return [self._scales_of(w, one) for w, one in enumerate(screened)]
@@ -109,18 +109,18 @@ class Confirmations:
 
     def _believed(self, workload: int, screened: Screened, classes: ClassSet) -> Floats | float:
         """1 for rows that may take these classes, 0 for others, (rows, 1)."""
-        if not self.wary or len(classes) == 1:
+        if not self.pessimistic or len(classes) == 1:
             return 1.0
         rows = [row for w, row, of in self.mix_factors if w == workload and of == classes]
         for (w, row), mixes in self.held_mixes.items():
             if w == workload and any(sum(rate > 0.0 for rate in mix) > 1 for mix in mixes):
                 rows.append(row)
-        believed = np.zeros((len(screened.space.rows), 1))
-        believed[rows] = 1.0
-        return believed
+        assumed = np.zeros((len(screened.space.rows), 1))
+        assumed[rows] = 1.0
+        return assumed
 
     def _class_factors(self, workload: int, screened: Screened, classes: ClassSet) -> Floats:
-        """(rows, classes): what was found of a row itself, else of its kin."""
+        """(rows, classes): what was found of a row itself, else of those like it."""
         found = {row: f for (w, row, of), f in self.mix_factors.items() if w == workload and of == classes}
         columns = []
         for number in range(len(screened.classes)):
@@ -132,17 +132,17 @@ class Confirmations:
         return np.stack(columns, axis=1)
 
     def _factors(self, screened: Screened, corrected: list[tuple[int, float]]) -> Floats:
-        kin = screened.space.kin
+        similar = screened.space.similar
         best = 0.0
         best_of_kin: dict[int, float] = {}
         for row, ratio in corrected:
-            family = int(kin[row])
+            family = int(similar[row])
             best = max(best, ratio)
             best_of_kin[family] = max(best_of_kin.get(family, 0.0), ratio)
-        factors = np.full(len(kin), best * OPTIMISM if best > 0.0 else 1.0)
+        factors = np.full(len(similar), best * OPTIMISM if best > 0.0 else 1.0)
         for family, ratio in best_of_kin.items():
             if ratio > 0.0:
-                factors[kin == family] = ratio * OPTIMISM
+                factors[similar == family] = ratio * OPTIMISM
         limited: Floats = np.minimum(factors, 1.0)
         return limited
 

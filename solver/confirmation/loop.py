@@ -12,7 +12,7 @@ from dataclasses import replace
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.mix_capacities import with_mix_capacity
-from solver.confirmation.mixes import be_wary, mix_holds
+from solver.confirmation.mixes import be_pessimistic, mix_holds
 from solver.confirmation.rivals import simulate_rivals
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
@@ -85,8 +85,8 @@ def solve_confirmed(
     while True:
         rounds += 1
         if rounds == PATIENT_ROUNDS:
-            be_wary(confirmations, assembly.screened)
-        current = brackets.believed(with_mix_capacity(assembly, confirmations))
+            be_pessimistic(confirmations, assembly.screened)
+        current = brackets.assumed(with_mix_capacity(assembly, confirmations))
         brackets.assembly = current
         proving = final or one_stream
         result = solve_fleet(current.problem, _options(planning, watch, proving=proving, final=final))
@@ -136,7 +136,7 @@ def _best_confirmed(
     watch: Watch,
 ) -> tuple[Assembly, FleetResult]:
     """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
-    be_wary(confirmations, assembly.screened)
+    be_pessimistic(confirmations, assembly.screened)
     current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
     limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
     for _ in range(MOST_MIX_ROUNDS):

@@ -21,7 +21,7 @@ def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assem
     All others have their screened ones times what like candidates fell short by. Replicas for part of a workload's classes
     join it, where simulation has found that they may be wanted.
     """
-    if not (confirmations.mix_factors or confirmations.wary):
+    if not (confirmations.mix_factors or confirmations.pessimistic):
         return assembly
     scales = confirmations.scales(assembly.screened)
     return scaled(with_class_sets(assembly, confirmations.class_sets, scales), scales)
@@ -69,14 +69,14 @@ def _with_class_set(assembly: Assembly, workload: int, classes: ClassSet, scale:
     one = assembly.screened[workload]
     mask = _mask(one, classes)
     added = np.flatnonzero(mine & (assembly.classes_of == 0))
-    believed = one.class_capacities(assembly.row_of[added]) * scale[assembly.row_of[added]] * mask
-    able = (believed > 0.0).any(axis=1)
-    added, believed = added[able], believed[able]
+    assumed = one.class_capacities(assembly.row_of[added]) * scale[assembly.row_of[added]] * mask
+    able = (assumed > 0.0).any(axis=1)
+    added, assumed = added[able], assumed[able]
     if not len(added):
         return assembly
     power_matters = problem.objective in ("power", "carbon") or problem.limits.power_w is not None
     if len(classes) == 1 and not (power_matters or problem.limits.carbon_kg_per_hour is not None or problem.required):
-        added = added[_best_of_their_kind(table.take(added), believed.max(axis=1))]
+        added = added[_best_of_their_kind(table.take(added), assumed.max(axis=1))]
     keys = len(table) + np.arange(len(added), dtype=np.int64)
     part = replace(table.take(added), power_w_per_replica=_power_w(assembly, workload, classes, added))
     capacity = part.capacity_requests_per_s.copy()

@@ -125,9 +125,9 @@ def learn(confirmations: Confirmations, workload: int, group: Sequence[int], scr
             confirmations.held_mixes[workload, row] = (*confirmations.held_mixes.get((workload, row), ()), mix)
 
 
-def be_wary(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
+def be_pessimistic(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
     """From now on only mixes of rows are planned with that have been simulated; any class alone still is."""
-    confirmations.wary = True
+    confirmations.pessimistic = True
     for workload, one in enumerate(screened):
         if one.classes:
             known = confirmations.class_sets.get(workload, ())

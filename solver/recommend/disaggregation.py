@@ -188,18 +188,18 @@ def _admitted(workload: Workload, slots: Sequence[OfferSlot]) -> frozenset[str]:
 
 
 def _scaled(search: PoolSearch, w: int, one: Screened, role: Role) -> Floats:
-    """Screened rates, corrected where simulated and scaled by the best ratio of their kin elsewhere (see ``confirm``)."""
+    """Screened rates, corrected where simulated and scaled by the best ratio of those like them elsewhere (see ``Confirmations``)."""
     rates = search.screened_rates[w, role]
-    kin = one.space.kin
+    similar = one.space.similar
     found = {row: rate for (v, row, r), rate in search.known.items() if v == w and r == role}
     if not found:
         return rates
     ratios: dict[int, float] = defaultdict(float)
     for row, rate in found.items():
-        ratios[int(kin[row])] = max(ratios[int(kin[row])], rate / float(rates[row]))
+        ratios[int(similar[row])] = max(ratios[int(similar[row])], rate / float(rates[row]))
     factors = np.full(len(rates), max(ratios.values()) * OPTIMISM)
     for family, ratio in ratios.items():
-        factors[kin == family] = ratio * OPTIMISM
+        factors[similar == family] = ratio * OPTIMISM
     scaled = rates * np.minimum(np.where(factors > 0.0, factors, 1.0), 1.0)
     for row, rate in found.items():
         scaled[row] = rate

@@ -10,7 +10,7 @@ import pytest
 from solver.candidates.screening import rejections, with_targets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacity
-from solver.confirmation.mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
+from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios
 from solver.errors import InvalidInputError, SaturatedError
 from solver.fleet import solve_fleet, verify
 from solver.planning.assemble import assemble, mix_capacity
@@ -412,7 +412,7 @@ class TestConfirming:
     def test_the_wary_plan_with_what_was_simulated_only(self) -> None:
         found = Confirmations()
         found.mix_factors[0, self.row, ()] = (0.5, 0.5)
-        be_wary(found, [self.one])
+        be_pessimistic(found, [self.one])
         scales = found.scales([self.one])[0]
         assert scales[()][self.row].tolist() == [0.5, 0.5]
         assert not np.delete(scales[()], self.row, axis=0).any()
