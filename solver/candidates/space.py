@@ -154,7 +154,7 @@ class SearchSpace:
 
     @property
     def similar(self) -> NDArray[np.int64]:
-        """A number that rows have in common which are on the same device and engine, cut alike but for pipeline stages, with the same weights."""
+        """One number for rows on the same device and engine, cut alike but for pipeline stages, with the same weights."""
         found = self.memo.get("similar")
         if found is None:
             numbers: dict[tuple[object, ...], int] = {}
