@@ -37,7 +37,7 @@ from solver.hardware import Device
 from solver.llm_shape import LlmShape
 from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.step.constants import Constants, resolve_constants
-from solver.step.explain import Term
+from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
 from solver.workload import Traffic, within_context
 

@@ -3,7 +3,7 @@
 from service.wire.estimates import OperatorOut, RooflineOut
 from solver.deployment.configuration import Configuration
 from solver.prediction.estimate import Estimate, prefill_step_tokens
-from solver.step.roofline import Operator, roof_flop_per_s, step_operators
+from solver.step.operator_report import Operator, roof_flop_per_s, step_operators
 from solver.workload import Traffic
 
 GIGA, TERA = 1e9, 1e12

@@ -5,7 +5,7 @@ from service.recommendations.snapshot import llm_from_row
 from service.wire.llms import LlmOut
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.cache import kv_cache_bytes_per_token, request_cache
+from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
 from solver.memory.weights import stage_weight_bytes
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 

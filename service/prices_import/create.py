@@ -12,14 +12,14 @@ from sqlmodel import Session, col, select
 from service.idempotency.keys import Named, claim, first_answer, settle
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
-from service.prices_import.apart import quotes_of
 from service.prices_import.queries import BATCH, all_recommendations
+from service.prices_import.sandboxed import quotes_of
 from service.prices_import.store import MOST_EXAMPLES, PriceChange, Report, store_quotes
 from service.prices_import.touched import Touched, touched_recommendations
 from service.problems import ProblemError
-from service.reading_apart import ReadingApart
 from service.recommendations.create import PlanningContext, read_inputs
 from service.recommendations.plan import PlanningInputs
+from service.sandboxed_reading import ReadingApart
 from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
 from service.wire.recommendations import RecommendationIn, ResultOut
 

@@ -9,8 +9,8 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog, read_costs
 from catalog.rows import EnergyRow
+from service.catalog_edition.queries import require_edition
 from service.devices.tables import DeviceTable
-from service.edition.queries import require_edition
 from service.nodes.queries import node_ids
 from service.nodes.tables import NodeTable
 from service.problems import FieldError, InvalidFieldsError, unknown_name

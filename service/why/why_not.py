@@ -5,7 +5,7 @@ import time
 from service.recommendations.create import PlanningContext
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
-from service.why.things import check_named, excluded_by, nobody_offers, things_of
+from service.why.subjects import check_named, excluded_by, nobody_offers, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
 from solver.recommend.recommend import SolvedRequest
 from solver.why.resolve import Clock

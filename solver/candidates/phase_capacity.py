@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import LEAST_REQUESTS_PER_S, Screened
-from solver.engine.capacity import IN_FLIGHT_GRID, capacity, squared_variation
+from solver.engine.screened_capacity import IN_FLIGHT_GRID, capacity, squared_variation
 from solver.engine.steady import OperatingPoints, StepGrid, interpolate
 from solver.step.blocks import attention_pairs
 from solver.workload import Lengths, Percentile, Targets

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained import Bracket, CandidateReplica, is_settled, narrow_about
+from solver.capacity.sustained_rate import Bracket, CandidateReplica, is_settled, narrow_about
 from solver.confirmation.facts import CandidateFacts, FactsMemo
 from solver.planning.assemble import Assembly
 

@@ -7,7 +7,7 @@ whatever is asked of the same screened workload starts from all that was found o
 from dataclasses import dataclass, field
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained import Bracket, CandidateReplica
+from solver.capacity.sustained_rate import Bracket, CandidateReplica
 
 
 @dataclass(slots=True)

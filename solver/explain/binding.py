@@ -6,7 +6,7 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.limits import named_change, new_value, replaced, retargeted, stated_targets
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.fleet import explain as fleet
+from solver.fleet import limits as fleet_limits
 from solver.outcome import Status
 from solver.planning.assemble import Assembly, placements
 from solver.planning.types import Binding, PlanningInput
@@ -37,7 +37,7 @@ def binding_limits(
                 if gains > 0.0:
                     found.append(Binding(limit, one.workload.name, looser * 1e3, gains))
         solve = resolver.fleet(assembly)
-        for step in fleet.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
+        for step in fleet_limits.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
             gains = gain(planning, result, solve(step.problem))
             if gains > 0.0:
                 found.append(Binding(*named_change(assembly, step), new_value(step), gains))

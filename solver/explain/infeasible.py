@@ -25,7 +25,8 @@ from solver.explain.limits import (
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import COMMITMENTS, PLACE_RULES, PREFIX, commits, rules_in_force, without_rules
 from solver.fleet import FleetProblem
-from solver.fleet import explain as fleet
+from solver.fleet import limits as fleet_limits
+from solver.fleet import relaxations as fleet_relaxations
 from solver.planning.assemble import Assembly, assemble, fewest_nodes
 from solver.planning.types import Conflict, PlanningInput, Relaxation
 from solver.workload import Percentile, Targets
@@ -104,7 +105,7 @@ def _fleet_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Re
     """Limits of the fleet, each alone, at the smallest value that admits a plan."""
     solve = resolver.fleet(assembly, PRICE_GAP_FRACTION)
     with suppress(NoPlanInTimeError):
-        for one in fleet.relaxations(assembly.problem, solve, limited_offers(planning, assembly.problem)):
+        for one in fleet_relaxations.relaxations(assembly.problem, solve, limited_offers(planning, assembly.problem)):
             was = one.change.relaxing_from
             yield Relaxation(
                 *named_change(assembly, one.change),
@@ -272,13 +273,13 @@ def _conflicts(
         if targets_matter
     }
     choices = sorted({name for _, chosen in planning.withheld for name in chosen})
-    names = [*labels, *fleet.limit_names(assembly.problem), *choices]
+    names = [*labels, *fleet_limits.limit_names(assembly.problem), *choices]
 
     def has_plan(lifted: frozenset[str]) -> bool:
         changed = _lifted(planning, assembly, labels, lifted)
         return resolver.has_plan(changed, other_targets=bool(lifted & labels.keys()))
 
-    found = fleet.conflicts(names, has_plan)
+    found = fleet_relaxations.conflicts(names, has_plan)
     if found:
         return (
             Conflict(
@@ -310,4 +311,4 @@ def _lifted(
         changed = assemble(replace(planning, offers=(*planning.offers, *admitted)), screened)
     elif lifted & labels.keys():
         changed = assemble(planning, screened, assembly.problem.offers)
-    return replace(changed, problem=fleet.without_limits(changed.problem, lifted - labels.keys()))
+    return replace(changed, problem=fleet_limits.without_limits(changed.problem, lifted - labels.keys()))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from solver.candidates.screening import Screened, with_targets, with_workload
-from solver.fleet import explain as fleet
+from solver.fleet import limits as fleet_limits
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import PlanningInput
 from solver.traffic_classes import with_targets_of
@@ -90,7 +90,7 @@ def wire_limit(limit: str) -> str:
     )
 
 
-def named_change(assembly: Assembly, change: fleet.ChangedProblem) -> tuple[str, str | None]:
+def named_change(assembly: Assembly, change: fleet_limits.ChangedProblem) -> tuple[str, str | None]:
     """(limit, workload) of a change as the API spells them."""
     if change.workload is None:
         return wire_limit(change.limit), None
@@ -108,7 +108,7 @@ def stated_places(workload: Workload) -> tuple[str, ...]:
     return tuple(name for name, stated in chosen.items() if stated)
 
 
-def new_value(change: fleet.ChangedProblem) -> float | str:
+def new_value(change: fleet_limits.ChangedProblem) -> float | str:
     return "any" if change.relaxing_to is None else wire_value(change.limit, change.relaxing_to)
 
 

@@ -6,7 +6,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import solve_confirmed
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetProblem, FleetResult
-from solver.fleet.explain import is_unlimited
+from solver.fleet.relaxations import is_unlimited
 from solver.planning.assemble import Assembly
 from solver.planning.types import PlanningInput
 

@@ -7,7 +7,7 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.freed import freed
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.fleet.explain import PLACE_LIMITS
+from solver.fleet.limits import PLACE_LIMITS
 from solver.hardware import PlaceKind
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import Freed, PlanningInput, SourcingChange

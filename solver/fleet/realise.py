@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from solver.fleet.groups.offer_groups import OfferGroup, loads
-from solver.fleet.groups.survival import worst_losses
+from solver.fleet.groups.survival_bounds import worst_losses
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.packing import fill_paths, first_fit_decreasing

@@ -1,6 +1,6 @@
 """Making the problem small without changing its answer.
 
-Three exact steps: groups (``groups.py``), candidates whose use costs more than a plan already in hand
+Three exact steps: groups (``groups/offer_groups.py``), candidates whose use costs more than a plan already in hand
 (``bound_candidates``), and deployments that another of the same workload and node type replaces at no cost
 (``undominated``).
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, group_offers, pair_up
 from solver.fleet.groups.required import meeting, met_by_none, named_rows
-from solver.fleet.groups.survival import headroom_factor, least_capacity
+from solver.fleet.groups.survival_bounds import headroom_factor, least_capacity
 from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource

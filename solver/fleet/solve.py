@@ -1,7 +1,7 @@
 """Solving: reduce, start from the heuristic plan, prove with HiGHS (or CBC), realise, check, report truthfully."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +13,8 @@ from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import SolverAnswer, solve_with_cbc, solve_with_highs
-from solver.fleet.model.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
+from solver.fleet.model.formulation import build_model
+from solver.fleet.model.objective import carbon_terms, cost_terms, no_idle_gifts, power_terms
 from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
@@ -50,6 +51,10 @@ PROMISING_FRACTION = 0.1
 SHARPENING_GAP_FRACTION = 0.01
 
 DEFAULTS = SolveOptions()
+
+
+Solve = Callable[[FleetProblem], FleetResult]
+"""How a changed problem is solved: to the rules of the plan it is compared with."""
 
 
 def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> FleetResult:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained import Bracket
+from solver.capacity.sustained_rate import Bracket
 from solver.horizon.demand import Profile, Series
 from solver.horizon.operation import Operation
 from solver.horizon.places import Standing, distance, may_stand, standing

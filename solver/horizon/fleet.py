@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 
 from solver.candidates.confidence import margins
-from solver.candidates.screening import Rejection, Screened, rejections, screen
-from solver.capacity.sustained import Bracket, is_settled
+from solver.candidates.rejections import Rejection, rejections
+from solver.candidates.screening import Screened, screen
+from solver.capacity.sustained_rate import Bracket, is_settled
 from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solver.errors import InvalidInputError
+from solver.horizon.all_periods import solve_together
 from solver.horizon.incumbent import Incumbent
 from solver.horizon.master import Box, Columns, Group, HorizonDuals, Master, column_of, groups_of
 from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
 from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, relative_gap
 from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
-from solver.horizon.together import solve_together
 from solver.outcome import Outcome
 from solver.units import HOURS_PER_MONTH
 

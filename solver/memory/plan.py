@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
-from solver.memory.cache import RequestCache, kv_cache_bytes_per_token, request_cache
+from solver.memory.kv_cache import RequestCache, kv_cache_bytes_per_token, request_cache
 from solver.memory.weights import experts_cut, padded_vocabulary, stage_weight_bytes, weight_bytes, weight_format
 from solver.precision import UNQUANTISED_BYTES, Precision
 from solver.workload import EngineSettings

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.cache import RequestCache, request_cache
+from solver.memory.kv_cache import RequestCache, request_cache
 from solver.memory.plan import EngineMemory, Stage, context_limit, stages, step_activations
 from solver.memory.weights import (
     LayerWeights,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from solver.candidates.screening import Rejection
+from solver.candidates.rejections import Rejection
 from solver.corrections.sets import CorrectionSet
 from solver.deployment.configuration import Configuration
 from solver.hardware import Node, Offer, PlaceKind

@@ -29,7 +29,7 @@ from solver.replay.disaggregated import (
     sent_tokens,
 )
 from solver.replay.one_stream import Replay, Statistics
-from solver.step.explain import Term, dominant
+from solver.step.named_terms import Term, dominant
 from solver.workload import Load, Traffic
 
 Spreads = dict[str, tuple[float, float]]

@@ -13,7 +13,7 @@ from solver.errors import SaturatedError
 from solver.replay.long_run import LongRun, Metric, draw, long_run
 from solver.replay.one_stream import Replay, Statistics, replay
 from solver.step.constants import CONSTANTS, Constants
-from solver.step.explain import Term, dominant, step_terms
+from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
 from solver.step.rates import compute_dtype
 from solver.step.tables import StepTables

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.capacity.goal import Goal
-from solver.capacity.sustained import carries
+from solver.capacity.sustained_rate import carries
 from solver.confirmation.confirmations import (
     CLOSE_ENOUGH,
     LARGEST_STEP,

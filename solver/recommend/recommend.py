@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from solver.candidates.confidence import margins
-from solver.candidates.screening import Rejection, Screened, rejections, screen, screen_classes
+from solver.candidates.rejections import Rejection, rejections
+from solver.candidates.screening import Screened, screen, screen_classes
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
@@ -18,8 +19,8 @@ from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
 from solver.fleet import FleetResult, Plan, verify
-from solver.fleet.explain import devices_used, without_device
-from solver.fleet.groups.survival import losses_of_plan
+from solver.fleet.binding import devices_used, without_device
+from solver.fleet.groups.survival_bounds import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import (

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.candidates.screening import Screened, target_seconds
+from solver.candidates.rejections import target_seconds
+from solver.candidates.screening import Screened
 from solver.why.resolve import Rows
 
 MS_PER_S = 1e3

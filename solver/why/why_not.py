@@ -17,7 +17,8 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.limits import wire_limit
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetProblem, MustUse
-from solver.fleet import explain as fleet
+from solver.fleet import limits as fleet_limits
+from solver.fleet import relaxations as fleet_relaxations
 from solver.hardware import Offer
 from solver.planning.assemble import Assembly, with_default_limits
 from solver.planning.types import PlanningInput
@@ -250,10 +251,10 @@ def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmati
     resolver = Resolver(planning, replace(known, spent_s=0.0))
 
     def has_plan(lifted: frozenset[str]) -> bool:
-        return resolver.has_plan(replace(limited, problem=fleet.without_limits(limited.problem, lifted)))
+        return resolver.has_plan(replace(limited, problem=fleet_limits.without_limits(limited.problem, lifted)))
 
     try:
-        found = fleet.conflicts(fleet.limit_names(limited.problem), has_plan)
+        found = fleet_relaxations.conflicts(fleet_limits.limit_names(limited.problem), has_plan)
     except NoPlanInTimeError:
         return ()
     return tuple(wire_limit(name) for name in found)

@@ -11,7 +11,7 @@ from solver.deployment.layout_rules import layout_problem
 from solver.errors import DoesNotFitError, InvalidInputError, UnsupportedError
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
-from solver.memory.cache import kv_cache_bytes_per_token, request_cache
+from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
 from solver.memory.plan import (
     EngineMemory,
     activation_bytes,

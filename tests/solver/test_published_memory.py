@@ -3,7 +3,7 @@
 import pytest
 
 from solver.layout import Layout
-from solver.memory.cache import request_cache
+from solver.memory.kv_cache import request_cache
 from solver.memory.plan import kv_cache_bytes_per_token, weight_bytes
 from tests.llm_shapes import shape
 

@@ -8,7 +8,7 @@ import pytest
 
 from solver.candidates.screening import screen
 from solver.capacity.goal import Goal
-from solver.capacity.sustained import is_settled
+from solver.capacity.sustained_rate import is_settled
 from solver.errors import InvalidInputError
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
 from solver.recommend.recommend import recommend, solve_request, space_of

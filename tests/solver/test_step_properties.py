@@ -18,7 +18,7 @@ from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
 from solver.step.constants import CONSTANTS, Constants
-from solver.step.explain import RESOURCE, step_terms
+from solver.step.named_terms import RESOURCE, step_terms
 from solver.step.rates import Rates, rates
 from solver.step.tables import StepTables
 from solver.workload import EngineSettings, Traffic, fixed_lengths

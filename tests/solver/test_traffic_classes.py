@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.candidates.screening import rejections, with_targets
+from solver.candidates.rejections import rejections
+from solver.candidates.screening import with_targets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacity
 from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pulp
 
-from solver.fleet.groups.survival import headroom_factor, is_routed_by_class
+from solver.fleet.groups.survival_bounds import headroom_factor, is_routed_by_class
 from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import workload_ranges

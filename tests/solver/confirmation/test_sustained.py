@@ -9,7 +9,7 @@ import pytest
 
 from solver.capacity.goal import QUICK_EXCESS, Goal
 from solver.capacity.runs import rung, rung_at_least
-from solver.capacity.sustained import (
+from solver.capacity.sustained_rate import (
     CLOSE_RUNGS,
     NARROW,
     RUNGS,

@@ -15,7 +15,7 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import limit_names, without_limits
+from solver.fleet.limits import limit_names, without_limits
 from solver.fleet.verify import verify_plan
 from solver.hardware import PlaceKind
 from tests.solver.fleet.brute_force import best_objective

@@ -19,8 +19,9 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import conflicts, has_plan, limit_names, limit_steps, relaxations, without_limits
-from solver.fleet.groups.survival import losses_of_plan
+from solver.fleet.groups.survival_bounds import losses_of_plan
+from solver.fleet.limits import limit_names, limit_steps, without_limits
+from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.fleet.verify import verify_plan
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_distant_problem, tiny_resilient_problem

@@ -17,17 +17,10 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import (
-    alternatives,
-    binding,
-    conflicts,
-    has_plan,
-    limit_names,
-    limit_steps,
-    relaxations,
-    without_limits,
-)
+from solver.fleet.binding import alternatives, binding
+from solver.fleet.limits import limit_names, limit_steps, without_limits
 from solver.fleet.model.packing import arcs, first_fit_decreasing, paths
+from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from tests.solver.fleet.instances import middling_problem
 
 

@@ -1,7 +1,7 @@
 """The operators of one step on the device's roofline: work, bytes and time of each (Williams, Waterman and Patterson, 2009).
 
 Per device of the tensor-parallel group, over all layers. Element-wise passes and links have no matrix work and are left
-out: ``solver.step.explain`` has their time.
+out: ``solver.step.named_terms`` has their time.
 """
 
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ def step_operators(
 ) -> tuple[Operator, ...]:
     """Operators of a step with ``sequences`` decoding at mean context and ``prefill_tokens`` of one prompt, longest first.
 
-    Times are those of ``solver.step.explain.step_terms`` for the same step, but for ``prefill_attention``.
+    Times are those of ``solver.step.named_terms.step_terms`` for the same step, but for ``prefill_attention``.
     """
     tokens = max(1.0, sequences * queries + prefill_tokens)
     token = terms.token_terms(shape, rates, tokens)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import Session, select
 
-from service.edition.tables import EditionTable
+from service.catalog_edition.tables import EditionTable
 from service.problems import UnavailableError
 
 NOT_SEEDED = "the catalog is empty; run `clusterwright seed`"

@@ -1,4 +1,4 @@
-"""Reading an uploaded file in a process of its own (``service.reading_apart``)."""
+"""Reading an uploaded file in a process of its own (``service.sandboxed_reading``)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from service.benchmarks.importers import importers, read_payload
 from service.benchmarks.reading import Reading
 from service.benchmarks.reading_error import ReadingError
 from service.problems import FieldError, InvalidFieldsError
-from service.reading_apart import ReadingApart, is_small
+from service.sandboxed_reading import ReadingApart, is_small
 
 MOST_RUNS = 1_000
 """Runs of one imported file."""
@@ -26,7 +26,7 @@ def readings_of(payload: Any, tool: str, apart: ReadingApart) -> list[Reading]:
     """
     if is_small(payload) and not (isinstance(payload, str) and looks_like_yaml(payload)):
         return _readings(payload, tool)
-    return _READINGS.validate_python(apart.read("service.benchmarks.apart:read", {"tool": tool}, payload))
+    return _READINGS.validate_python(apart.read("service.benchmarks.sandboxed:read", {"tool": tool}, payload))
 
 
 def read(options: Mapping[str, Any], payload: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Reading a price list in a process of its own (``service.reading_apart``)."""
+"""Reading a price list in a process of its own (``service.sandboxed_reading``)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from service.prices_import.quote import Quote
 from service.prices_import.recognise import read_quotes
-from service.reading_apart import ReadingApart, is_small
+from service.sandboxed_reading import ReadingApart, is_small
 from service.wire.prices_import import ListFormat
 
 _QUOTES = TypeAdapter(list[Quote])
@@ -19,7 +19,7 @@ def quotes_of(
     """The list's format and quotes. Raises InvalidFieldsError for anything wrong with it, UnavailableError when busy."""
     if is_small(payload):
         return read_quotes(payload, stated, provider)
-    name, quotes = apart.read("service.prices_import.apart:read", {"format": stated, "provider": provider}, payload)
+    name, quotes = apart.read("service.prices_import.sandboxed:read", {"format": stated, "provider": provider}, payload)
     return name, _QUOTES.validate_python(quotes)
 
 
