@@ -20,6 +20,7 @@ RUNGS = 8192
 
 FIRST_STRIDE, CLOSE_RUNGS = 96, 32
 """Rungs by which short looks go down at first, and to which they close in: 12 and 4 per cent."""
+JUST_BELOW = 1.0 - 1e-6
 NARROW = 1.01
 """Upper over lower end of a bracket that is closed further only for a question that turns on it."""
 
@@ -67,6 +68,21 @@ class CandidateReplica:
     def bracket(self, enough: Enough | None = None) -> Bracket:
         """What is known of the rate it sustains, after simulating until that is ``enough`` (None: nothing)."""
         return sustained(self.runs, self.goal, self.most, self.anchor, enough)
+
+    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool) -> Bracket:
+        """What is known of the rate it sustains once it is known whether that is this one, or more.
+
+        What a short look at the next rung makes clear is believed at once: none below it carries the rate, since a sustained
+        rate is a rung. Short looks then say about how much is too much, unless they did before (``looked``). What is near its
+        limits is decided where capacities are.
+        """
+        above = rung(rung_at_least(requests_per_s))
+        clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
+        if clear:
+            return Bracket(above, known.at_most)
+        if clear is False and not looked:
+            return Bracket(known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s)))
+        return self.bracket(narrow_about(requests_per_s))
 
     def too_much(self, requests_per_s: float) -> float:
         """A rate from which on short looks fail clearly, found from here downwards; above it where this one does not fail.

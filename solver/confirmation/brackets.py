@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained_rate import Bracket, CandidateReplica, is_settled, narrow_about
+from solver.capacity.sustained_rate import Bracket, CandidateReplica, is_settled
 from solver.confirmation.facts import CandidateFacts, FactsMemo
 from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
-
-JUST_BELOW = 1.0 - 1e-6
 
 
 @dataclass(slots=True)
@@ -50,22 +48,13 @@ class Brackets:
         return 0.0 if bracket is None else bracket.holds
 
     def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
-        """The bracket of a candidate once it is known whether a replica carries this rate.
-
-        What a short look makes clear is believed at once, and short looks then say about how much is too much; what is near
-        its limits is decided where capacities are.
-        """
+        """The bracket of a candidate once it is known whether a replica carries this rate."""
         facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
-            clear = candidate.runs.clearly_holds(requests_per_s, candidate.goal)
-            if clear:
-                bracket = Bracket(requests_per_s, bracket.at_most)
-            elif clear is False and key not in facts.looked:
-                bracket = Bracket(bracket.holds, min(requests_per_s * JUST_BELOW, candidate.too_much(requests_per_s)))
+            bracket = candidate.carrying(requests_per_s, bracket, looked=key in facts.looked)
+            if bracket.at_most < requests_per_s:
                 facts.looked.add(key)
-            else:
-                bracket = candidate.bracket(narrow_about(requests_per_s))
             self.simulations += candidate.runs.simulations - before
             facts.known[key] = bracket
         return bracket
@@ -83,10 +72,11 @@ class Brackets:
         facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
 
     def settle(self, workload: int, row: int) -> Bracket:
-        """The bracket of a candidate once it is closed."""
-        facts, key, candidate, _ = self._of(workload, row)
+        """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""
+        facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
-        found = facts.known[key] = candidate.bracket(is_settled)
+        holds = max(known.holds, candidate.bracket(is_settled).holds)
+        found = facts.known[key] = Bracket(holds, holds)
         self.simulations += candidate.runs.simulations - before
         return found
 

@@ -13,6 +13,7 @@ from solver.capacity.sustained_rate import (
     CLOSE_RUNGS,
     NARROW,
     RUNGS,
+    Bracket,
     CandidateReplica,
     carries,
     is_settled,
@@ -129,6 +130,23 @@ class TestPlainCases:
         anchor = true * rng.uniform(1.5, 5.0)
         found = sustained(growing(knee, exponent), goal, anchor, anchor, is_settled).holds
         assert true / NEXT_RUNG * (1.0 - 1e-9) <= found <= true
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_what_is_said_of_one_rate_after_another_brackets_what_is_found_in_the_end(self, seed: int) -> None:
+        """A plan's capacity is settled last: it must carry what the plan was told it carries."""
+        rng = random.Random(seed)
+        knee, exponent = math.exp(rng.uniform(-1.0, 3.0)), rng.uniform(0.5, 6.0)
+        runs, goal, most = growing(knee, exponent), Goal(Targets({"p95": 1.0})), knee * rng.uniform(0.7, 1.6)
+        end = sustained(runs, goal, most, most, is_settled).holds
+        asked = [end * rng.uniform(0.995, 1.005) for _ in range(8)] + [rng.uniform(0.0, most) for _ in range(4)]
+        rng.shuffle(asked)
+        one, bracket = CandidateReplica(runs, goal, most, most), Bracket(0.0, most)
+        for number, rate in enumerate(asked):
+            if not bracket.holds < rate <= bracket.at_most:
+                continue
+            bracket = one.carrying(rate, bracket, looked=number > 0)
+            assert bracket.holds <= end <= bracket.at_most
+            assert bracket.holds >= rate or bracket.at_most < rate
 
     def test_without_targets_the_bound_is_found(self) -> None:
         found = sustained(growing(1.0, 1.0), Goal(Targets()), 7.0, 30.0, is_settled).holds
