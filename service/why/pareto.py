@@ -5,6 +5,7 @@ import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import PlanningContext
+from service.recommendations.limit_names import DIGITS, MS_PER_S, target_of
 from service.recommendations.money import usd
 from service.why.classes import classes_of, wrong_class
 from service.why.grids import grids_of, kg_by_offer, unknown_regions
@@ -21,7 +22,6 @@ from service.wire.pareto import (
     UnreachedOut,
 )
 from solver.recommend.recommend import SolvedRequest
-from solver.why.misses import MS_PER_S
 from solver.why.pareto import Sample, Stretch
 from solver.why.resolve import Clock
 from solver.why.resource_front import Metered, Unmetered, on_grids, resource_front, unmetered
@@ -89,11 +89,13 @@ def _answer(asked: ParetoIn, replay: ReplayedRequest, solved_request: SolvedRequ
         )
         left_out = unmetered(solved_request.planning.offers, of)
     else:
-        unit = 1.0
+        unit = 1.0 / MS_PER_S
         number = 0 if asked.workload is None else names.index(asked.workload)
         classes = classes_of(replay.request.workloads[number], asked.against, asked.traffic_class)
-        target = Target(asked.against, number, classes)
-        front = target_front(solved_request, target, limits, spaces, clock)
+        target = Target(target_of(asked.against), number, classes)
+        front = target_front(
+            solved_request, target, None if limits is None else [v * unit for v in limits], spaces, clock
+        )
     places = {(e.offer.provider, e.offer.region) for one in front.points for e in one.answer.entries}
     return ParetoOut(
         base=present_base(replay, solved_request),
@@ -103,13 +105,16 @@ def _answer(asked: ParetoIn, replay: ReplayedRequest, solved_request: SolvedRequ
         points=[_point(one, solved_request, target, unit) for one in front.points],
         dominated=[
             DominatedOut(
-                limit=one.limit / unit, value=_value(one, unit), usd_per_hour=usd(one.usd_per_hour), by=_value(by, unit)
+                limit=_stated(one.limit, unit),
+                value=_value(one, unit),
+                usd_per_hour=usd(one.usd_per_hour),
+                by=_value(by, unit),
             )
             for one, by in front.dominated
         ],
         unreached=[_unreached(one, unit) for one in front.unreached],
         stretches=[_stretch(one, unit) for one in front.stretches],
-        none_below=None if front.none_below is None else front.none_below / unit,
+        none_below=None if front.none_below is None else _stated(front.none_below, unit),
         reaches_cheapest=front.reaches_cheapest,
         complete=front.complete,
         left_out=[
@@ -135,7 +140,7 @@ def _point(one: Sample, solved_request: SolvedRequest, target: Target | None, un
         predicted = seconds * MS_PER_S
     plan = solved_request.result.plan
     return FrontPointOut(
-        limit=one.limit / unit,
+        limit=_stated(one.limit, unit),
         value=_value(one, unit),
         predicted=predicted,
         is_recommended=plan is not None and answer.nodes == plan.nodes_by_offer(),
@@ -145,12 +150,17 @@ def _point(one: Sample, solved_request: SolvedRequest, target: Target | None, un
 
 def _value(one: Sample, unit: float) -> float:
     assert one.value is not None
-    return one.value / unit
+    return _stated(one.value, unit)
+
+
+def _stated(value: float, unit: float) -> float:
+    """In the question's unit; its limits come back as they were asked."""
+    return float(f"{value / unit:.{DIGITS}g}")
 
 
 def _unreached(one: Sample, unit: float) -> UnreachedOut:
     return UnreachedOut(
-        limit=one.limit / unit if math.isfinite(one.limit) else None,
+        limit=_stated(one.limit, unit) if math.isfinite(one.limit) else None,
         outcome="infeasible" if one.answer.outcome == "infeasible" else "not_in_time",
         reasons=[present_miss(miss) for miss in one.misses],
     )
@@ -159,8 +169,8 @@ def _unreached(one: Sample, unit: float) -> UnreachedOut:
 def _stretch(one: Stretch, unit: float) -> StretchOut:
     ceiling = one.ceiling_usd_per_hour
     return StretchOut(
-        above=one.above / unit,
-        up_to=one.up_to / unit,
+        above=_stated(one.above, unit),
+        up_to=_stated(one.up_to, unit),
         complete=one.complete,
         usd_per_hour_at_least=usd(one.floor_usd_per_hour),
         usd_per_hour_at_most=None if ceiling is None else usd(ceiling),

@@ -5,17 +5,20 @@ import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import PlanningContext
+from service.recommendations.limit_names import DIGITS, MS_PER_S, target_of
 from service.why.classes import classes_of, states_target, wrong_class
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
+from solver.limit import TargetLimit
 from solver.recommend.recommend import SolvedRequest
 from solver.why.price_curve import CurvePoint, PricedRequirement, automatic_values, current_value, price_curve
 from solver.why.resolve import Clock
 
 LEAST_CONFIDENCE_PERCENT, MOST_CONFIDENCE_PERCENT = 50.0, 99.0
 MOST_SPARES = 100
+PERCENT = 100.0
 
 
 async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, context: PlanningContext) -> PriceCurveOut:
@@ -31,12 +34,24 @@ async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, contex
 
 def _requirement(asked: PriceCurveIn, replay: ReplayedRequest) -> PricedRequirement:
     names = [w.name for w in replay.request.workloads]
-    if asked.of == "spare_nodes":
-        return PricedRequirement(asked.of, None)
     number = names.index(asked.workload) if asked.workload is not None else 0
-    return PricedRequirement(
-        asked.of, number, classes_of(replay.request.workloads[number], asked.of, asked.traffic_class)
-    )
+    match asked.of:
+        case "spare_nodes":
+            return PricedRequirement("spare_nodes", None)
+        case "confidence_percent":
+            return PricedRequirement("confidence_fraction", number)
+        case "context_tokens" | "requests_per_s" as of:
+            return PricedRequirement(of, number)
+        case of:
+            classes = classes_of(replay.request.workloads[number], of, asked.traffic_class)
+            return PricedRequirement(target_of(of), number, classes)
+
+
+def _unit(of: PricedRequirement) -> float:
+    """How many of the question's units are one of the solver's: milliseconds of targets, per cent of confidence."""
+    if isinstance(of.of, TargetLimit):
+        return MS_PER_S
+    return PERCENT if of.of == "confidence_fraction" else 1.0
 
 
 def _check(asked: PriceCurveIn, replay: ReplayedRequest) -> None:
@@ -90,7 +105,8 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRe
 def _answer(asked: PriceCurveIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> PriceCurveOut:
     began = time.perf_counter()
     of = _requirement(asked, replay)
-    values = asked.points or automatic_values(solved_request, of)
+    unit = _unit(of)
+    values = [v / unit for v in asked.points] if asked.points else automatic_values(solved_request, of)
     points = price_curve(solved_request, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
     here = current_value(solved_request, of)
     name = None if of.workload is None else replay.request.workloads[of.workload].name
@@ -99,14 +115,14 @@ def _answer(asked: PriceCurveIn, replay: ReplayedRequest, solved_request: Solved
         of=asked.of,
         workload=name,
         traffic_class=asked.traffic_class,
-        points=[_present(point, here, solved_request) for point in points],
+        points=[_present(point, here, unit, solved_request) for point in points],
         seconds=elapsed_since(began),
     )
 
 
-def _present(point: CurvePoint, here: float | None, solved_request: SolvedRequest) -> CurvePointOut:
+def _present(point: CurvePoint, here: float | None, unit: float, solved_request: SolvedRequest) -> CurvePointOut:
     return CurvePointOut(
-        value=point.value,
+        value=float(f"{point.value * unit:.{DIGITS}g}"),
         is_requested=point.value == here,
         solved=present_answer(point.answer, solved_request.result.usd_per_hour, solved_request.planning.objective),
         reasons=[present_miss(miss) for miss in point.misses],

@@ -3,6 +3,7 @@
 import time
 
 from service.recommendations.create import PlanningContext
+from service.recommendations.limit_names import names_in_conflict
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
 from service.why.subjects import check_named, excluded_by, nobody_offers, things_of
@@ -50,5 +51,5 @@ def _present(
         forced_in=present_answer(found.forced_in, base, objective),
         only=None if found.only is None else present_answer(found.only, base, objective),
         reasons=nobody_offers(thing, replay.inputs.snapshot) or [present_miss(m) for m in found.misses],
-        limits=list(found.limits),
+        limits=[name for limit in found.limits for name in names_in_conflict(solved_request.planning, limit)],
     )

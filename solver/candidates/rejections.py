@@ -9,20 +9,60 @@ import numpy as np
 
 from solver.candidates.screening import Screened
 from solver.candidates.space import SearchSpace
-from solver.workload import Targets
+from solver.layout import Layout
+from solver.limit import TargetLimit, target_limits
+
+ABOVE_TARGET = "above_target"
+NO_CACHE = "kv_cache_too_small"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMiss:
+    """A candidate and the target it misses: the best it can do, and what was asked."""
+
+    target: TargetLimit
+    best_s: float
+    target_s: float
+    device_id: str
+    partition: str | None
+    layout: Layout
+    weights: str
+
+    @property
+    def ratio(self) -> float:
+        """Best over target, above 1."""
+        return self.best_s / self.target_s
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Candidates of one device, or of its instances of one profile, that failed for one reason, and the nearest one."""
+    """Candidates of one device, or of its instances of one profile, that failed for one reason.
+
+    reason: a stable slug. missed: by the one that came nearest, where the reason is ABOVE_TARGET. detail: else.
+    """
 
     workload: str
     device_id: str
     reason: str
     count: int
-    nearest: str
+    missed: TargetMiss | None
+    detail: str = ""
     partition: str | None = None
     traffic_class: str | None = None
+
+
+def target_miss(screened: Screened, row: int) -> TargetMiss | None:
+    """What stops a candidate that serves nothing: a target; None where the cache holds no request of this length."""
+    space, found = screened.space, screened.capacity
+    target = found.limits[int(found.limit[row])]
+    if target is None:
+        return None
+    entry = space.rows[row]
+    device, profile = _device_of(space, entry.platform)
+    limit_s = dict(target_limits(screened.workload.targets))[target]
+    return TargetMiss(
+        target, float(found.best_s[row]), limit_s, device, profile or None, entry.layout, entry.precision.weights
+    )
 
 
 def rejections(screened: Screened) -> list[Rejection]:
@@ -48,69 +88,51 @@ def _missed(one: Screened) -> list[Rejection]:
 
 
 def _rejections(screened: Screened) -> list[Rejection]:
-    space, found, name = screened.space, screened.capacity, screened.workload.name
+    space, name = screened.space, screened.workload.name
     tally: Counter[_Failed] = Counter()
-    nearest: dict[_Failed, tuple[float, str]] = {}
-    missed_by: dict[_Failed, float] = {}
+    details: dict[_Failed, str] = {}
+    nearest: dict[_Failed, TargetMiss] = {}
     for dropped, count in space.dropped.items():
         key = _Failed(dropped.device_id, dropped.partition or "", dropped.reason)
         tally[key] += count
-        nearest.setdefault(key, (0.0, dropped.detail))
-    limits = target_seconds(screened.workload.targets)
+        details.setdefault(key, dropped.detail)
     nearby = len(space.rows) // screened.copies
     for row in np.flatnonzero(screened.most_requests_per_s[:nearby] <= 0.0).tolist():
-        index = int(found.limit[row])
         device, profile = _device_of(space, space.rows[row].platform)
         if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
             key = _Failed(device, profile, "figure_missing")
-            tally[key] += 1
-            nearest.setdefault(key, (0.0, "power_limit_w"))
-            continue
-        label = found.limits[index]
-        reason = "kv_cache_too_small" if index == 0 else f"{label.split('_')[0]}_above_target"
-        key = _Failed(device, profile, reason)
+            details.setdefault(key, "power_limit_w")
+        elif (miss := target_miss(screened, row)) is None:
+            key = _Failed(device, profile, NO_CACHE)
+            details.setdefault(key, "the cache holds no request of this length")
+        else:
+            key = _Failed(device, profile, ABOVE_TARGET, miss.target.metric)
+            if key not in nearest or miss.best_s < nearest[key].best_s:
+                nearest[key] = miss
         tally[key] += 1
-        best = float(found.best_s[row])
-        if index and (key not in nearest or best < nearest[key][0]):
-            layout = space.rows[row].layout
-            text = (
-                f"{label.split('.')[1]} {label.split('_')[0].upper()} {best * 1e3:.0f} ms at TP{layout.tensor_parallel}"
-                + (f" PP{layout.pipeline_parallel}" if layout.pipeline_parallel > 1 else "")
-                + f", {space.rows[row].precision.weights} (target {limits[label] * 1e3:.0f} ms)"
-            )
-            nearest[key] = (best, text)
-            missed_by[key] = best / limits[label]
-        elif not index:
-            nearest.setdefault(key, (0.0, "the cache holds no request of this length"))
     able = {_device_of(space, p) for p in set(space.platform_index[screened.most_requests_per_s > 0.0].tolist())}
 
-    def rank(key: _Failed) -> tuple[bool, float, int, tuple[str, str, str]]:
-        order = (key.device_id, key.reason, key.partition)
-        return (key.device_id, key.partition) in able, missed_by.get(key, math.inf), -tally[key], order
+    def rank(key: _Failed) -> tuple[bool, float, int, _Failed]:
+        missed_by = nearest[key].ratio if key in nearest else math.inf
+        return (key.device_id, key.partition) in able, missed_by, -tally[key], key
 
     return [
-        Rejection(name, key.device_id, key.reason, tally[key], nearest[key][1], key.partition or None)
+        Rejection(
+            name, key.device_id, key.reason, tally[key], nearest.get(key), details.get(key, ""), key.partition or None
+        )
         for key in sorted(tally, key=rank)
     ]
 
 
 class _Failed(NamedTuple):
-    """What failed together. partition: empty for whole devices."""
+    """What failed together. partition: empty for whole devices. metric: that misses its target, where one does."""
 
     device_id: str
     partition: str
     reason: str
+    metric: str = ""
 
 
 def _device_of(space: SearchSpace, platform: int) -> tuple[str, str]:
     device = space.platforms[platform].device
     return device.id, "" if device.partition is None else device.partition.profile
-
-
-def target_seconds(targets: Targets) -> dict[str, float]:
-    """Every target in seconds by its label, as ``Capacity.limits`` spells it."""
-    return (
-        {f"ttft_ms.{p}": v for p, v in targets.time_to_first_token_s.items()}
-        | {f"tpot_ms.{p}": v for p, v in targets.time_per_output_token_s.items()}
-        | {f"e2e_ms.{p}": v for p, v in targets.end_to_end_s.items()}
-    )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.steady import OperatingPoints
+from solver.limit import TargetLimit
 from solver.workload import Lengths, Percentile, Targets, Traffic
 
 Matrix = NDArray[np.float64]
@@ -34,7 +35,7 @@ class Capacity:
     in_flight: Vector
     limit: NDArray[np.intp]
     best_s: Vector
-    limits: tuple[str, ...]
+    limits: tuple[TargetLimit | None, ...]
     time_per_output_token_s: Vector
     time_to_first_token_s: Vector
     memory_utilisation: Vector
@@ -159,24 +160,24 @@ def capacity(
     margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
     added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
     """
-    names: list[str] = ["memory"]
+    limits: list[TargetLimit | None] = [None]
     ratios: list[Matrix] = []
     values: list[Matrix] = []
     for percentile, limit in targets.time_to_first_token_s.items():
         value = first_token_s(points, traffic, percentile) * margin + network_s
-        names.append(f"ttft_ms.{percentile}")
+        limits.append(TargetLimit("time_to_first_token_s", percentile))
         values.append(value)
         ratios.append(value / limit)
     for percentile, limit in targets.time_per_output_token_s.items():
         value = output_token_s(points, traffic, percentile) * margin
-        names.append(f"tpot_ms.{percentile}")
+        limits.append(TargetLimit("time_per_output_token_s", percentile))
         values.append(value)
         ratios.append(value / limit)
     for percentile, limit in targets.end_to_end_s.items():
         tokens = traffic.output.mean if percentile == "mean" else traffic.output.quantile(float(percentile[1:]) / 100.0)
         per_token = output_token_s(points, traffic, percentile)
         value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin + network_s
-        names.append(f"e2e_ms.{percentile}")
+        limits.append(TargetLimit("end_to_end_s", percentile))
         values.append(value)
         ratios.append(value / limit)
     rows = points.requests_per_s.shape[0]
@@ -210,7 +211,7 @@ def capacity(
         in_flight=between(points.in_flight),
         limit=blocking,
         best_s=best,
-        limits=tuple(names),
+        limits=tuple(limits),
         time_per_output_token_s=between(points.time_per_output_token_s),
         time_to_first_token_s=between(points.time_to_first_token_s),
         memory_utilisation=between(points.memory_utilisation),

@@ -75,4 +75,4 @@ def binding(result: FleetResult, changes: Iterable[ChangedProblem], solve: Solve
         noise = sum((r.gap_fraction or 0.0) * abs(r.objective or 0.0) for r in (result, other))
         if saves > noise + 1e-6 * abs(result.objective):
             found.append(BindingLimit(change, other, saves))
-    return sorted(found, key=lambda b: (-b.saves, b.change.limit, b.change.workload or 0))
+    return sorted(found, key=lambda b: (-b.saves, b.change.limit))

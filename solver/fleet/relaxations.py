@@ -10,6 +10,7 @@ from solver.fleet.limits import ChangedProblem, offer_change, places_change, rep
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import FleetProblem, OfferSlot
 from solver.fleet.solve import Solve, solve_fleet
+from solver.limit import Limit, LimitKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +40,21 @@ def is_unlimited(problem: FleetProblem) -> bool:
     )
 
 
-def conflicts(names: Sequence[str], has_plan_without: Callable[[frozenset[str]], bool]) -> tuple[str, ...]:
+def conflicts(limits: Sequence[Limit], has_plan_without: Callable[[frozenset[Limit]], bool]) -> tuple[Limit, ...]:
     """A set of limits that together rule every plan out, none of which can be spared (deletion filter).
 
-    ``has_plan_without(lifted)`` says whether some of ``names`` lifted leave a plan. Limits are tried for removal in order,
+    ``has_plan_without(lifted)`` says whether some of ``limits`` lifted leave a plan. Limits are tried for removal in order,
     so put those to blame last. Empty where a plan exists, or where lifting everything does not help: then the demand itself
     cannot be served.
     """
-    everything = frozenset(names)
+    everything = frozenset(limits)
     if has_plan_without(frozenset()) or not has_plan_without(everything):
         return ()
-    lifted: frozenset[str] = frozenset()
-    for name in names:
-        if not has_plan_without(lifted | {name}):
-            lifted |= {name}
-    return tuple(name for name in names if name not in lifted)
+    lifted: frozenset[Limit] = frozenset()
+    for limit in limits:
+        if not has_plan_without(lifted | {limit}):
+            lifted |= {limit}
+    return tuple(limit for limit in limits if limit not in lifted)
 
 
 def relaxations(
@@ -70,7 +71,9 @@ def relaxations(
     found = [_least_budget(problem, solve), _least_power(problem, solve)]
     spare = problem.limits.spare_nodes
     fewer = [
-        ChangedProblem("limits.spare_nodes", spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k)))
+        ChangedProblem(
+            Limit(LimitKind.SPARE_NODES), spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k))
+        )
         for k in range(spare - 1, -1, -1)
     ]
     found.append(_first_with_plan(fewer, solve))
@@ -87,7 +90,7 @@ def relaxations(
     found += [_fewest_more_nodes(problem, offer, solve) for offer in limited]
     found += [_first_with_plan(steps, solve) for steps in further]
     present = [relaxation for relaxation in found if relaxation is not None]
-    return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit, r.change.workload or 0))
+    return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit))
 
 
 def largest_multiple(problem: FleetProblem, solve: Solve = solve_fleet) -> FleetResult:
@@ -107,7 +110,7 @@ def _least_budget(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     if result.usd_per_hour is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=result.usd_per_hour))
-    return RelaxedLimit(ChangedProblem("limits.budget_usd_per_hour", budget, result.usd_per_hour, changed), result)
+    return RelaxedLimit(ChangedProblem(Limit(LimitKind.BUDGET), budget, result.usd_per_hour, changed), result)
 
 
 def _least_power(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
@@ -119,7 +122,7 @@ def _least_power(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     if result.power_w is None:
         return None
     changed = replace(problem, limits=replace(problem.limits, power_w=result.power_w))
-    return RelaxedLimit(ChangedProblem("limits.power_w", cap, result.power_w, changed), result)
+    return RelaxedLimit(ChangedProblem(Limit(LimitKind.POWER), cap, result.power_w, changed), result)
 
 
 def _first_with_plan(changes: Iterable[ChangedProblem], solve: Solve) -> RelaxedLimit | None:

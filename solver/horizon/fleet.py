@@ -21,7 +21,7 @@ from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
 from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import HorizonProblem, SpotRule
-from solver.horizon.reasons import reasons
+from solver.horizon.reasons import Reason, reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
 from solver.outcome import Outcome
@@ -67,7 +67,7 @@ class FleetPlan:
     network_s: Mapping[int, float]
     """Round trip by deployment key, where the workload states any."""
     devices: Mapping[str, str]
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     """Where there is no plan: by workload, what stands against it."""
     rejected: tuple[Rejection, ...]
     sources: int

@@ -8,6 +8,7 @@ from solver.candidates.rejections import Rejection
 from solver.corrections.sets import CorrectionSet
 from solver.deployment.configuration import Configuration
 from solver.hardware import Node, Offer, PlaceKind
+from solver.limit import Limit
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
 from solver.prediction.estimate import Correction, Estimate
@@ -92,9 +93,9 @@ class PlanningInput:
     on_shortage: Shortage = "refuse"
     clock: Callable[[], float] = field(default=no_clock, compare=False)
     """Seconds, from whenever: the time limit is kept on it. Where it stands still, solvers' own seconds count."""
-    withheld: tuple[tuple[Offer, frozenset[str]], ...] = ()
-    """Offers that choices of regions and providers leave out, each with the names of those choices: read only to say
-    which of them a plan would need lifted."""
+    withheld: tuple[tuple[Offer, frozenset[Limit]], ...] = ()
+    """Offers that choices and rules of buying leave out, each with those that do: read only to say which of them a plan would
+    need lifted."""
 
     @property
     def carbon_matters(self) -> bool:
@@ -233,38 +234,42 @@ class Freed:
 class SourcingChange:
     """The request without one rule of the buying policy, or without all of it (``rule`` None)."""
 
-    rule: str | None
+    rule: Limit | None
     freed: Freed
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A limit that costs money: what one step of relaxation saves, by re-solving."""
+    """A limit that costs money: what one step of relaxation saves, by re-solving.
 
-    limit: str
-    workload: str | None
-    relaxing_to: float | str
+    relaxing_to: in the limit's own SI unit; None where it is lifted.
+    """
+
+    limit: Limit
+    relaxing_to: float | None
     gains: float
     """In the objective's own unit: USD an hour, W or kg CO2e an hour less, or a larger share of the demand served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """One single smallest change that makes an infeasible request feasible, and what the plan then costs."""
+    """One single smallest change that makes an infeasible request feasible, and what the plan then costs.
 
-    limit: str
-    workload: str | None
-    from_value: float | str | None
-    to_value: float | str | None
+    from_value, to_value: in the limit's own SI unit; None where no number describes it, and ``to_value`` where it is lifted.
+    """
+
+    limit: Limit
+    from_value: float | None
+    to_value: float | None
     usd_per_hour: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Limits that together rule everything out."""
+    """Limits that together rule everything out. any_one: lifting any single one of them leaves a plan."""
 
-    limits: tuple[str, ...]
-    message: str
+    limits: tuple[Limit, ...]
+    any_one: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import Literal
 from solver.errors import NoPlanInTimeError, SolverError
 from solver.fleet.plan import gap_between
 from solver.hardware import Offer
+from solver.limit import Limit, LimitKind
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import needed_devices
 from solver.planning.types import (
@@ -353,12 +354,11 @@ def _merged_alternative(other: Alternative, split: _Split) -> Alternative:
 def _merged_binding(one: Binding, split: _Split) -> Binding | None:
     """Limits of tiers are the fleet's own; only those on further nodes can be relaxed."""
     for name, (tier, offer) in split.tiers.items():
-        if f".{name}." in one.limit:
-            if tier != "added" or not isinstance(one.relaxing_to, float | int):
+        if one.limit == Limit(LimitKind.NODES, name):
+            if tier != "added" or one.relaxing_to is None:
                 return None
             held = next((n for n, (t, o) in split.tiers.items() if o.id == offer.id and t != "added"), None)
-            limit = one.limit.replace(name, offer.id)
-            return None if held is not None else replace(one, limit=limit)
+            return None if held is not None else replace(one, limit=Limit(LimitKind.NODES, offer.id))
     return one
 
 

@@ -10,60 +10,51 @@ from solver.candidates.screening import Screened, with_targets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import rate_to_hold, rates_to_hold
 from solver.confirmation.mixes import mix_ratios
-from solver.explain.limits import TARGET_FIELDS, changed_target
+from solver.explain.limits import changed_target
+from solver.limit import TargetLimit
 from solver.planning.assemble import Placement
 from solver.planning.types import PlanEntry
 from solver.recommend.predicted_lines import with_estimate
 from solver.recommend.recommend import SolvedRequest, SpaceMemo
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
-from solver.why.price_curve import MS_PER_S, CurvePoint, PricedRequirement, current_value, price_curve
+from solver.why.price_curve import CurvePoint, PricedRequirement, current_value, price_curve
 from solver.why.resolve import Clock, QuestionOutcome, SolvedChange
-from solver.workload import PERCENTILES, Percentile, Targets
+from solver.workload import Targets
 
 AUTOMATIC_TARGETS = 6
 """Between the tightest value screening thinks possible and the one beyond which nothing is saved, each a fixed
 factor from the next."""
 TIGHTENING_STEPS = 2
 """How often the distance between what cannot be and the tightest plan is halved, on a logarithmic scale."""
-NO_TARGET_MS = 1e9
+NO_TARGET_S = 1e6
 IMPOSSIBLE_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``name``: ``targets.ttft_ms.p95`` and the like, of the workload with this number; of these of its traffic classes,
-    all alike (empty: it has none)."""
+    """Of the workload with this number; of these of its traffic classes, all alike (empty: it has none)."""
 
-    name: str
+    limit: TargetLimit
     workload: int
     classes: ClassSet = ALL_CLASSES
-
-    @property
-    def field(self) -> str:
-        return TARGET_FIELDS[self.name.split(".")[1]]
-
-    @property
-    def percentile(self) -> Percentile:
-        stated = self.name.split(".")[2]
-        return next(p for p in PERCENTILES if p == stated)
 
 
 def target_front(
     solved_request: SolvedRequest, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
 ) -> Front:
-    """limits: where to solve, in milliseconds; None: from the tightest that is feasible to the one at which cost stops falling.
+    """limits: where to solve, in seconds; None: from the tightest that is feasible to the one at which cost stops falling.
 
-    Values are the targets kept, in milliseconds too. Raises VerificationError on a defect.
+    Values are the targets kept, in seconds too. Raises VerificationError on a defect.
     """
-    asked = PricedRequirement(of.name, of.workload, of.classes)
+    asked = PricedRequirement(of.limit, of.workload, of.classes)
     if limits is not None:
         return front_of(samples_of(price_curve(solved_request, asked, limits, memo, clock)))
-    free = price_curve(solved_request, asked, (NO_TARGET_MS,), memo, clock)[0]
+    free = price_curve(solved_request, asked, (NO_TARGET_S,), memo, clock)[0]
     if not free.answer.placements:
         return front_of([Sample(math.inf, None, free.answer, free.misses)])
-    loosest = slowest_s(solved_request, of, free.answer) * MS_PER_S
-    none_below = least_s(solved_request, of) * MS_PER_S
+    loosest = slowest_s(solved_request, of, free.answer)
+    none_below = least_s(solved_request, of)
     samples = [Sample(loosest, loosest, free.answer)]
     values = automatic_limits(none_below, loosest, current_value(solved_request, asked))
     samples += samples_of(price_curve(solved_request, asked, values, memo, clock))
@@ -99,8 +90,8 @@ def least_s(solved_request: SolvedRequest, of: Target) -> float:
 
 
 def _least_of(one: Screened, of: Target) -> float:
-    able = with_targets(one, changed_target(one.workload.targets, of.field, of.percentile, NO_TARGET_MS / MS_PER_S))
-    impossible = changed_target(one.workload.targets, of.field, of.percentile, IMPOSSIBLE_S)
+    able = with_targets(one, changed_target(one.workload.targets, of.limit, NO_TARGET_S))
+    impossible = changed_target(one.workload.targets, of.limit, IMPOSSIBLE_S)
     best = with_targets(one, impossible).capacity.best_s
     return float(best[able.most_requests_per_s > 0.0].min())
 
@@ -108,8 +99,8 @@ def _least_of(one: Screened, of: Target) -> float:
 def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> float:
     """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
     workload = solved_request.planning.workloads[of.workload]
-    unit_s = NO_TARGET_MS / MS_PER_S
-    only = changed_target(Targets(), of.field, of.percentile, unit_s)
+    unit_s = NO_TARGET_S
+    only = changed_target(Targets(), of.limit, unit_s)
     screened = solved_request.assembly.screened[of.workload]
     losses = bool(solved_request.assembly.problem.limits.survive.losses)
     scratch = Confirmations()
@@ -150,5 +141,7 @@ def predicted_s(of: Target, entry: PlanEntry, names: frozenset[str] = frozenset(
     found = [entry.estimate]
     if entry.classes:
         found = [one.estimate for one in entry.classes if one.estimate is not None and (not names or one.name in names)]
-    away = (entry.network_s or 0.0) if of.field != "time_per_output_token_s" else 0.0
-    return max((float(getattr(one, of.field)[of.percentile].expected) for one in found), default=0.0) + away
+    away = (entry.network_s or 0.0) if of.limit.metric != "time_per_output_token_s" else 0.0
+    return (
+        max((float(getattr(one, of.limit.metric)[of.limit.percentile].expected) for one in found), default=0.0) + away
+    )

@@ -14,12 +14,12 @@ import numpy as np
 from solver.candidates.screening import Screened
 from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import wire_limit
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetProblem, MustUse
 from solver.fleet import limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.hardware import Offer
+from solver.limit import Limit
 from solver.planning.assemble import Assembly, with_default_limits
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
@@ -71,7 +71,7 @@ class WhyNot:
     forced_in: SolvedChange
     only: SolvedChange | None
     misses: tuple[Miss, ...] = ()
-    limits: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 def why_not(solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
@@ -244,17 +244,16 @@ def _uses(solved_request: SolvedRequest, thing: Thing, concerned: Sequence[int])
     return used
 
 
-def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[str, ...]:
+def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[Limit, ...]:
     """The request's limits that together leave no plan with the thing; empty where they are not to blame, or that was not
     settled in time."""
     limited = with_default_limits(planning, asked)
     resolver = Resolver(planning, replace(known, spent_s=0.0))
 
-    def has_plan(lifted: frozenset[str]) -> bool:
+    def has_plan(lifted: frozenset[Limit]) -> bool:
         return resolver.has_plan(replace(limited, problem=fleet_limits.without_limits(limited.problem, lifted)))
 
     try:
-        found = fleet_relaxations.conflicts(fleet_limits.limit_names(limited.problem), has_plan)
+        return fleet_relaxations.conflicts(fleet_limits.stated_limits(limited.problem), has_plan)
     except NoPlanInTimeError:
         return ()
-    return tuple(wire_limit(name) for name in found)

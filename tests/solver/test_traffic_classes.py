@@ -14,6 +14,7 @@ from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacit
 from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios
 from solver.errors import InvalidInputError, SaturatedError
 from solver.fleet import solve_fleet, verify
+from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.assemble import assemble, mix_capacity
 from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
@@ -147,8 +148,8 @@ class TestPlans:
         short = plan(asked, offers=few)
         assert not short.entries
         assert (
-            "traffic_classes.requests_per_s"
-            in {one.limit for one in short.relaxations} | {name for c in short.conflicts for name in c.limits}
+            Limit(LimitKind.RATE, workload=0)
+            in {one.limit for one in short.relaxations} | {limit for c in short.conflicts for limit in c.limits}
             or short.largest_servable_multiple == 0.0
         )
         spare = plan(asked, limits=PlanLimits(spare_nodes=1))
@@ -157,13 +158,18 @@ class TestPlans:
     def test_an_impossible_class_is_named(self) -> None:
         found = plan(mixed(ASSISTANT[0], kind("long", 3.0, LONG, 1e-4, 0.1)))
         assert found.solve.outcome == "infeasible"
-        assert any("traffic_classes.long.targets.ttft_ms.p95" in name for c in found.conflicts for name in c.limits)
+        assert any(
+            (limit.traffic_class, limit.target) == ("long", TargetLimit("time_to_first_token_s", "p95"))
+            for c in found.conflicts
+            for limit in c.limits
+        )
         assert {one.traffic_class for one in found.rejected} >= {"long"}
-        assert not [one for one in found.rejected if one.traffic_class == "short" and one.reason == "ttft_above_target"]
+        missed = [one.missed.target.metric for one in found.rejected if one.traffic_class == "short" and one.missed]
+        assert "time_to_first_token_s" not in missed
 
     def test_binding_targets_are_named_by_class(self) -> None:
         found = plan(mixed(kind("short", 60.0, SHORT, 0.3, 0.012), kind("long", 6.0, LONG, 1.2, 0.03)), explain=True)
-        assert all(one.limit.startswith("traffic_classes.") for one in found.binding if "targets" in one.limit)
+        assert all(one.limit.traffic_class for one in found.binding if one.limit.target is not None)
 
     def test_alternatives_are_never_cheaper(self) -> None:
         for seed in range(3):
@@ -176,8 +182,8 @@ class TestPlans:
 
     def test_a_price_curve_of_one_class(self) -> None:
         solved_request = solve_request(planning(mixed(*ASSISTANT)), MEMO)
-        of = PricedRequirement("targets.tpot_ms.p95", 0, (0,))
-        points = price_curve(solved_request, of, (12.0, 30.0, 60.0), MEMO, Clock(10.0))
+        of = PricedRequirement(TargetLimit("time_per_output_token_s", "p95"), 0, (0,))
+        points = price_curve(solved_request, of, (0.012, 0.030, 0.060), MEMO, Clock(10.0))
         prices = [p.answer.usd_per_hour for p in points]
         assert prices[1] == solved_request.result.usd_per_hour
         assert all(p is not None for p in prices)
