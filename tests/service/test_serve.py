@@ -64,17 +64,17 @@ def server(seeded_url: str) -> Iterator[tuple["subprocess.Popen[str]", httpx.Cli
 class TestServe:
     def test_ends_cleanly_on_sigterm(self, server: tuple["subprocess.Popen[str]", httpx.Client, float]) -> None:
         process, client, ready_after_s = server
-        assert ready_after_s < 10  # the bar of 3 s is measured by the bench, on an idle machine
+        assert ready_after_s < 60  # the bar of 3 s is measured by the bench, on an idle machine
         assert client.get("/v1/devices/h200-sxm").status_code == 200
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=15)
+        _, log = process.communicate(timeout=60)
         assert process.returncode in (0, -signal.SIGTERM)
         assert "Traceback" not in log
 
     def test_ctrl_c_ends_it_too(self, server: tuple["subprocess.Popen[str]", httpx.Client, float]) -> None:
         process, _, _ = server
         process.send_signal(signal.SIGINT)
-        _, log = process.communicate(timeout=15)
+        _, log = process.communicate(timeout=60)
         assert "Traceback" not in log
 
     def test_refuses_an_open_door_without_tokens(self, seeded_url: str) -> None:

@@ -13,11 +13,11 @@ from solver.fleet import (
     FleetProblem,
     OfferSlot,
     SolveOptions,
-    by_workload,
     solve,
     solve_fleet,
     verify,
 )
+from solver.fleet.decomposition import by_workload
 from solver.fleet.decomposition.branch import with_whole_nodes
 from solver.fleet.decomposition.master import Branch, cost_of_nodes, draft_of, relaxed_master, whole_master
 from solver.fleet.decomposition.prices import Subproblems

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from solver.fleet import Deployment, DeploymentTable, FleetProblem, Plan, Requirement, SolveOptions, solve_fleet, verify
+from solver.fleet import Deployment, DeploymentTable, FleetProblem, MustUse, Plan, SolveOptions, solve_fleet, verify
 from tests.solver.fleet.brute_force import _Enumeration
 from tests.solver.fleet.instances import tiny_problem
 
@@ -42,23 +42,23 @@ def with_named_offers_apart(problem: FleetProblem, named: frozenset[str]) -> Fle
     return replace(problem, offers=offers, deployments=DeploymentTable.from_rows(rows), required=())
 
 
-def unused_requirement(rng: random.Random, problem: FleetProblem, plan: Plan) -> Requirement | None:
+def unused_requirement(rng: random.Random, problem: FleetProblem, plan: Plan) -> MustUse | None:
     """Deployments, offers or both that a plan does without."""
     keys = {int(k) for k in problem.deployments.key} - {key for key, _ in plan.replicas()}
     offers = {o.id for o in problem.offers} - {group.offer_id for group in plan.groups}
-    choices = [Requirement("some", frozenset(keys))] if keys else []
-    choices += [Requirement("somewhere", None, frozenset(offers))] if offers else []
-    choices += [Requirement("both", frozenset(keys), frozenset(offers))] if keys and offers else []
+    choices = [MustUse("some", frozenset(keys))] if keys else []
+    choices += [MustUse("somewhere", None, frozenset(offers))] if offers else []
+    choices += [MustUse("both", frozenset(keys), frozenset(offers))] if keys and offers else []
     return rng.choice(choices) if choices else None
 
 
-def by_enumeration(problem: FleetProblem, required: Requirement) -> float | None:
+def by_enumeration(problem: FleetProblem, required: MustUse) -> float | None:
     if required.offer_ids is None:
         return Requiring(replace(problem, required=(required,))).best()
     apart = with_named_offers_apart(problem, required.offer_ids)
     keys = [int(k) for k in apart.deployments.key if k >= 1_000]
     named = frozenset(k for k in keys if required.keys is None or k - 1_000 in required.keys)
-    return Requiring(replace(apart, required=(Requirement("apart", named),))).best() if named else None
+    return Requiring(replace(apart, required=(MustUse("apart", named),))).best() if named else None
 
 
 def servable(problem: FleetProblem) -> bool:
@@ -71,12 +71,10 @@ def servable(problem: FleetProblem) -> bool:
     )
 
 
-def random_requirement(rng: random.Random, problem: FleetProblem) -> Requirement:
+def random_requirement(rng: random.Random, problem: FleetProblem) -> MustUse:
     key = frozenset({int(rng.choice(problem.deployments.key.tolist()))})
     offer = frozenset({rng.choice(problem.offers).id})
-    return rng.choice(
-        (Requirement("some", key), Requirement("somewhere", None, offer), Requirement("both", key, offer))
-    )
+    return rng.choice((MustUse("some", key), MustUse("somewhere", None, offer), MustUse("both", key, offer)))
 
 
 def test_forced_optimum_equals_enumeration() -> None:
@@ -111,7 +109,7 @@ def test_verify_misses_nothing_that_is_lacking() -> None:
         used = {key for key, _ in free.plan.replicas()}
         idle = [int(k) for k in problem.deployments.key if int(k) not in used]
         if idle:
-            asked = replace(problem, required=(Requirement("idle", frozenset(idle)),))
+            asked = replace(problem, required=(MustUse("idle", frozenset(idle)),))
             assert "no replica of idle" in verify(asked, free)
             noticed += 1
     assert noticed > 10
@@ -119,7 +117,7 @@ def test_verify_misses_nothing_that_is_lacking() -> None:
 
 def test_a_requirement_nothing_meets_is_said() -> None:
     problem = next(p for p in map(tiny_problem, range(99)) if solve_fleet(p).plan)
-    found = solve_fleet(replace(problem, required=(Requirement("a device nobody offers", None, frozenset({"x"})),)))
+    found = solve_fleet(replace(problem, required=(MustUse("a device nobody offers", None, frozenset({"x"})),)))
     assert found.outcome == "infeasible"
     assert "a device nobody offers: no candidate on any offer" in found.reasons
 
