@@ -12,7 +12,7 @@ MS_PER_S, W_PER_KW = 1e3, 1e3
 MICRO_DOLLARS = 1e6
 ROUNDING = 1e-6
 """Of a micro-dollar: what sums of prices are off by."""
-DIGITS = 12
+DIGITS = 15
 """Of a value that went from the API's unit to the solver's and back: what rounding leaves of what was asked."""
 
 FIELDS: dict[TargetMetric, str] = {
