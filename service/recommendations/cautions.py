@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
+from solver.figures import readable
 from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
@@ -67,8 +68,8 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                 )
                 if high > limit:
                     detail = (
-                        f"the interval of {metric} {percentile} reaches {high:.4g} ms, beyond its target of {limit:.4g} ms, which it "
-                        f"is to keep with {workload.targets.confidence_percent:g} % confidence"
+                        f"the interval of {metric} {percentile} reaches {readable(high, 4)} ms, beyond its target of "
+                        f"{readable(limit, 4)} ms, which it is to keep with {workload.targets.confidence_percent:g} % confidence"
                     )
                     yield CautionOut(
                         about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail

@@ -6,6 +6,7 @@ import time
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import Workshop
 from service.why.classes import classes_of, states_target, wrong_class
+from service.why.curve_words import curve_says
 from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
@@ -89,15 +90,17 @@ def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCur
     began = time.perf_counter()
     of = _requirement(asked, replay)
     values = asked.points or automatic_values(standing, of)
-    points = price_curve(standing, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
+    found = price_curve(standing, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
     here = current_value(standing, of)
+    points = [_present(point, here, standing) for point in found]
     name = None if of.workload is None else replay.request.workloads[of.workload].name
     return PriceCurveOut(
         base=present_base(replay, standing),
         of=asked.of,
         workload=name,
         traffic_class=asked.traffic_class,
-        points=[_present(point, here, standing) for point in points],
+        says=curve_says(points, standing.result.usd_per_hour),
+        points=points,
         seconds=elapsed_since(began),
     )
 

@@ -5,7 +5,7 @@ import time
 from service.recommendations.create import Workshop
 from service.why.present import present_answer, present_miss
 from service.why.replay import Replay, answered, elapsed_since, present_base, require_plan
-from service.why.things import check_named, excluded_by, nobody_offers, things_of
+from service.why.things import check_named, excluded_by, nobody_offers, things_meant, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
 from solver.recommend import Standing
 from solver.why.resolve import Clock
@@ -18,8 +18,8 @@ async def answer_why_not(recommendation_id: str, asked: WhyNotIn, workshop: Work
         recommendation_id,
         workshop,
         "why_not",
-        lambda replay, standing: _answer(asked, replay, standing),
-        lambda replay: check_named(asked, replay),
+        lambda replay, standing: _answer(things_meant(asked, replay), replay, standing),
+        lambda replay: check_named(things_meant(asked, replay), replay),
     )
 
 

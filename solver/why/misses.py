@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from solver.figures import readable
 from solver.search import Screened, target_seconds
 from solver.why.resolve import Rows
 
@@ -81,8 +82,8 @@ def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
             miss = Miss(
                 screened.workload.name,
                 f"{metric.split('_')[0]}_above_target",
-                f"{percentile} {metric.split('_')[0].upper()} is {best * MS_PER_S:.3g} ms at best ({where}),"
-                f" {100.0 * (factor - 1.0):.3g} % above the target of {target * MS_PER_S:.3g} ms",
+                f"{percentile} {metric.split('_')[0].upper()} is {readable(best * MS_PER_S)} ms at best ({where}),"
+                f" {readable(100.0 * (factor - 1.0))} % above the target of {readable(target * MS_PER_S)} ms",
                 f"targets.{label}",
                 best,
                 target,

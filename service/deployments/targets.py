@@ -1,0 +1,5 @@
+"""The names of what files are written for, light enough for the command line's help."""
+
+DEPLOYMENT_TARGETS = ("vllm", "sglang", "compose", "kubernetes", "skypilot", "dstack", "router", "benchmark")
+TARGET_OF_ENGINE = {"tensorrt-llm": "trtllm", "llama.cpp": "llama-cpp"}
+"""Engines whose target has another name than they."""
