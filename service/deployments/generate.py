@@ -28,6 +28,8 @@ def _scripts(plan: DeploymentPlan, version: str | None, target: str, engine: str
 TARGETS: dict[str, Generator] = {
     "vllm": partial(_scripts, target="vllm", engine="vllm"),
     "sglang": partial(_scripts, target="sglang", engine="sglang"),
+    "trtllm": partial(_scripts, target="trtllm", engine="tensorrt-llm"),
+    "llama-cpp": partial(_scripts, target="llama-cpp", engine="llama.cpp"),
     "compose": compose_files,
     "kubernetes": kubernetes_files,
     "skypilot": skypilot_files,

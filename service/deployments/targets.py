@@ -1,5 +1,7 @@
 """The names of what files are written for, light enough for the command line's help."""
 
-DEPLOYMENT_TARGETS = ("vllm", "sglang", "compose", "kubernetes", "skypilot", "dstack", "router", "benchmark")
+DEPLOYMENT_TARGETS = (
+    "vllm", "sglang", "trtllm", "llama-cpp", "compose", "kubernetes", "skypilot", "dstack", "router", "benchmark",
+)  # fmt: skip
 TARGET_OF_ENGINE = {"tensorrt-llm": "trtllm", "llama.cpp": "llama-cpp"}
 """Engines whose target has another name than they."""

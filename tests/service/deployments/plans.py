@@ -79,7 +79,7 @@ def workload(name: str, llm: str = "llama-3.1-70b", **given: Any) -> WorkloadIn:
 def plan(workloads: list[WorkloadIn], lines: list[PlanLineOut], *, spare_nodes: int = 0) -> DeploymentPlan:
     """With nodes enough for all replicas of an offer, and the spares."""
     kinds = replica_kinds(lines, {w.name: w for w in workloads}, MACHINES, MODELS)
-    memory = DeviceMemory(80e9, 40e9, 25e9)
+    memory = DeviceMemory(80e9, 40e9, 25e9, 100_000)
     kinds = tuple(replace(kind, memory=None if kind.line.partition else memory) for kind in kinds)
     fleet = []
     for offer in dict.fromkeys(one.offer for one in lines):

@@ -33,6 +33,9 @@ from tests.service.deployments.plans import (
 )
 
 KUBERNETES = "1.34"
+VERSIONS = tuple(version for versions in read_engine_options().values() for version in versions)
+ENGINES = {"vllm": "vllm", "trtllm": "tensorrt-llm", "llama-cpp": "llama.cpp"}
+"""Targets that are an engine whose command line the intake reads back, and the engine."""
 CONTEXTS = (2048, 8192, 131_072)
 
 
@@ -105,7 +108,7 @@ def plans(draw: st.DrawFn) -> DeploymentPlan:
 
 class TestAnyPlan:
     @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(plans(), st.sampled_from([None, *read_engine_options()["vllm"]]))
+    @given(plans(), st.sampled_from([None, *VERSIONS]))
     def test_every_target_writes_what_its_reader_takes_or_says_why_not(
         self, deployed: DeploymentPlan, version: str | None
     ) -> None:
@@ -116,8 +119,8 @@ class TestAnyPlan:
             assert answer == generate(deployed, target, version)
             for file in answer.files:
                 check_file(target, file.path, file.content)
-            if target == "vllm":
-                check_round_trip(deployed, answer)
+            if target in ENGINES:
+                check_round_trip(deployed, target, answer)
 
 
 def check_file(target: str, path: str, content: str) -> None:
@@ -146,8 +149,11 @@ def check_manifest(document: dict[str, Any]) -> None:
         kubernetes_validate.validate(pod, KUBERNETES, strict=True)
 
 
-def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
+def check_round_trip(deployed: DeploymentPlan, target: str, answer: DeploymentOut) -> None:
     """plan → command → what the intake of measured runs reads of that command → the plan's configuration."""
+    if target != "vllm":
+        check_budgets(deployed, target, answer)
+        return
     scripts = {file.path.split(".")[0]: file.content for file in answer.files}
     for kind in deployed.kinds:
         words = command_of(scripts[kind.name])
@@ -165,6 +171,28 @@ def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
         assert kind.settings.max_batched_tokens == read.max_batched_tokens
         assert kind.settings.max_context_tokens == read.max_context_tokens
         assert kind.settings.memory_fraction == read.memory_fraction
+
+
+def check_budgets(deployed: DeploymentPlan, target: str, answer: DeploymentOut) -> None:
+    """The same for engines whose formats are those of the file, and whose memory is stated otherwise."""
+    files = {file.path: file.content for file in answer.files}
+    for kind in deployed.kinds:
+        words = command_of(files[f"{kind.name}.sh"])
+        stated, layout = read_arguments(words), kind.line.layout
+        if target == "trtllm":
+            assert (stated.tensor_parallel or 1) == layout.tensor_parallel
+            assert (stated.pipeline_parallel or 1) == layout.pipeline_parallel
+            assert ("--ep_size" in words) == (layout.expert_parallel > 1)
+            assert (kind.line.precision.kv_cache == "fp8") == (f"{kind.name}.yaml" in files)
+        else:
+            assert stated.kv_cache == kind.line.precision.kv_cache
+            assert words[words.index("--split-mode") + 1] == (
+                "tensor" if layout.tensor_parallel > 1 else "layer" if layout.pipeline_parallel > 1 else "none"
+            )
+        read = engine_settings(ENGINES[target], None, words)
+        assert read.max_sequences == kind.settings.max_sequences
+        assert read.max_batched_tokens == kind.settings.max_batched_tokens
+        assert target == "llama-cpp" or read.max_context_tokens == kind.settings.max_context_tokens
 
 
 class TestNames:
@@ -253,6 +281,11 @@ class TestWhatFilesSay:
             ("format nobody published", "vllm", "nvfp4"),
             ("other vendor", "kubernetes", "AMD"),
             ("mixed fleet", "skypilot", "share one"),
+            ("several nodes", "trtllm", "TensorRT-LLM spans nodes under MPI"),
+            ("one device", "trtllm", "fp8"),
+            ("one device", "llama-cpp", "no files with weights in fp8"),
+            ("split devices", "llama-cpp", "not known to run"),
+            ("other vendor", "trtllm", "not known to run on mi300x"),
         ],
     )
     def test_refusals_say_which_part_and_why(self, shape: str, target: str, says: str) -> None:
@@ -264,6 +297,30 @@ class TestWhatFilesSay:
         small = line("chat", AWS, engine_settings={"max_sequences": 512, "max_batched_tokens": 256})
         with pytest.raises(TargetCannotExpressError, match="token budget"):
             generate(plan([workload("chat")], [small]), "vllm", None)
+
+    def test_fractions_are_of_what_each_engine_means(self) -> None:
+        """80 GB of which 92 % is used, 25 GB of it for the cache."""
+        deployed = plan([workload("chat")], [line("chat", AWS, engine_settings={"memory_fraction": 0.92})])
+        commands = {
+            target: command_of(generate(deployed, target, None).files[0].content) for target in ("vllm", "trtllm")
+        }
+        assert "--gpu-memory-utilization 0.92" in " ".join(commands["vllm"])
+        assert "--kv_cache_free_gpu_memory_fraction 0.796" in " ".join(commands["trtllm"])
+
+    def test_the_cache_of_llama_cpp_is_shared_by_its_slots(self) -> None:
+        deployed = plan([workload("chat")], [line("chat", AWS, layout={"tensor_parallel": 2})])
+        (file,) = generate(deployed, "llama-cpp", None).files
+        assert "--ctx-size 100000 --kv-unified --parallel 512" in file.content
+        assert '"${MODEL:?path of the GGUF file of the model in BF16}"' in file.content
+        with pytest.raises(TargetCannotExpressError, match="takes no --split-mode tensor"):
+            generate(deployed, "llama-cpp", "f49e91787")
+
+    def test_a_cache_of_eight_bits_is_stated_in_a_file_beside_the_script(self) -> None:
+        deployed = plan([workload("chat")], [line("chat", AWS, precision={"weights": "bf16", "kv_cache": "fp8"})])
+        script, config = generate(deployed, "trtllm", None).files
+        assert yaml.safe_load(config.content) == {"kv_cache_config": {"dtype": "fp8"}}
+        assert f': "${{CONFIG:=$(dirname "$0")/{config.path}}}"' in script.content
+        assert '--extra_llm_api_options "${CONFIG}"' in script.content
 
     def test_options_that_a_release_lacks_are_refused(self) -> None:
         with pytest.raises(TargetCannotExpressError, match="options of sglang"):
