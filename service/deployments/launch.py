@@ -88,7 +88,8 @@ def require_one_pool(kind: ReplicaKind) -> None:
     """Raises PartError for prefill and decode in pools of their own."""
     if kind.line.role != "aggregated":
         raise PartError(
-            kind.part, "prefill and decode pools need a router that hands caches over, which these files do not start"
+            kind.part,
+            "prefill and decode pools need a router that hands caches over, which these files do not start; target dynamo does",
         )
 
 

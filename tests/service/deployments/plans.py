@@ -137,6 +137,14 @@ def shapes() -> dict[str, DeploymentPlan]:
             [workload("chat")],
             [line("chat", AWS, role="prefill", replicas=2), line("chat", AWS, role="decode", replicas=1)],
         ),
+        "eight-bit cache": plan(
+            [workload("chat")],
+            [line("chat", AWS, layout={"tensor_parallel": 2}, precision={"weights": "bf16", "kv_cache": "fp8"})],
+        ),
+        "quantised file": plan(
+            [workload("chat")], [line("chat", AWS, engine="llama.cpp", precision={"weights": "q4_k_m", "kv_cache": "fp16"},
+                                      engine_settings={"name": "llama.cpp", "max_sequences": 32})]
+        ),
         "no checkpoint": plan([workload("own", "own-model")], [line("own", AWS)]),
         "format nobody published": plan(
             [workload("chat")], [line("chat", AWS, precision={"weights": "nvfp4", "kv_cache": "bf16"})]
