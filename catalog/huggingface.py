@@ -13,9 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from catalog.huggingface_attention import (
-    Block as AttentionBlock,
-)
-from catalog.huggingface_attention import (
+    AttentionBlock,
     attention_block,
     attention_kinds,
     compressed_block,
@@ -23,9 +21,7 @@ from catalog.huggingface_attention import (
     linear_block,
 )
 from catalog.huggingface_feed_forward import (
-    Block as FeedForwardBlock,
-)
-from catalog.huggingface_feed_forward import (
+    FeedForwardBlock,
     dense_block,
     feed_forward_kinds,
     sparse_block,

@@ -28,7 +28,7 @@ _DOUBLE_NORM_TYPES = ("gemma2", "gemma3", "gemma4")
 """Architectures that normalise before and after each block."""
 
 
-class Block(NamedTuple):
+class AttentionBlock(NamedTuple):
     """One layer's block and how many of its parameters quantised checkpoints keep at 16 bits."""
 
     row: LlmAttentionRow
@@ -89,10 +89,10 @@ def _known(table: Mapping[Any, str], key: object, field: str) -> str:
     return kind
 
 
-def attention_block(text: Fields, kind: str, model_type: str, hidden: int) -> Block:
+def attention_block(text: Fields, kind: str, model_type: str, hidden: int) -> AttentionBlock:
     """The block of a layer of this kind."""
     if kind == _NONE:
-        return Block(LlmAttentionRow(kind="none", layers=1, weights=0), 0.0)
+        return AttentionBlock(LlmAttentionRow(kind="none", layers=1, weights=0), 0.0)
     if kind == _LINEAR:
         return linear_block(text, hidden)
     if text.has("kv_lora_rank"):
@@ -100,7 +100,7 @@ def attention_block(text: Fields, kind: str, model_type: str, hidden: int) -> Bl
     return grouped_query_block(text, kind, model_type, hidden)
 
 
-def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -> Block:
+def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -> AttentionBlock:
     """Multi-head, multi-query and grouped-query attention.
 
     parameters = h · heads · d (queries) + h · kv_heads · (d + d_v) + heads · d_v · h, plus biases, norms, sinks, gates
@@ -159,7 +159,7 @@ def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -
         window = text.integer("sliding_window", "sliding_window_size", "attention_window_size")
     elif kind == _CHUNKED:
         window = text.integer("attention_chunk_size")
-    return Block(
+    return AttentionBlock(
         LlmAttentionRow(
             kind=cast('Literal["full", "sliding", "chunked"]', kind.removesuffix("_indexed")),
             layers=1,
@@ -187,7 +187,7 @@ def _block_index(text: Fields, hidden: int) -> tuple[int, float, float]:
     return read, float(hidden * width * (index_heads + 1)), 2.0 * width
 
 
-def mla_block(text: Fields, hidden: int, *, indexed: bool) -> Block:
+def mla_block(text: Fields, hidden: int, *, indexed: bool) -> AttentionBlock:
     """Multi-head latent attention (DeepSeek-V2 report, section 2.1), with the sparse indexer of V3.2 where present.
 
     parameters = queries (through q_lora_rank or direct) + h · (r + rope) + r · heads · (nope + v) + heads · v · h
@@ -207,7 +207,7 @@ def mla_block(text: Fields, hidden: int, *, indexed: bool) -> Block:
             width, index_heads = text.integer("index_head_dim"), text.integer("index_n_heads")
             small += query_rank * index_heads * width + hidden * (width + index_heads) + 2 * width
             index_bytes = width + 4.0  # fp8 keys and one fp32 scale (DeepSeek-V3.2 report)
-    return Block(
+    return AttentionBlock(
         LlmAttentionRow(
             kind="mla",
             layers=1,
@@ -227,7 +227,7 @@ def mla_block(text: Fields, hidden: int, *, indexed: bool) -> Block:
     )
 
 
-def compressed_block(text: Fields, ratio: int, hidden: int) -> Block:
+def compressed_block(text: Fields, ratio: int, hidden: int) -> AttentionBlock:
     """Shared key-value attention over compressed tokens plus a sliding window (DeepSeek-V4).
 
     One cached vector of ``head_dim`` serves as key and value; every ``ratio`` tokens are merged into one
@@ -247,7 +247,7 @@ def compressed_block(text: Fields, ratio: int, hidden: int) -> Block:
             width, index_heads = text.integer("index_head_dim"), text.integer("index_n_heads")
             small += query_rank * index_heads * width + hidden * index_heads + 2 * overlap * hidden * width
             limit, index_bytes = text.integer("index_topk"), (width + 4.0) / ratio
-    return Block(
+    return AttentionBlock(
         LlmAttentionRow(
             kind="full" if ratio else "sliding",
             layers=1,
@@ -265,7 +265,7 @@ def compressed_block(text: Fields, ratio: int, hidden: int) -> Block:
     )
 
 
-def linear_block(text: Fields, hidden: int) -> Block:
+def linear_block(text: Fields, hidden: int) -> AttentionBlock:
     """Recurrent token mixers: Mamba 2, gated delta net, Kimi delta attention, lightning attention."""
     if text.has("mamba_num_heads"):
         return _mamba2(text, hidden)
@@ -288,10 +288,12 @@ def _state_bytes(text: Fields, *names: str, default: str) -> float:
     return _STATE_BYTES[dtype]
 
 
-def _linear(weights: float, small: float, heads: int, recurrent: float, conv: float, recurrent_bytes: float) -> Block:
+def _linear(
+    weights: float, small: float, heads: int, recurrent: float, conv: float, recurrent_bytes: float
+) -> AttentionBlock:
     """A linear row; convolution state is kept in 16 bits, recurrent state as the config says."""
     values = recurrent + conv
-    return Block(
+    return AttentionBlock(
         LlmAttentionRow(
             kind="linear",
             layers=1,
@@ -304,7 +306,7 @@ def _linear(weights: float, small: float, heads: int, recurrent: float, conv: fl
     )
 
 
-def _mamba2(text: Fields, hidden: int) -> Block:
+def _mamba2(text: Fields, hidden: int) -> AttentionBlock:
     """Mamba 2: one input projection to z, x, B, C and Δ; state heads · head_dim · state_size."""
     heads, head_dim = text.integer("mamba_num_heads"), text.integer("mamba_head_dim")
     groups, state = text.integer("n_groups", "mamba_n_groups"), text.integer("ssm_state_size", "mamba_d_state")
@@ -317,7 +319,7 @@ def _mamba2(text: Fields, hidden: int) -> Block:
     return _linear(projections, small, heads, inner * state, channels * (kernel - 1), dtype)
 
 
-def _gated_delta_net(text: Fields, hidden: int) -> Block:
+def _gated_delta_net(text: Fields, hidden: int) -> AttentionBlock:
     """Gated delta net (Qwen3-Next, Qwen3.5): state value_heads · d_k · d_v."""
     value_heads, key_heads = text.integer("linear_num_value_heads"), text.integer("linear_num_key_heads")
     key_dim, value_dim = text.integer("linear_key_head_dim"), text.integer("linear_value_head_dim")
@@ -330,7 +332,7 @@ def _gated_delta_net(text: Fields, hidden: int) -> Block:
     return _linear(projections, small, value_heads, value_heads * key_dim * value_dim, channels * (kernel - 1), dtype)
 
 
-def _kimi_delta(kda: Fields, hidden: int) -> Block:
+def _kimi_delta(kda: Fields, hidden: int) -> AttentionBlock:
     """Kimi delta attention: q, k, v and output, a low-rank decay gate, an output gate; state heads · d²."""
     heads, width = kda.integer("num_heads"), kda.integer("head_dim")
     kernel = kda.integer("short_conv_kernel_size", default=4)
@@ -342,12 +344,12 @@ def _kimi_delta(kda: Fields, hidden: int) -> Block:
     return _linear(projections, small, heads, heads * width * width, 3 * inner * (kernel - 1), 4.0)
 
 
-def _lightning(text: Fields, hidden: int) -> Block:
+def _lightning(text: Fields, hidden: int) -> AttentionBlock:
     """Lightning attention (MiniMax-Text-01): q, k, v, output gate and output; state heads · d² in fp32."""
     heads = text.integer("num_attention_heads")
     width = text.integer("head_dim", default=hidden // heads)
     inner = heads * width
-    return Block(
+    return AttentionBlock(
         LlmAttentionRow(
             kind="linear",
             layers=1,

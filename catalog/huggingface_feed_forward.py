@@ -21,7 +21,7 @@ _PLAIN_TYPES = frozenset({"falcon", "gpt2", "gpt_neox", "opt", "bloom", "starcod
 """Architectures with two matrices whatever their activation is called."""
 
 
-class Block(NamedTuple):
+class FeedForwardBlock(NamedTuple):
     """One layer's block and how many of its parameters quantised checkpoints keep at 16 bits."""
 
     row: LlmFeedForwardRow
@@ -68,7 +68,7 @@ def is_gated(text: Fields, model_type: str) -> bool:
     return activation in _GATED_ACTIVATIONS or (activation.startswith("gelu") and not text.has("n_embd"))
 
 
-def dense_block(text: Fields, model_type: str, hidden: int, width: int | None = None) -> Block:
+def dense_block(text: Fields, model_type: str, hidden: int, width: int | None = None) -> FeedForwardBlock:
     """One dense block of 2 or 3 matrices hidden · width."""
     if width is None:
         names = ("intermediate_size_mlp", "dense_intermediate_size", *_DENSE_WIDTH)
@@ -79,12 +79,12 @@ def dense_block(text: Fields, model_type: str, hidden: int, width: int | None = 
     if text.flag("mlp_bias", "bias"):
         small += width * (2 if gated else 1) + hidden
     weights = (3 if gated else 2) * hidden * width + small
-    return Block(
+    return FeedForwardBlock(
         LlmFeedForwardRow(layers=1, intermediate=width, gated=gated, weights=weights, active_weights=weights), small
     )
 
 
-def sparse_block(text: Fields, model_type: str, hidden: int) -> Block:
+def sparse_block(text: Fields, model_type: str, hidden: int) -> FeedForwardBlock:
     """A mixture of experts: router, routed experts (maybe in a latent space), shared experts, maybe a dense block.
 
     routed = experts · matrices · inner · width, where inner is the hidden or the latent width
@@ -110,7 +110,7 @@ def sparse_block(text: Fields, model_type: str, hidden: int) -> Block:
     if text.has("shared_expert_intermediate_size") and shared:
         small += hidden  # scalar gate on the shared expert
     always = matrices * hidden * shared + 2.0 * latent * hidden + small
-    return Block(
+    return FeedForwardBlock(
         LlmFeedForwardRow(
             layers=1,
             gated=gated,

@@ -8,10 +8,10 @@ from service.benchmarks.tables import (
     BenchmarkUploadTable,
     IdempotencyKeyTable,
 )
+from service.catalog_edition.tables import EditionTable
 from service.constants.tables import ConstantTable
 from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
 from service.devices.tables import DeviceTable
-from service.edition.tables import EditionTable
 from service.energy.tables import EnergyTable
 from service.fleets.tables import FleetTable
 from service.idempotency.tables import StoredKeyTable

@@ -6,8 +6,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service import VERSION
 from service.access import Reader
+from service.catalog_edition.queries import NOT_SEEDED, current_edition
 from service.database import database_of
-from service.edition.queries import NOT_SEEDED, current_edition
 from service.guarded_route import GuardedRoute
 from service.metrics import Metrics
 from service.migrate import newest_revision, stored_revision

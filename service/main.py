@@ -16,7 +16,7 @@ from service.benchmarks.storing import store_admitted
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
-from service.corrections.refresh import RefreshWorker
+from service.corrections.learn import RefreshWorker
 from service.database import Database
 from service.deployments import routes as deployments
 from service.devices import routes as devices
@@ -37,12 +37,12 @@ from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.providers import routes as providers
 from service.rate_limit import RateLimit
-from service.reading_apart import ReadingApart
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
+from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.spaces import SpaceCache
-from service.recommendations.standings import StandingCache
 from service.request_log import RequestLog
+from service.sandboxed_reading import ReadingApart
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.tco import routes as tco
@@ -131,7 +131,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
     app.state.snapshots = SnapshotCache()
     app.state.benchmark_loop = planner_loop()
     app.state.spaces = SpaceCache()
-    app.state.standings = StandingCache()
+    app.state.solved_requests = SolvedRequestCache()
     install_problem_handlers(app)
     for router in (
         benchmarks.router,  # first: it gets by far the most requests, and routers are tried in this order

@@ -17,12 +17,12 @@ from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
 from catalog.rows import DeviceLineRow, PartitionRow, Row
 from service.benchmarks.own_runs import store_own_runs
+from service.catalog_edition.queries import current_edition, record_seeding
 from service.clock import Clock
 from service.constants.tables import ConstantTable
 from service.corrections.queries import add_correction_set, known_numbers
 from service.corrections.tables import CorrectionSetTable
 from service.devices.tables import DeviceTable
-from service.edition.queries import current_edition, record_seeding
 from service.energy.tables import EnergyTable
 from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable

@@ -20,7 +20,7 @@ def start_warming() -> threading.Thread:
 
 def _warm() -> None:
     try:
-        importlib.import_module("solver.recommend")
+        importlib.import_module("solver.recommend.recommend")
         from solver.engine.compile import compile_simulation
 
         compile_simulation()

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.agent.lengths import FixedLength, LengthDistribution, LognormalLength, UniformLength
+from service.agent.lengths import FixedTokens, LengthDistribution, LognormalTokens, UniformTokens
 from service.agent.load import (
     ClosedLoop,
     Load,
     OpenLoop,
     PlannedRequest,
-    Traffic,
+    SentTraffic,
     plan_requests,
     plan_text_requests,
     run_load,
 )
 from service.agent.power import PowerSampler
-from service.agent.progress import Progress
+from service.agent.progress import AgentProgress
 from service.agent.records import LoadRun
 from service.agent.stream import Endpoint
 from service.wire.benchmarks import BenchmarkUpload
@@ -43,7 +43,7 @@ class NothingMeasuredError(Exception):
 
 
 @dataclass(frozen=True)
-class Point:
+class LoadPoint:
     """One load to measure."""
 
     load: Load
@@ -70,7 +70,7 @@ class Prompts:
             return plan_text_requests(endpoint, self.texts, self.output_tokens, requests, seed)
         if self.vocabulary_tokens is None:
             raise ValueError("prompts of token ids need --vocabulary-tokens (or give --prompts FILE)")
-        traffic = Traffic(self.prompt_tokens, self.output_tokens, self.vocabulary_tokens)
+        traffic = SentTraffic(self.prompt_tokens, self.output_tokens, self.vocabulary_tokens)
         return plan_requests(endpoint, traffic, requests, seed)
 
 
@@ -78,23 +78,23 @@ def parse_lengths(text: str, longest: int = 1_000_000) -> LengthDistribution:
     """``1024``, ``819:1024`` (uniform), or ``lognormal:1200:4000`` (mean and 95th percentile).
 
     >>> parse_lengths("819:1024")
-    UniformLength(low=819, high=1024)
+    UniformTokens(low=819, high=1024)
     """
     try:
         if text.startswith("lognormal:"):
             _, mean, p95 = text.split(":")
-            return LognormalLength(float(mean), float(p95), longest)
+            return LognormalTokens(float(mean), float(p95), longest)
         low, _, high = text.partition(":")
-        return UniformLength(int(low), int(high)) if high else FixedLength(int(low))
+        return UniformTokens(int(low), int(high)) if high else FixedTokens(int(low))
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
-def points_of(concurrencies: Sequence[int], rates: Sequence[float], requests: int | None, seed: int) -> list[Point]:
+def points_of(concurrencies: Sequence[int], rates: Sequence[float], requests: int | None, seed: int) -> list[LoadPoint]:
     """Every load of a sweep: concurrencies first, then rates."""
     loads: list[Load] = [ClosedLoop(c, requests or CLOSED_ROUNDS * c) for c in concurrencies]
     loads += [OpenLoop(rate, requests or OPEN_REQUESTS, seed) for rate in rates]
-    return [Point(load, seed + number) for number, load in enumerate(loads)]
+    return [LoadPoint(load, seed + number) for number, load in enumerate(loads)]
 
 
 def warm_up(endpoint: Endpoint, prompts: Prompts, requests: int, timeout_s: float) -> None:
@@ -113,7 +113,7 @@ def warm_up(endpoint: Endpoint, prompts: Prompts, requests: int, timeout_s: floa
 def measure(
     endpoint: Endpoint,
     prompts: Prompts,
-    point: Point,
+    point: LoadPoint,
     context: dict[str, Any],
     timeout_s: float,
     devices: list[int] | None,
@@ -125,7 +125,7 @@ def measure(
     """
     planned = prompts.plan(endpoint, point.load.requests, point.seed)
     measured_at = dt.datetime.now(dt.UTC)
-    with PowerSampler(devices) as power, Progress(point.name, len(planned)) as bar:
+    with PowerSampler(devices) as power, AgentProgress(point.name, len(planned)) as bar:
         started = time.perf_counter()
         run = asyncio.run(
             run_load(endpoint, planned, point.load, timeout_s, lambda record: bar.step(failed=not record.succeeded))
@@ -161,14 +161,14 @@ def _traffic(prompts: Prompts, run: LoadRun) -> dict[str, Any]:
     }
 
 
-def keep_records(file: Path, point: Point, run: LoadRun) -> None:
+def keep_records(file: Path, point: LoadPoint, run: LoadRun) -> None:
     """Append every request of a run to a gzip file of JSON lines."""
     with gzip.open(file, "at") as out:
         for record in run.records:
             out.write(json.dumps({"point": point.name} | record.as_json(with_chunks=True)) + "\n")
 
 
-def summary(point: Point, upload: dict[str, Any], run: LoadRun) -> str:
+def summary(point: LoadPoint, upload: dict[str, Any], run: LoadRun) -> str:
     """One line a person can read."""
     results = upload["results"]
     parts = [

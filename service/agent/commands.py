@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from service.agent import VERSION, torch_measure
-from service.agent.bench import Point, Prompts, keep_records, measure, points_of, say, summary, warm_up
+from service.agent.bench import LoadPoint, Prompts, keep_records, measure, points_of, say, summary, warm_up
 from service.agent.client import ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine, context_of
 from service.agent.launch import (
-    Deployment,
     EngineProcess,
+    EngineStart,
     LaunchError,
     RecommendedWork,
     recommended_work,
@@ -132,7 +132,7 @@ def bench(options: argparse.Namespace) -> int:
 def _measure_point(
     endpoint: Endpoint,
     prompts: Prompts,
-    point: Point,
+    point: LoadPoint,
     context: dict[str, Any],
     options: argparse.Namespace,
     spool: Spool,
@@ -211,8 +211,8 @@ def _engine(options: argparse.Namespace, work: RecommendedWork | None) -> Iterat
         yield engine.base_url, tuple(command[3:])
 
 
-def _deployment(options: argparse.Namespace) -> Deployment:
-    return Deployment(
+def _deployment(options: argparse.Namespace) -> EngineStart:
+    return EngineStart(
         engine=options.engine or "vllm",
         model=options.model,
         weights=options.weights or "bf16",

@@ -32,7 +32,7 @@ class LaunchError(Exception):
 
 
 @dataclass(frozen=True)
-class Deployment:
+class EngineStart:
     """What to start: names as in the catalog, degrees of one replica."""
 
     engine: str
@@ -54,12 +54,12 @@ class Deployment:
         return self.tensor_parallel * self.pipeline_parallel * self.data_parallel
 
 
-def serve_command(deployment: Deployment, port: int, extra: Sequence[str] = ()) -> list[str]:
+def serve_command(deployment: EngineStart, port: int, extra: Sequence[str] = ()) -> list[str]:
     """The engine's command line.
 
     Raises LaunchError for an engine this agent cannot start, or a format it cannot serve.
 
-    >>> serve_command(Deployment("vllm", "m", "fp8", "bf16", tensor_parallel=2, max_sequences=64), 8000)[3:]
+    >>> serve_command(EngineStart("vllm", "m", "fp8", "bf16", tensor_parallel=2, max_sequences=64), 8000)[3:]
     ['serve', 'm', '--port', '8000', '--tensor-parallel-size', '2', '--quantization', 'fp8', '--max-num-seqs', '64']
     """
     if deployment.engine != "vllm":
@@ -178,7 +178,7 @@ class RecommendedWork:
     def requests_per_s(self) -> float:
         return float(self.line["serves_requests_per_s"]) / max(1, int(self.line["replicas"]))
 
-    def deployment(self, model: str) -> Deployment:
+    def deployment(self, model: str) -> EngineStart:
         """One replica with exactly what the prediction assumed.
 
         Raises LaunchError for a plan stored before it said what that was.
@@ -186,7 +186,7 @@ class RecommendedWork:
         layout, precision, settings = self.line["layout"], self.line["precision"], self.line.get("engine_settings")
         if settings is None:
             raise LaunchError("the plan was stored before engine settings were; make the recommendation again")
-        return Deployment(
+        return EngineStart(
             engine=self.line["engine"],
             model=model,
             weights=precision["weights"],

@@ -18,7 +18,7 @@ class LengthDistribution(Protocol):
 
 
 @dataclass(frozen=True)
-class FixedLength:
+class FixedTokens:
     """Every request has the same number of tokens."""
 
     tokens: int
@@ -35,7 +35,7 @@ class FixedLength:
 
 
 @dataclass(frozen=True)
-class UniformLength:
+class UniformTokens:
     """Whole numbers from `low` to `high`, both included, equally likely."""
 
     low: int
@@ -53,7 +53,7 @@ class UniformLength:
 
 
 @dataclass(frozen=True)
-class LognormalLength:
+class LognormalTokens:
     """A lognormal stated by its mean and 95th percentile, rounded, kept between one token and `maximum`."""
 
     mean: float
@@ -73,7 +73,7 @@ class LognormalLength:
         With z the 95 % quantile of the standard normal, mean = exp(μ + σ²/2) and p95 = exp(μ + z·σ), hence
         σ²/2 − z·σ + ln(p95/mean) = 0, of which the smaller root is taken: the less skewed of the two.
 
-        >>> round(LognormalLength(mean=1200, p95=4000, maximum=8192).sigma, 4)
+        >>> round(LognormalTokens(mean=1200, p95=4000, maximum=8192).sigma, 4)
         1.0993
         """
         return NormalDist().inv_cdf(0.95) - math.sqrt(self._discriminant())

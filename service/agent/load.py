@@ -67,7 +67,7 @@ Load = ClosedLoop | OpenLoop
 
 
 @dataclass(frozen=True)
-class Traffic:
+class SentTraffic:
     """What requests look like. Prompts are random token ids, so that no prefix is shared and nothing is cached."""
 
     prompt_tokens: LengthDistribution
@@ -93,7 +93,7 @@ class PlannedRequest:
     output_tokens: int
 
 
-def plan_requests(endpoint: Endpoint, traffic: Traffic, requests: int, seed: int) -> list[PlannedRequest]:
+def plan_requests(endpoint: Endpoint, traffic: SentTraffic, requests: int, seed: int) -> list[PlannedRequest]:
     """Draw lengths and prompts for a run; the same seed gives the same requests.
 
     Raises ValueError for the chat API, which takes text rather than token ids.

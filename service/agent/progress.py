@@ -11,8 +11,8 @@ WIDTH = 30
 REDRAW_S = 0.1
 
 
-class Progress:
-    """``with Progress("64 clients", total=160) as bar: bar.step()``."""
+class AgentProgress:
+    """``with AgentProgress("64 clients", total=160) as bar: bar.step()``."""
 
     def __init__(self, title: str, total: int, out: TextIO | None = None) -> None:
         self.title = title
@@ -50,7 +50,7 @@ class Progress:
 
     def line(self, elapsed_s: float) -> str:
         """
-        >>> Progress("c=4", total=40).line(0.0)
+        >>> AgentProgress("c=4", total=40).line(0.0)
         'c=4  ······························  0/40  0 s'
         """
         share = self.done / self.total if self.total else 1.0

@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from service.agent import VERSION
 from service.agent.allowed_arguments import checked_arguments, checked_id, checked_model
-from service.agent.bench import WARM_UP_REQUESTS, NothingMeasuredError, Point, Prompts, measure, summary, warm_up
+from service.agent.bench import WARM_UP_REQUESTS, LoadPoint, NothingMeasuredError, Prompts, measure, summary, warm_up
 from service.agent.client import AccessRefusedError, RequestRefusedError, ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine
-from service.agent.launch import Deployment, EngineProcess, LaunchError, serve_command
-from service.agent.lengths import FixedLength, LengthDistribution, LognormalLength, UniformLength
+from service.agent.launch import EngineProcess, EngineStart, LaunchError, serve_command
+from service.agent.lengths import FixedTokens, LengthDistribution, LognormalTokens, UniformTokens
 from service.agent.load import ClosedLoop, Load, OpenLoop
 from service.agent.spool import Spool
 from service.agent.stream import Endpoint
@@ -27,7 +27,7 @@ from service.wire.measurements import MeasurementIn
 HEARTBEATS_PER_LEASE = 3
 
 
-class LeaseLostError(Exception):
+class TaskLeaseLostError(Exception):
     """Another agent may have the measurement by now."""
 
 
@@ -129,7 +129,7 @@ class Worker:
             with Heartbeat(self.client, measurement_id, token, self.lease_s) as beat:
                 ids = self._measure(wanted, measurement_id, beat)
             answer: tuple[str, dict[str, Any]] = ("complete", {"benchmarks": ids})
-        except LeaseLostError:
+        except TaskLeaseLostError:
             self.say(f"{measurement_id}: the lease is lost; what was measured stays uploaded")
             return
         except (LaunchError, NothingMeasuredError, ValueError, OSError) as error:
@@ -150,7 +150,7 @@ class Worker:
         if self.endpoint is not None:
             return self._drive(self.endpoint, wanted, llm, beat)
         layout, precision = wanted["layout"], wanted["precision"]
-        deployment = Deployment(
+        deployment = EngineStart(
             engine=wanted["engine"]["name"],
             model=self.model or checked_model(llm.get("hugging_face_id") or wanted["llm"]),
             weights=precision["weights"],
@@ -186,8 +186,8 @@ class Worker:
         ids = []
         for number, asked in enumerate(wanted["loads"]):
             if beat.lost.is_set():
-                raise LeaseLostError
-            point = Point(load(asked), seed=number + 1)
+                raise TaskLeaseLostError
+            point = LoadPoint(load(asked), seed=number + 1)
             upload, run = measure(endpoint, prompts, point, context, self.timeout_s, None)
             self.say(summary(point, upload, run))
             kept = self.spool.add("/v1/benchmarks", upload)
@@ -240,11 +240,11 @@ def lengths(stated: dict[str, Any]) -> LengthDistribution:
     """A distribution of the wire as one to draw from. Raises ValueError for one that only describes."""
     match stated["distribution"]:
         case "fixed":
-            return FixedLength(stated["tokens"])
+            return FixedTokens(stated["tokens"])
         case "uniform":
-            return UniformLength(stated["low"], stated["high"])
+            return UniformTokens(stated["low"], stated["high"])
         case "lognormal":
-            return LognormalLength(stated["mean"], stated["p95"], maximum=10 * round(stated["p95"]))
+            return LognormalTokens(stated["mean"], stated["p95"], maximum=10 * round(stated["p95"]))
         case other:
             raise ValueError(f"lengths stated as {other} cannot be drawn from")
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
+from service.catalog_edition.queries import require_edition
 from service.constants.queries import all_constants
-from service.corrections.overlay import Overlay
 from service.corrections.queries import newest_correction_set
+from service.corrections.sets_in_force import Overlay
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
-from service.edition.queries import require_edition
 from service.recommendations.snapshot import device_from_row, prior_from_row
 from solver.corrections.sets import CorrectionSet
 from solver.errors import FigureMissingError

@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from service.benchmarks.apart import readings_of, refused_fields
 from service.benchmarks.comparison import PredictedRun, Residual, predicted_over_measured, residual_of
 from service.benchmarks.known import KnownNames
 from service.benchmarks.normalise import Completed, complete, with_forced_defaults
-from service.benchmarks.plausibility import Limits, check_all
+from service.benchmarks.plausibility import PhysicalLimits, check_all
 from service.benchmarks.reading_error import ReadingError
+from service.benchmarks.sandboxed import readings_of, refused_fields
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.reading_apart import ReadingApart
+from service.sandboxed_reading import ReadingApart
 from service.wire.benchmarks import BenchmarkImport, BenchmarkUpload, PlausibilityCheck
 
 CANONICAL = "canonical"
@@ -104,7 +104,7 @@ def _require_known(upload: BenchmarkUpload, known: KnownNames) -> None:
 
 def _checked(run: Completed, received_at: dt.datetime, known: KnownNames, predict: Predict | None) -> Checked:
     predicted = predict(run.upload) if predict is not None else None
-    limits = Limits(
+    limits = PhysicalLimits(
         tpot_ms=predicted.bound_tpot_ms if predicted else None,
         output_tokens_per_s=predicted.bound_output_tokens_per_s if predicted else None,
         power_limit_w=known.device_power_limit_w.get(run.upload.context.device),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number, number_in_text, section, text
-from service.benchmarks.reading import MS_PER_S, Facts, Reading, mean_traffic, milliseconds_per
+from service.benchmarks.reading import MS_PER_S, FileFacts, Reading, mean_traffic, milliseconds_per
 from service.wire.benchmarks import BenchmarkResults, MeasuredLoad, Statistics
 
 Metrics = Mapping[str, JsonObject]
@@ -44,7 +44,7 @@ def metrics_of_csv(document: Document) -> Metrics:
 
 
 def reading(
-    tool: str, metrics: Metrics, load: MeasuredLoad | None, facts: Facts | None = None, notes: tuple[str, ...] = ()
+    tool: str, metrics: Metrics, load: MeasuredLoad | None, facts: FileFacts | None = None, notes: tuple[str, ...] = ()
 ) -> Reading:
     """One run from its metric records. Raises ReadingError for a unit that does not fit its quantity."""
     errors = _value(metrics, "error_request_count")
@@ -62,7 +62,7 @@ def reading(
         e2e_ms=_latency(metrics, "request_latency"),
     )
     traffic = mean_traffic(_value(metrics, "input_sequence_length"), _value(metrics, "output_sequence_length"))
-    return Reading(tool, results, load, traffic, facts or Facts(), (_NOTE, *notes))
+    return Reading(tool, results, load, traffic, facts or FileFacts(), (_NOTE, *notes))
 
 
 def model_name(report: JsonObject) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from service.benchmarks.engine_arguments import read_arguments
 from service.benchmarks.known import KnownNames
-from service.benchmarks.reading import Facts, Reading
+from service.benchmarks.reading import FileFacts, Reading
 from service.problems import FieldError, InvalidFieldsError
 from service.wire.benchmarks import (
     BenchmarkContext,
@@ -152,7 +152,7 @@ def _stem(name: str) -> str:
     return "-".join(word for word in words if word and word not in _VARIANTS and not re.fullmatch(r"\d{4}", word))
 
 
-def _engine(facts: Facts) -> MeasuredEngine | None:
+def _engine(facts: FileFacts) -> MeasuredEngine | None:
     if facts.engine_name is None:
         return None
     return MeasuredEngine(name=facts.engine_name, version=facts.engine_version, arguments=facts.engine_arguments)
@@ -164,7 +164,7 @@ def _missing(name: str, said: str | None) -> FieldError:
 
 
 def _stated(
-    facts: Facts, context: ImportContext, engine: MeasuredEngine, contradictions: list[str]
+    facts: FileFacts, context: ImportContext, engine: MeasuredEngine, contradictions: list[str]
 ) -> tuple[MeasuredLayout, MeasuredPrecision]:
     """Context first, then the engine's arguments (read again later), then the file."""
     layout = {}
@@ -187,7 +187,7 @@ def _stated(
 
 
 def _contradictions(
-    facts: Facts, device: str, devices: int, llm: str, engine: MeasuredEngine, known: KnownNames
+    facts: FileFacts, device: str, devices: int, llm: str, engine: MeasuredEngine, known: KnownNames
 ) -> list[str]:
     """What the file names differently from what was taken. Names the catalog does not know contradict nothing."""
     found = []

@@ -47,7 +47,7 @@ TAIL_FRACTION = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PhysicalLimits:
     """What no measurement of this deployment can beat, where it is known.
 
     tpot_ms, output_tokens_per_s: the roofline of the model on these devices. power_limit_w: of one device.
@@ -58,7 +58,7 @@ class Limits:
     power_limit_w: float | None = None
 
 
-def check_all(upload: BenchmarkUpload, limits: Limits, received_at: dt.datetime) -> list[PlausibilityCheck]:
+def check_all(upload: BenchmarkUpload, limits: PhysicalLimits, received_at: dt.datetime) -> list[PlausibilityCheck]:
     """Every check of ``upload``, in a fixed order."""
     checks = [check(upload) for check in CHECKS]
     checks.append(faster_than_roofline(upload, limits))
@@ -311,7 +311,7 @@ def enough_requests(upload: BenchmarkUpload) -> PlausibilityCheck:
     return _check(name, "pass", f"{completed} completed requests")
 
 
-def faster_than_roofline(upload: BenchmarkUpload, limits: Limits) -> PlausibilityCheck:
+def faster_than_roofline(upload: BenchmarkUpload, limits: PhysicalLimits) -> PlausibilityCheck:
     """Nothing decodes faster than its weights and cache can be read, nor computes faster than its units can."""
     name = "roofline"
     tpot, rate = upload.results.tpot_ms.mean, upload.results.output_tokens_per_s
@@ -328,7 +328,7 @@ def faster_than_roofline(upload: BenchmarkUpload, limits: Limits) -> Plausibilit
     return _check(name, "pass", "; ".join(compared)) if compared else _skipped(name, "no roofline is known")
 
 
-def power_within_limit(upload: BenchmarkUpload, limits: Limits) -> PlausibilityCheck:
+def power_within_limit(upload: BenchmarkUpload, limits: PhysicalLimits) -> PlausibilityCheck:
     """Mean power is above zero and within the boards' limit, summed over the devices."""
     name = "power"
     watts = upload.context.power_w_mean

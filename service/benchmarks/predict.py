@@ -21,15 +21,15 @@ from service.freshness import Freshness
 from service.llms.queries import llm_by_id
 from service.recommendations.snapshot import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
-from solver.configuration import Configuration
 from solver.corrections.sets import Cell, configuration_correction
-from solver.deploy import deploy
+from solver.deployment.bound import roofline_bound
+from solver.deployment.configuration import Configuration
+from solver.deployment.deploy import deploy
 from solver.errors import FigureMissingError, SaturatedError, SolverError
-from solver.estimate import Estimate, estimate
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
-from solver.step.bound import roofline_bound
+from solver.prediction.estimate import Estimate, estimate
 from solver.step.constants import resolve_constants
 from solver.workload import Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
 

@@ -10,8 +10,8 @@ from sqlmodel import Session, SQLModel, col, select
 
 from service.benchmarks.known import KnownNames
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
+from service.catalog_edition.tables import EditionTable
 from service.devices.tables import DeviceTable
-from service.edition.tables import EditionTable
 from service.listing import Listed, listed
 from service.llms.tables import LlmTable
 from service.nodes.tables import NodeTable

@@ -32,7 +32,7 @@ MILLISECONDS_BY_UNIT: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FileFacts:
     """What the file says about the deployment, in its own names; they are resolved against the catalog later."""
 
     device_name: str | None = None
@@ -61,7 +61,7 @@ class Reading:
     results: BenchmarkResults
     load: MeasuredLoad | None = None
     traffic: MeasuredTraffic = field(default_factory=MeasuredTraffic)
-    facts: Facts = field(default_factory=Facts)
+    facts: FileFacts = field(default_factory=FileFacts)
     notes: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
 

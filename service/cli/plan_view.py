@@ -9,7 +9,7 @@ from rich.table import Table
 
 from service.cli.tables import layout_text
 from service.deployments.targets import DEPLOYMENT_TARGETS, TARGET_OF_ENGINE
-from solver.figures import readable
+from service.figures import readable
 
 Answer = Mapping[str, Any]
 FetchOffer = Callable[[str], Answer | None]

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from solver.figures import readable
+from service.figures import readable
 
 NONE = "–"
 

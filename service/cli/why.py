@@ -11,8 +11,8 @@ from rich.table import Table
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import print_json, standard_output
+from service.figures import readable
 from service.settings import Settings
-from solver.figures import readable
 
 errors = Console(stderr=True)
 MOST_REASONS = 3

@@ -18,7 +18,7 @@ from service.recommendations.snapshot import (
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.traffic import Load, TrafficShape
 from solver.corrections.evidence import Measurement
-from solver.deploy import deploy
+from solver.deployment.deploy import deploy
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.workload import EngineSettings
 
@@ -41,7 +41,7 @@ def constants_of(catalog: Catalog, priors: tuple[ConstantPrior, ...], device: st
 def measurements(
     catalog: Catalog, files: Iterable[BenchmarkFile], priors: tuple[ConstantPrior, ...]
 ) -> tuple[Measurement, ...]:
-    """Every usable run of every file. Raises what ``solver.deploy`` raises for a configuration that cannot be."""
+    """Every usable run of every file. Raises what ``solver.deployment.deploy`` raises for a configuration that cannot be."""
     return tuple(
         measurement(catalog, priors, file, run) for file in files for run in file.runs if run.quality == USABLE
     )

@@ -7,7 +7,7 @@ from sqlmodel import Session
 from catalog.engine_options import read_engine_options
 from service.deployments.generate import TARGETS, generate
 from service.deployments.memory import with_memory
-from service.deployments.plan import DeploymentPlan, Machine, Model, replica_kinds
+from service.deployments.plan import DeploymentPlan, Machine, ServedModel, replica_kinds
 from service.deployments.queries import llms_of, machines_of, offers_of
 from service.problems import ConflictError, FieldError, InvalidFieldsError, NotFoundError, unknown_name
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -72,7 +72,7 @@ def read_plan(session: Session, snapshots: SnapshotCache, recommendation_id: str
         if workload.llm not in llms:
             raise ConflictError(f"llm {workload.llm!r} of the plan is no longer in the catalog")
         about = llms[workload.llm].row
-        models[workload.llm] = Model(
+        models[workload.llm] = ServedModel(
             workload.llm,
             about.get("hugging_face_id"),
             about.get("native_weights", "bf16"),

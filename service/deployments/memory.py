@@ -8,11 +8,11 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.snapshot import engine_from_wire, layout_from_wire, precision_from_wire
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
-from solver.memory import engine_memory, memory_plan
+from solver.memory.plan import engine_memory, memory_plan
 
 
 def with_memory(plan: DeploymentPlan, snapshot: CatalogSnapshot, shapes: dict[str, LlmShape]) -> DeploymentPlan:
-    """The plan with the memory of each kind's devices, reckoned as the prediction did (``solver.memory``)."""
+    """The plan with the memory of each kind's devices, reckoned as the prediction did (``solver.memory.plan``)."""
     return replace(plan, kinds=tuple(replace(k, memory=_memory(k, snapshot, shapes[k.model.llm])) for k in plan.kinds))
 
 

@@ -24,7 +24,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ServedModel:
     """native_weights: the format of the published checkpoint. experts: whether it is a mixture of experts."""
 
     llm: str
@@ -54,7 +54,7 @@ class ReplicaKind:
     line: PlanLineOut
     workload: WorkloadIn
     machine: Machine
-    model: Model
+    model: ServedModel
     memory: DeviceMemory | None = None
 
     @property
@@ -100,7 +100,10 @@ class DeploymentPlan:
 
 
 def replica_kinds(
-    lines: list[PlanLineOut], workloads: dict[str, WorkloadIn], machines: dict[str, Machine], models: dict[str, Model]
+    lines: list[PlanLineOut],
+    workloads: dict[str, WorkloadIn],
+    machines: dict[str, Machine],
+    models: dict[str, ServedModel],
 ) -> tuple[ReplicaKind, ...]:
     """Lines in the plan's order, with names that say whose they are. machines by offer, models by LLM."""
     return tuple(

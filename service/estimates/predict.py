@@ -27,17 +27,17 @@ from service.wire.estimates import (
     UnsupportedOut,
 )
 from service.wire.roles import DraftModelIn, SpeculativeOut
-from solver.configuration import Configuration
 from solver.corrections.sets import configuration_correction
-from solver.deploy import Deployed, deploy
-from solver.deploy_speculative import DraftModel, deploy_speculative
+from solver.deployment.configuration import Configuration
+from solver.deployment.deploy import Deployed, deploy
+from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import SpeculativeDecoding, expected_tokens_per_step
 from solver.errors import UnsupportedError
-from solver.estimate import Estimate, estimate, without_probes
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
+from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.step.constants import Constants, resolve_constants
-from solver.step.explain import Term
+from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
 from solver.workload import Traffic, within_context
 

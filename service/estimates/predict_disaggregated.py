@@ -21,11 +21,11 @@ from service.recommendations.snapshot import (
 from service.wire.estimates import DisaggregatedOut, EstimatedOut, EstimateIn, PoolOut
 from service.wire.roles import DisaggregatedIn, KvTransferOut, PoolIn
 from solver.corrections.sets import pool_correction
-from solver.deploy import Deployed, deploy
+from solver.deployment.deploy import Deployed, deploy
+from solver.deployment.kv_transfer import ServingPool
 from solver.errors import UnsupportedError
-from solver.estimate_disaggregated import PoolEstimate, estimate_disaggregated
-from solver.kv_transfer import ServingPool
 from solver.llm_shape import LlmShape
+from solver.prediction.disaggregated import PoolEstimate, estimate_disaggregated
 from solver.workload import Traffic
 
 GIGA = 1e9

@@ -1,9 +1,9 @@
 """A deployment's operators on the roofline of its device → wire."""
 
 from service.wire.estimates import OperatorOut, RooflineOut
-from solver.configuration import Configuration
-from solver.estimate import Estimate, prefill_step_tokens
-from solver.step.roofline import Operator, roof_flop_per_s, step_operators
+from solver.deployment.configuration import Configuration
+from solver.prediction.estimate import Estimate, prefill_step_tokens
+from solver.step.operator_report import Operator, roof_flop_per_s, step_operators
 from solver.workload import Traffic
 
 GIGA, TERA = 1e9, 1e12

@@ -11,36 +11,36 @@ from service.fleets.prepare import FleetInputs, fleet_input, read_fleet_inputs
 from service.fleets.present import present_fleet
 from service.fleets.tables import FleetTable
 from service.idempotency.keys import Named, claim_or_stop, settle
-from service.recommendations.create import Workshop, provenance
+from service.recommendations.create import PlanningContext, provenance
 from service.wire.fleet_answers import FleetOut, FleetResultOut
 from service.wire.fleets import FleetIn
 from service.wire.recommendations import InputsOut
 
 
-async def create_fleet(asked: FleetIn, workshop: Workshop, named: Named | None = None) -> FleetOut:
+async def create_fleet(asked: FleetIn, context: PlanningContext, named: Named | None = None) -> FleetOut:
     """Stored whole or not at all.
 
     Raises InvalidFieldsError, UnavailableError when the service ends first, and StoredBeforeError when the same request
     under the same key was stored meanwhile.
     """
-    inputs = await run_in_threadpool(read, asked, workshop)
-    result = await workshop.pool.run("fleet", lambda: plan(inputs))
-    workshop.metrics.count_outcome("fleet", result.outcome)
+    inputs = await run_in_threadpool(read, asked, context)
+    result = await context.pool.run("fleet", lambda: plan(inputs))
+    context.metrics.count_outcome("fleet", result.outcome)
     # Once the answer is there it is stored, even when the client has gone: shield the write from cancellation.
-    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop, named))
+    return await asyncio.shield(run_in_threadpool(_store, inputs, result, context, named))
 
 
-def read(asked: FleetIn, workshop: Workshop) -> FleetInputs:
+def read(asked: FleetIn, context: PlanningContext) -> FleetInputs:
     """Raises InvalidFieldsError for everything that can be known to be wrong before solving."""
-    with workshop.database.reading() as session:
-        inputs = read_fleet_inputs(session, asked, asked.price_as_of or workshop.clock(), workshop)
+    with context.database.reading() as session:
+        inputs = read_fleet_inputs(session, asked, asked.price_as_of or context.clock(), context)
     fleet_input(inputs)
     return inputs
 
 
-def _store(inputs: FleetInputs, result: FleetResultOut, workshop: Workshop, named: Named | None) -> FleetOut:
-    row = fleet_row(inputs.request, result, provenance(inputs.planning), workshop.clock())
-    with workshop.database.writing() as session:
+def _store(inputs: FleetInputs, result: FleetResultOut, context: PlanningContext, named: Named | None) -> FleetOut:
+    row = fleet_row(inputs.request, result, provenance(inputs.planning), context.clock())
+    with context.database.writing() as session:
         claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()

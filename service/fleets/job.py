@@ -14,7 +14,7 @@ from service.jobs.create import enqueue
 from service.jobs.kind import Attempt, JobKind, Progress
 from service.jobs.tables import JobTable
 from service.prefer import Preference
-from service.recommendations.create import Workshop, provenance
+from service.recommendations.create import PlanningContext, provenance
 from service.settings import Settings
 from service.wire.fleet_answers import FleetResultOut
 from service.wire.fleets import FleetIn
@@ -32,15 +32,15 @@ def answered_later(asked: FleetIn, preference: Preference, settings: Settings) -
 
 
 def queue_fleet(
-    asked: FleetIn, caller: Caller, workshop: Workshop, settings: Settings, named: Named | None = None
+    asked: FleetIn, caller: Caller, context: PlanningContext, settings: Settings, named: Named | None = None
 ) -> JobTable:
     """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job.
 
     Raises StoredBeforeError when the same request under the same key was queued or stored meanwhile.
     """
-    read(asked, workshop)
-    now = workshop.clock()
-    with workshop.database.writing() as session:
+    read(asked, context)
+    now = context.clock()
+    with context.database.writing() as session:
         claim_or_stop(session, named, now)
         row = enqueue(session, FLEET_JOB, asked.model_dump(mode="json"), caller, settings, now)
         settle(session, named, row.id)

@@ -23,10 +23,10 @@ from service.wire.fleets import FleetIn
 from service.wire.owning import DiscountOut, OwnedMachineOut, OwnMachineIn, OwnSiteIn, OwnUsedOut
 from service.wire.tco import SiteIn
 from solver.errors import FigureMissingError
-from solver.site import MachineNeeds, Room, machine_checks, nodes_per_rack, room_it_limit_w
 from solver.tco.errors import CostInputError
 from solver.tco.figures import Figure, exactly
 from solver.tco.owned_node import OwnedNode, owned_node
+from solver.tco.site import MachineNeeds, Room, machine_checks, nodes_per_rack, room_it_limit_w
 from solver.units import HOURS_PER_MONTH
 
 if TYPE_CHECKING:  # what plans loads libraries that listing the catalog does without

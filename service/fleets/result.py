@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from service.fleets.operation import present_operation
 from service.fleets.prepare import FleetInputs
 from service.problems import UnavailableError
+from service.recommendations.limit_names import choice_name, miss_reason, rejection_words
 from service.recommendations.money import usd
 from service.recommendations.statuses import fleet_status, plan_outcome
 from service.wire.deployment import LayoutIn, PrecisionIn
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from solver.horizon.fleet import FleetPlan
     from solver.horizon.plan import HorizonPlan
     from solver.horizon.problem import HorizonProblem
+    from solver.horizon.reasons import Reason
 
 PURCHASE = "purchase"
 
@@ -73,15 +75,27 @@ def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> F
         operation=None if result.plan is None else present_operation(inputs, found, result.plan),
         alternatives=_alternatives(found),
         rejected=[
-            RejectedOut(workload=r.workload, device=r.device_id, reason=r.reason, count=r.count, nearest=r.nearest)
+            RejectedOut(
+                workload=r.workload,
+                device=r.device_id,
+                reason=miss_reason(r.reason, r.missed),
+                count=r.count,
+                nearest=rejection_words(r),
+            )
             for r in found.rejected
         ],
         left_out=list(inputs.left_out),
         spot=inputs.spot,
         discount=inputs.owned.discount,
         own=inputs.owned.used,
-        reasons=list(found.reasons or result.reasons),
+        reasons=[_words(one) for one in found.reasons] or list(result.reasons),
     )
+
+
+def _words(reason: "Reason") -> str:
+    lost = sorted(choice_name(limit) for limit in reason.left_out_by)
+    beyond = f"; {' and '.join(lost)} leave out what they would admit" if lost else ""
+    return f"{reason.workload}: {reason.detail}{beyond}"
 
 
 def _totals(found: "FleetPlan", plan: "HorizonPlan") -> FleetTotalsOut:

@@ -20,7 +20,7 @@ from service.jobs.accepted import ACCEPTED, accepted, accepted_before
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
-from service.recommendations.create import workshop_of
+from service.recommendations.create import planning_context
 from service.wire.fleet_answers import FleetOut, FleetSummaryOut
 from service.wire.fleets import FleetIn
 from service.wire.pages import Page
@@ -41,17 +41,17 @@ async def post_fleet(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> FleetOut | JSONResponse:
-    workshop, settings = workshop_of(request), request.app.state.settings
+    context, settings = planning_context(request), request.app.state.settings
     try:
-        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
+        named = await new_request(request, caller, idempotency_key, asked, context.database)
         if answered_later(asked, prefer, settings):
-            return accepted(await run_in_threadpool(queue_fleet, asked, caller, workshop, settings, named), prefer)
-        made = await create_fleet(asked, workshop, named)
+            return accepted(await run_in_threadpool(queue_fleet, asked, caller, context, settings, named), prefer)
+        made = await create_fleet(asked, context, named)
     except StoredBeforeError as before:
-        later = await run_in_threadpool(accepted_before, workshop.database, before.resource, prefer)
+        later = await run_in_threadpool(accepted_before, context.database, before.resource, prefer)
         if later is not None:
             return later
-        made = await run_in_threadpool(_read, workshop.database, before.resource)
+        made = await run_in_threadpool(_read, context.database, before.resource)
         response.status_code = status.HTTP_200_OK
     response.headers["Location"] = f"/v1/fleets/{made.id}"
     return made

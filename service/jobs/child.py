@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from service.clock import rfc3339, system_clock
 from service.database import Database
-from service.jobs.kind import Attempt, JobKind, Progress, Workbench
+from service.jobs.kind import Attempt, JobKind, Progress, WorkerContext
 from service.problem_handlers import as_problem
 from service.problems import problem_document
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -41,7 +41,7 @@ def main() -> None:
     logging.basicConfig(level=told["log_level"].upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     kinds = importlib.import_module(told["registry"]).KINDS
     database = Database(told["database_url"], pool_size=1, lock_timeout_s=told["lock_timeout_s"])
-    bench = Workbench(database, SnapshotCache(), SpaceCache())
+    bench = WorkerContext(database, SnapshotCache(), SpaceCache())
     while True:
         job = JobIn.model_validate_json(requests.get())
         _tell(answering, _outcome(kinds[job.kind], job, bench, answering))
@@ -54,7 +54,7 @@ def _listen(reading: TextIO, requests: "queue.SimpleQueue[str]") -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _outcome(kind: JobKind[Any], job: JobIn, bench: Workbench, answering: TextIO) -> dict[str, Any]:
+def _outcome(kind: JobKind[Any], job: JobIn, bench: WorkerContext, answering: TextIO) -> dict[str, Any]:
     """``answer``, ``problem``, or ``again`` where the database could not be reached."""
     attempt = Attempt(job.id, job.asked_at, bench, lambda progress: _tell(answering, progress_document(progress)))
     try:

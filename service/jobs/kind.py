@@ -30,7 +30,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Workbench:
+class WorkerContext:
     """What computing needs besides the request. It lives as long as its process, so caches serve the next job too."""
 
     database: Database
@@ -49,7 +49,7 @@ class Attempt:
 
     job_id: str
     asked_at: dt.datetime
-    bench: Workbench
+    bench: WorkerContext
     report: Callable[[Progress], None]
 
 

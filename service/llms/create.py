@@ -4,8 +4,8 @@ from pydantic import ValidationError
 from sqlmodel import Session
 
 from catalog.huggingface import ConfigError, llm_row_from_config
+from service.catalog_edition.queries import record_change
 from service.clock import Clock
-from service.edition.queries import record_change
 from service.llms.queries import llm_by_id
 from service.llms.tables import LlmTable
 from service.problems import ConflictError, FieldError, InvalidFieldsError

@@ -5,8 +5,8 @@ from service.recommendations.snapshot import llm_from_row
 from service.wire.llms import LlmOut
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory_cache import kv_cache_bytes_per_token, request_cache
-from solver.memory_weights import stage_weight_bytes
+from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
+from solver.memory.weights import stage_weight_bytes
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 
 

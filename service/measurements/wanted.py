@@ -31,9 +31,9 @@ from service.wire.quantities import Interval
 from service.wire.recommendations import RecommendationOut, WorkloadIn
 from service.wire.traffic import TrafficShape
 from solver.corrections.sets import configuration_correction
-from solver.deploy import deploy
+from solver.deployment.deploy import deploy
 from solver.errors import SolverError
-from solver.estimate import estimate
+from solver.prediction.estimate import estimate
 from solver.step.constants import resolve_constants
 from solver.workload import EngineSettings, Load
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from service.access import Reader
 from service.database import ReadSession
-from service.devices.meant import device_meant
+from service.devices.resolve_names import device_meant
 from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.nodes.present import present_node

@@ -4,8 +4,8 @@ import datetime as dt
 
 from sqlmodel import Session
 
+from service.catalog_edition.queries import record_change
 from service.clock import Clock
-from service.edition.queries import record_change
 from service.nodes.queries import node_by_id, node_ids
 from service.offers.queries import believed_step, offer_by_id, offer_ids
 from service.offers.tables import OfferTable, PriceStepTable

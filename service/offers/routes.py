@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response, status
 from service.access import Editor, Reader
 from service.clock import Clock
 from service.database import ReadSession, WriteSession
-from service.devices.meant import device_meant
+from service.devices.resolve_names import device_meant
 from service.filters import refuse_unknown_filters
 from service.guarded_route import GuardedRoute
 from service.idempotency.keys import IdempotencyKey, claim, named_request, settle

@@ -12,14 +12,14 @@ from sqlmodel import Session, col, select
 from service.idempotency.keys import Named, claim, first_answer, settle
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
-from service.prices_import.apart import quotes_of
 from service.prices_import.queries import BATCH, all_recommendations
-from service.prices_import.store import MOST_EXAMPLES, Change, Report, store_quotes
+from service.prices_import.sandboxed import quotes_of
+from service.prices_import.store import MOST_EXAMPLES, PriceChange, Report, store_quotes
 from service.prices_import.touched import Touched, touched_recommendations
 from service.problems import ProblemError
-from service.reading_apart import ReadingApart
-from service.recommendations.create import Workshop, read_inputs
+from service.recommendations.create import PlanningContext, read_inputs
 from service.recommendations.plan import PlanningInputs
+from service.sandboxed_reading import ReadingApart
 from service.wire.prices_import import PriceChangeOut, PricesImportIn, PricesImportOut, SkippedOut, TouchedOut
 from service.wire.recommendations import RecommendationIn, ResultOut
 
@@ -38,39 +38,39 @@ class _Imported:
 
 
 async def import_prices(
-    asked: PricesImportIn, workshop: Workshop, apart: ReadingApart, named: Named | None = None
+    asked: PricesImportIn, context: PlanningContext, apart: ReadingApart, named: Named | None = None
 ) -> PricesImportOut:
     """Stored whole or not at all; planning again comes after and changes nothing stored.
 
     Under a key the report is kept with it: as it was before planning again, until that is done.
     """
-    imported = await run_in_threadpool(_import, asked, workshop, apart, named)
+    imported = await run_in_threadpool(_import, asked, context, apart, named)
     if isinstance(imported, PricesImportOut):
         return imported
     replanned: dict[str, ResultOut | None] = {}
     if asked.replan and not asked.dry_run:
         for touched in imported.touched[: asked.most_replans]:
-            replanned[touched.plan.recommendation] = await _replan(touched, workshop)
+            replanned[touched.plan.recommendation] = await _replan(touched, context)
     report = _present(asked, imported, replanned)
     if replanned and named is not None:
-        await run_in_threadpool(_keep, report, workshop, named)
+        await run_in_threadpool(_keep, report, context, named)
     return report
 
 
-def _keep(report: PricesImportOut, workshop: Workshop, named: Named) -> None:
-    with workshop.database.writing() as session:
+def _keep(report: PricesImportOut, context: PlanningContext, named: Named) -> None:
+    with context.database.writing() as session:
         settle(session, named, PRICES, report.model_dump(mode="json"))
 
 
 def _import(
-    asked: PricesImportIn, workshop: Workshop, apart: ReadingApart, named: Named | None
+    asked: PricesImportIn, context: PlanningContext, apart: ReadingApart, named: Named | None
 ) -> _Imported | PricesImportOut:
     """What was stored, or the report of the first time under this key."""
     name, quotes = quotes_of(asked.payload, asked.format, asked.provider, apart)
-    with workshop.database.writing() as session:
-        if claim(session, named, workshop.clock()) is not None:
+    with context.database.writing() as session:
+        if claim(session, named, context.clock()) is not None:
             return PricesImportOut.model_validate(first_answer(session, named))
-        report = store_quotes(session, quotes, asked, workshop.clock())
+        report = store_quotes(session, quotes, asked, context.clock())
         session.flush()
         offers = _offers_and_nodes(session, report.changes)
         touched = touched_recommendations(all_recommendations(session), report.changes, offers)
@@ -79,7 +79,7 @@ def _import(
     return imported
 
 
-def _offers_and_nodes(session: Session, changes: Sequence[Change]) -> dict[str, tuple[OfferTable, NodeTable]]:
+def _offers_and_nodes(session: Session, changes: Sequence[PriceChange]) -> dict[str, tuple[OfferTable, NodeTable]]:
     wanted = sorted(change.quote.offer for change in changes)
     found: dict[str, tuple[OfferTable, NodeTable]] = {}
     for start in range(0, len(wanted), BATCH):
@@ -93,19 +93,19 @@ def _offers_and_nodes(session: Session, changes: Sequence[Change]) -> dict[str, 
     return found
 
 
-async def _replan(touched: Touched, workshop: Workshop) -> ResultOut | None:
+async def _replan(touched: Touched, context: PlanningContext) -> ResultOut | None:
     """The same request at today's prices; None where it cannot be planned now, which the report leaves open."""
     try:
-        inputs = await run_in_threadpool(_inputs, touched, workshop)
-        return await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
+        inputs = await run_in_threadpool(_inputs, touched, context)
+        return await context.pool.run("recommendation", lambda: context.plan(inputs))
     except (ProblemError, ValidationError) as problem:
         log.warning("cannot plan %s again: %s", touched.plan.recommendation, problem)
         return None
 
 
-def _inputs(touched: Touched, workshop: Workshop) -> PlanningInputs:
-    with workshop.database.reading() as session:
-        return read_inputs(session, RecommendationIn.model_validate(touched.request), workshop.clock(), workshop)
+def _inputs(touched: Touched, context: PlanningContext) -> PlanningInputs:
+    with context.database.reading() as session:
+        return read_inputs(session, RecommendationIn.model_validate(touched.request), context.clock(), context)
 
 
 def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, ResultOut | None]) -> PricesImportOut:
@@ -131,7 +131,7 @@ def _present(asked: PricesImportIn, imported: _Imported, replanned: dict[str, Re
     )
 
 
-def _change(change: Change) -> PriceChangeOut:
+def _change(change: PriceChange) -> PriceChangeOut:
     fraction = change.change_fraction
     return PriceChangeOut(
         offer=change.quote.offer,

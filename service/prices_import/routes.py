@@ -7,7 +7,7 @@ from service.access import Editor
 from service.guarded_route import GuardedRoute
 from service.idempotency.keys import IdempotencyKey, named_request
 from service.prices_import.create import import_prices
-from service.recommendations.create import workshop_of
+from service.recommendations.create import planning_context
 from service.wire.prices_import import PricesImportIn, PricesImportOut
 
 router = APIRouter(prefix="/v1/offers", tags=["catalog"], route_class=GuardedRoute)
@@ -19,4 +19,4 @@ async def post_price_list(
 ) -> PricesImportOut:
     key = None if asked.dry_run else idempotency_key
     named = await run_in_threadpool(named_request, request, caller, key, asked)
-    return await import_prices(asked, workshop_of(request), request.app.state.apart, named)
+    return await import_prices(asked, planning_context(request), request.app.state.apart, named)

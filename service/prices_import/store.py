@@ -8,13 +8,13 @@ from decimal import Decimal
 
 from sqlmodel import Session
 
-from service.edition.queries import record_change
+from service.catalog_edition.queries import record_change
 from service.offers.queries import prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.prices_import.queries import nodes_of_instances, steps_at_instant, stored_ids
 from service.prices_import.quote import Quote
 from service.providers.queries import providers_by_id
-from service.providers.standing import Standing, standing
+from service.providers.standing import SellerStanding, standing
 from service.wire.prices_import import PricesImportIn
 
 MOST_EXAMPLES = 5
@@ -23,7 +23,7 @@ MALFORMED = "the name of its instance or region cannot be part of an offer's id"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PriceChange:
     """An offer's price in force before, and by this list."""
 
     quote: Quote
@@ -37,9 +37,9 @@ class Change:
 @dataclass(slots=True)
 class Report:
     new_offers: list[str] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[PriceChange] = field(default_factory=list)
     unchanged: int = 0
-    conflicts: list[Change] = field(default_factory=list)
+    conflicts: list[PriceChange] = field(default_factory=list)
     skipped: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -61,7 +61,7 @@ def store_quotes(session: Session, quotes: list[Quote], asked: PricesImportIn, n
         if before == quote.usd_per_hour:
             report.unchanged += 1
             continue
-        change = Change(quote, before)
+        change = PriceChange(quote, before)
         if same_instant is not None and not asked.correction:
             report.conflicts.append(change)
             continue
@@ -105,7 +105,7 @@ def _prices(session: Session, known: Iterable[tuple[Quote, str]], instant: dt.da
     }
 
 
-def _offer(quote: Quote, node: str, stands: Standing) -> OfferTable:
+def _offer(quote: Quote, node: str, stands: SellerStanding) -> OfferTable:
     return OfferTable(
         id=quote.offer, provider=quote.provider, instance=quote.instance, region=quote.region,
         commitment=quote.commitment, node_id=node, max_nodes=None, notes="", origin="import",

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.nodes.tables import NodeTable
 from service.offers.tables import OfferTable
-from service.prices_import.store import Change
+from service.prices_import.store import PriceChange
 from service.recommendations.tables import RecommendationTable
 from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.prices_import import Effect
@@ -27,7 +27,7 @@ class Touched:
 
 def touched_recommendations(
     stored: Sequence[RecommendationTable],
-    changes: Sequence[Change],
+    changes: Sequence[PriceChange],
     offers: Mapping[str, tuple[OfferTable, NodeTable]],
 ) -> list[Touched]:
     """A recommendation is not touched when none of its plan's prices moved and no offer within its limits got cheaper.
@@ -49,7 +49,7 @@ def touched_recommendations(
     return found
 
 
-def _plan_price(plan: StoredPlan, changes: Mapping[str, Change]) -> Decimal:
+def _plan_price(plan: StoredPlan, changes: Mapping[str, PriceChange]) -> Decimal:
     """The same plan at the new prices."""
     total = Decimal(0)
     for line in plan.lines:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from service.providers.tables import ProviderTable
 
 
-class Standing(NamedTuple):
+class SellerStanding(NamedTuple):
     """provider_class: None where the catalog knows no such provider."""
 
     provider_class: str | None
     named_place: bool
 
 
-def standing(provider: str, region: str, known: Mapping[str, ProviderTable]) -> Standing:
+def standing(provider: str, region: str, known: Mapping[str, ProviderTable]) -> SellerStanding:
     """Of an offer of ``provider`` in ``region``. known: every provider's row, by id.
 
     A region names a place unless its provider's row says it names none; a word that names none for any provider
@@ -23,8 +23,8 @@ def standing(provider: str, region: str, known: Mapping[str, ProviderTable]) -> 
     if row is not None:
         sold = row.row["region_classes"].get(region, row.provider_class)
         if region in row.row["places"]:
-            return Standing(sold, named_place=True)
+            return SellerStanding(sold, named_place=True)
     else:
         sold = None
     nowhere = {word.lower() for one in known.values() for word in one.row["no_place"]}
-    return Standing(sold, named_place=region.lower() not in nowhere)
+    return SellerStanding(sold, named_place=region.lower() not in nowhere)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
+from service.catalog_edition.queries import require_edition
 from service.constants.queries import all_constants
-from service.corrections.overlay import Overlay
 from service.corrections.queries import newest_correction_set
+from service.corrections.sets_in_force import Overlay
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
-from service.edition.queries import require_edition
 from service.nodes.queries import all_nodes
 from service.offers.queries import all_offers, last_price_change, prices_at
 from service.recommendations.snapshot import device_from_row, node_from_row, offer_from_rows, prior_from_row

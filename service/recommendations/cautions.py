@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from service.figures import readable
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
-from solver.figures import readable
 from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")

@@ -20,19 +20,19 @@ from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.check import check_names, check_traffic
 from service.recommendations.current import running_nodes
-from service.recommendations.meant import with_names_meant
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
+from service.recommendations.resolve_names import with_names_meant
 from service.recommendations.snapshot import llm_from_row
+from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.spaces import SpaceCache
-from service.recommendations.standings import StandingCache
 from service.recommendations.tables import RecommendationTable
 from service.solver_pool import SolverPool
 from service.wire.recommendations import InputsOut, RecommendationIn, RecommendationOut, ResultOut
 
 
 @dataclass(frozen=True)
-class Workshop:
+class PlanningContext:
     """What making a recommendation needs besides the request."""
 
     database: Database
@@ -42,20 +42,20 @@ class Workshop:
     clock: Clock
     spaces: SpaceCache
     plan: Callable[[PlanningInputs], ResultOut] = plan
-    standings: StandingCache | None = None
+    solved_requests: SolvedRequestCache | None = None
 
 
-def workshop_of(request: Request) -> Workshop:
+def planning_context(request: Request) -> PlanningContext:
     """The application's own."""
     state = request.app.state
-    return Workshop(
+    return PlanningContext(
         state.database, state.snapshots, state.solver_pool, state.metrics, state.clock, state.spaces,
-        standings=state.standings,
+        solved_requests=state.solved_requests,
     )  # fmt: skip
 
 
 class Caches(Protocol):
-    """What is kept between requests: of a service's workshop, or of a worker's workbench."""
+    """What is kept between requests: of the service, or of a worker."""
 
     @property
     def snapshots(self) -> SnapshotCache: ...
@@ -64,24 +64,24 @@ class Caches(Protocol):
 
 
 async def create_recommendation(
-    asked: RecommendationIn, workshop: Workshop, named: Named | None = None
+    asked: RecommendationIn, context: PlanningContext, named: Named | None = None
 ) -> RecommendationOut:
     """Stored whole or not at all.
 
     Raises InvalidFieldsError for unknown names, UnavailableError when the service ends first, StoredBeforeError when the
     same request under the same key was stored meanwhile.
     """
-    inputs = await run_in_threadpool(_read_inputs, asked, workshop)
-    result = await workshop.pool.run("recommendation", lambda: workshop.plan(inputs))
-    workshop.metrics.count_outcome("recommendation", result.outcome)
+    inputs = await run_in_threadpool(_read_inputs, asked, context)
+    result = await context.pool.run("recommendation", lambda: context.plan(inputs))
+    context.metrics.count_outcome("recommendation", result.outcome)
     # Once the answer is there it is stored, even when the client has gone: shield the write from cancellation.
-    return await asyncio.shield(run_in_threadpool(_store, inputs, result, workshop, named))
+    return await asyncio.shield(run_in_threadpool(_store, inputs, result, context, named))
 
 
-def _read_inputs(asked: RecommendationIn, workshop: Workshop) -> PlanningInputs:
-    price_as_of = asked.price_as_of or workshop.clock()
-    with workshop.database.reading() as session:
-        return replace(read_inputs(session, asked, price_as_of, workshop), standings=workshop.standings)
+def _read_inputs(asked: RecommendationIn, context: PlanningContext) -> PlanningInputs:
+    price_as_of = asked.price_as_of or context.clock()
+    with context.database.reading() as session:
+        return replace(read_inputs(session, asked, price_as_of, context), solved_requests=context.solved_requests)
 
 
 def read_inputs(
@@ -122,9 +122,11 @@ def read_inputs(
     )
 
 
-def _store(inputs: PlanningInputs, result: ResultOut, workshop: Workshop, named: Named | None) -> RecommendationOut:
-    row = recommendation_row(inputs.request, result, provenance(inputs), workshop.clock())
-    with workshop.database.writing() as session:
+def _store(
+    inputs: PlanningInputs, result: ResultOut, context: PlanningContext, named: Named | None
+) -> RecommendationOut:
+    row = recommendation_row(inputs.request, result, provenance(inputs), context.clock())
+    with context.database.writing() as session:
         claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()

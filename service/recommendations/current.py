@@ -16,7 +16,7 @@ from service.wire.replanning import CurrentIn, CurrentNodesIn
 from solver.hardware import Offer
 
 if TYPE_CHECKING:
-    from solver.replan import CurrentFleet
+    from solver.recommend.replan import CurrentFleet
 
 PERCENT = 100.0
 
@@ -83,14 +83,14 @@ def _stated(session: Session, current: CurrentIn) -> tuple[dict[str, CurrentNode
 
 def current_fleet(running: tuple[RunningNodes, ...], asked: CurrentIn, limits: LimitsIn) -> "CurrentFleet":
     """What the solver plans from. ``limits.commitments`` choose what may be rented anew; what runs may be kept."""
-    from solver.replan import CurrentFleet, Held, SwitchingCost
+    from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost
 
     kept = limits.model_copy(update={"commitments": None})
     held = []
     for one in running:
         usable = allowed_offers((one.offer,), kept)
         offer = replace(one.offer, max_nodes=usable[0].max_nodes) if usable else one.offer
-        held.append(Held(offer, one.nodes, one.nodes if one.committed else 0, bool(usable)))
+        held.append(HeldNodes(offer, one.nodes, one.nodes if one.committed else 0, bool(usable)))
     switching = asked.switching
     cost = SwitchingCost(
         float(switching.usd_per_node_added), float(switching.usd_per_node_removed), switching.overlap_hours

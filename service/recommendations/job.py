@@ -11,11 +11,11 @@ from service.jobs.create import enqueue
 from service.jobs.kind import Attempt, JobKind, Progress
 from service.jobs.tables import JobTable
 from service.prefer import Preference
-from service.recommendations.create import Workshop, provenance, read_inputs, recommendation_row
+from service.recommendations.create import PlanningContext, provenance, read_inputs, recommendation_row
 from service.recommendations.plan import plan, planning_input
 from service.settings import Settings
 from service.wire.recommendations import InputsOut, RecommendationIn, ResultOut
-from solver.planning import SearchProgress
+from solver.planning.types import SearchProgress
 
 
 def answered_later(asked: RecommendationIn, preference: Preference, settings: Settings) -> bool:
@@ -32,17 +32,17 @@ def answered_later(asked: RecommendationIn, preference: Preference, settings: Se
 
 
 def queue_recommendation(
-    asked: RecommendationIn, caller: Caller, workshop: Workshop, settings: Settings, named: Named | None = None
+    asked: RecommendationIn, caller: Caller, context: PlanningContext, settings: Settings, named: Named | None = None
 ) -> JobTable:
     """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job.
 
     Raises StoredBeforeError when the same request under the same key was queued or stored meanwhile.
     """
-    now = workshop.clock()
-    with workshop.database.reading() as session:
-        inputs = read_inputs(session, asked, asked.price_as_of or now, workshop)
+    now = context.clock()
+    with context.database.reading() as session:
+        inputs = read_inputs(session, asked, asked.price_as_of or now, context)
         planning_input(inputs)
-    with workshop.database.writing() as session:
+    with context.database.writing() as session:
         claim_or_stop(session, named, now)
         row = enqueue(session, RECOMMENDATION_JOB, inputs.request.model_dump(mode="json"), caller, settings, now)
         settle(session, named, row.id)

@@ -7,7 +7,8 @@ from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
 from solver.hardware import Offer
-from solver.planning import DeviceQuota, Losses, PlanLimits
+from solver.limit import Limit, LimitKind
+from solver.planning.types import DeviceQuota, Losses, PlanLimits
 from solver.workload import ANYWHERE, Places
 
 
@@ -62,8 +63,8 @@ def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, 
     return tuple(offer for offer, chosen in _with_choices(offers, limits) if not chosen)
 
 
-def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple[tuple[Offer, frozenset[str]], ...]:
-    """Offers that only the buying policy and choices of regions and providers leave out, with the names of those rules.
+def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple[tuple[Offer, frozenset[Limit]], ...]:
+    """Offers that only the buying policy and choices of regions and providers leave out, with those rules.
 
     Choices of places are of interest where a workload's own places or a loss to be survived can contradict them.
     """
@@ -76,11 +77,12 @@ def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple
     )
 
 
-CHOICES_OF_PLACES = frozenset({"limits.providers", "limits.regions"})
+COMMITMENTS, PROVIDERS, REGIONS = (Limit(LimitKind.CHOICE, of) for of in ("commitments", "providers", "regions"))
+CHOICES_OF_PLACES = frozenset({PROVIDERS, REGIONS})
 
 
-def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple[Offer, frozenset[str]]]:
-    """Offers that other choices admit, each with the names of the rules and choices of places that leave it out."""
+def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple[Offer, frozenset[Limit]]]:
+    """Offers that other choices admit, each with the rules and choices of places that leave it out."""
     for offer in offers:
         if limits.devices is not None and offer.node.device.id not in limits.devices:
             continue
@@ -88,11 +90,11 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
         if limits.commitments is not None and offer.commitment not in limits.commitments:
             if offer.commitment != "on_demand":
                 continue
-            chosen |= {"limits.commitments"}  # what could be had without committing is of interest to whoever commits
+            chosen |= {COMMITMENTS}  # what could be had without committing is of interest to whoever commits
         if limits.providers is not None and offer.provider not in limits.providers:
-            chosen |= {"limits.providers"}
+            chosen |= {PROVIDERS}
         if limits.regions is not None and offer.region not in limits.regions:
-            chosen |= {"limits.regions"}
+            chosen |= {REGIONS}
         most = offer.max_nodes
         if offer.id in limits.offers:
             wanted = limits.offers[offer.id].max_nodes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from service.wire.plan_lines import LinePartitionOut, SplitDevicesOut
 from solver.hardware import Device, Partition
-from solver.planning import SplitDevices
+from solver.planning.types import SplitDevices
 from solver.units import gib_from_bytes
 
 

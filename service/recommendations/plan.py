@@ -16,9 +16,9 @@ from service.recommendations.money import usd
 from service.recommendations.nothing_offered import nothing_offered
 from service.recommendations.present_line import Ask
 from service.recommendations.replanned import present_replanned
+from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.sourcing import line_source
 from service.recommendations.spaces import SpaceCache
-from service.recommendations.standings import StandingCache
 from service.recommendations.unsold import with_winning_prices
 from service.wire.plan_explained import (
     ContextOut,
@@ -29,7 +29,7 @@ from service.wire.replanning import CurrentIn
 from service.wire.traffic_classes import TargetsIn
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
-from solver.planning import Observer, PlanningInput, unobserved
+from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
@@ -42,7 +42,7 @@ from solver.workload import (
 )
 
 if TYPE_CHECKING:
-    from solver.recommend import Standing
+    from solver.recommend.recommend import SolvedRequest
 from service.recommendations.present_result import present_result
 
 elapsed_s = time.monotonic
@@ -61,7 +61,7 @@ class PlanningInputs:
     price_as_of: dt.datetime
     correction_set: int | None
     spaces: SpaceCache
-    standings: StandingCache | None = None
+    solved_requests: SolvedRequestCache | None = None
     """Where the solved request is kept for questions about it."""
     running: tuple[RunningNodes, ...] = ()
     """The fleet to plan from, where the request names one."""
@@ -80,17 +80,17 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     Raises InvalidFieldsError where the solver refuses a workload.
     """
     # Imported when first needed: the optimiser loads libraries that listing the catalog does without.
-    from solver.recommend import explained
+    from solver.recommend.recommend import explained
 
     began, waited_since = time.perf_counter(), elapsed_s()
     if inputs.request.current is not None:
         return _planned_from(inputs, inputs.request.current, observe)
-    standing = solved(inputs, observe)
+    solved_request = solved(inputs, observe)
     try:
-        found = explained(standing, inputs.spaces, observe)
+        found = explained(solved_request, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-    result = present_result(standing.planning, found, time.perf_counter() - began, _source_of(inputs))
+    result = present_result(solved_request.planning, found, time.perf_counter() - began, _source_of(inputs))
     if result.totals is not None and any(
         w.traffic and w.traffic.requests_per_s is None for w in inputs.request.workloads
     ):
@@ -113,7 +113,7 @@ def _not_sold(inputs: PlanningInputs, spent_s: float) -> list[RejectedOut]:
 
 def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer) -> ResultOut:
     """The plan from the fleet that runs; raises as ``plan`` does."""
-    from solver.replan import replan
+    from solver.recommend.replan import replan
 
     began = time.perf_counter()
     planning = planning_input(inputs)
@@ -136,19 +136,19 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
     )
 
 
-def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "Standing":
+def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "SolvedRequest":
     """The request, solved; kept, or taken from what is kept."""
-    from solver.recommend import stand
+    from solver.recommend.recommend import solve_request
 
-    standing = inputs.standings.get(inputs.key) if inputs.standings else None
-    if standing is None:
+    solved_request = inputs.solved_requests.get(inputs.key) if inputs.solved_requests else None
+    if solved_request is None:
         try:
-            standing = stand(planning_input(inputs), inputs.spaces, observe)
+            solved_request = solve_request(planning_input(inputs), inputs.spaces, observe)
         except InvalidInputError as refused:
             raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-        if inputs.standings:
-            inputs.standings.put(inputs.key, standing)
-    return standing
+        if inputs.solved_requests:
+            inputs.solved_requests.put(inputs.key, solved_request)
+    return solved_request
 
 
 def planning_input(inputs: PlanningInputs) -> PlanningInput:

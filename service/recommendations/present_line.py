@@ -8,9 +8,9 @@ from service.recommendations.present import present_interval, present_percentile
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.plan_lines import LineSourceOut, PlanLineOut, PredictedOut
 from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
-from solver.estimate import Estimate
 from solver.hardware import Offer
-from solver.planning import ClassLoad, PlanEntry
+from solver.planning.types import ClassLoad, PlanEntry
+from solver.prediction.estimate import Estimate
 
 Ask = Callable[[Offer], LineSourceOut]
 """What the buying policy asks of an offer."""

@@ -3,6 +3,16 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from service.recommendations.limit_names import (
+    conflict_words,
+    limit_name,
+    miss_reason,
+    names_in_conflict,
+    rejection_words,
+    relaxed_value,
+    stated_value,
+    workload_name,
+)
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_splits
 from service.recommendations.present_line import Ask, present_line
@@ -20,30 +30,12 @@ from service.wire.plan_explained import (
 from service.wire.plan_lines import FleetNodesOut
 from service.wire.recommendations import ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
-from solver.planning import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
+from solver.planning.types import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
 from solver.traffic_classes import streams_of
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 if TYPE_CHECKING:
     pass
-
-
-MICRO_DOLLARS = 1e6
-ROUNDING = 1e-6
-"""Of a micro-dollar: what sums of prices are off by."""
-
-
-def _as_may_be_asked(limit: str, value: float | str | None) -> float | str | None:
-    """What a limit may be relaxed to, as a request takes it: budgets have six decimals, and enough is no less.
-
-    >>> _as_may_be_asked("limits.max_usd_per_hour", 89.33000000000001)
-    89.33
-    >>> _as_may_be_asked("limits.max_usd_per_hour", 89.3300004), _as_may_be_asked("targets.tpot_ms.p95", 89.3300004)
-    (89.330001, 89.3300004)
-    """
-    if not isinstance(value, float) or not limit.endswith("max_usd_per_hour"):
-        return value
-    return math.ceil(value * MICRO_DOLLARS - ROUNDING) / MICRO_DOLLARS
 
 
 def present_result(planning: PlanningInput, found: Recommendation, seconds: float, source: Ask) -> ResultOut:
@@ -84,15 +76,19 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
         ],
         binding=[
             BindingOut(
-                limit=_limit_as_asked(planning, b.limit),
-                workload=b.workload,
-                relaxing_to=_as_may_be_asked(b.limit, b.relaxing_to),
+                limit=limit_name(planning, b.limit),
+                workload=workload_name(planning, b.limit),
+                relaxing_to=relaxed_value(b.limit, b.relaxing_to),
                 **_gained(planning, b.gains),
             )
-            for b in found.binding
+            for b in sorted(found.binding, key=lambda b: (-b.gains, limit_name(planning, b.limit)))
         ],
         sourcing=[
-            SourcingChangeOut(rule=change.rule, **_gained(planning, change.freed.gains), **_freed(change.freed, source))
+            SourcingChangeOut(
+                rule=None if change.rule is None else limit_name(planning, change.rule),
+                **_gained(planning, change.freed.gains),
+                **_freed(change.freed, source),
+            )
             for change in found.sourcing
         ],
         lower_precision=None
@@ -106,25 +102,31 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 traffic_class=r.traffic_class,
                 device=r.device_id,
                 partition=r.partition,
-                reason=r.reason,
+                reason=miss_reason(r.reason, r.missed),
                 count=r.count,
-                nearest=r.nearest,
+                nearest=rejection_words(r),
             )
             for r in found.rejected
         ],
         conflicts=[
-            ConflictOut(limits=[_limit_as_asked(planning, name) for name in c.limits], detail=c.message)
+            ConflictOut(
+                limits=list(dict.fromkeys(name for one in c.limits for name in names_in_conflict(planning, one))),
+                detail=conflict_words(c.limits, any_one=c.any_one),
+            )
             for c in found.conflicts
         ],
         relaxations=[
             RelaxationOut(
-                limit=_limit_as_asked(planning, r.limit),
-                workload=r.workload,
-                relaxing_from=r.from_value,
-                relaxing_to=_as_may_be_asked(r.limit, r.to_value),
+                limit=limit_name(planning, r.limit),
+                workload=workload_name(planning, r.limit),
+                relaxing_from=stated_value(r.limit, r.from_value),
+                relaxing_to=relaxed_value(r.limit, r.to_value),
                 usd_per_hour=None if r.usd_per_hour is None else usd(r.usd_per_hour),
             )
-            for r in found.relaxations
+            for r in sorted(
+                found.relaxations,
+                key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, limit_name(planning, r.limit)),
+            )
         ],
         served=_served(planning, found) if planning.on_shortage == "shed" else [],
         worst_losses=[
@@ -169,14 +171,6 @@ def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
         ServedOut(workload=workload.name, priority=workload.priority, served_fraction=share)
         for workload, share in zip(planning.workloads, shares, strict=True)
     ]
-
-
-def _limit_as_asked(planning: PlanningInput, limit: str) -> str:
-    """Idle spares have two names; the one that asked for more is meant."""
-    limits = planning.limits
-    if limit == "limits.spare_nodes" and limits.survive.nodes > limits.spare_nodes:
-        return "limits.survive.nodes"
-    return limit
 
 
 def _pools(found: PoolsReport) -> PoolsOut:

@@ -10,7 +10,7 @@ from service.wire.replanning import ReplanningOut
 from solver.hardware import Offer
 
 if TYPE_CHECKING:
-    from solver.replan import Replanned
+    from solver.recommend.replan import Replanned
 
 DECISIONS = {
     "kept": "the fleet is kept as it is: switching saves less than was asked for",

@@ -15,7 +15,7 @@ from service.jobs.accepted import ACCEPTED, accepted, accepted_before
 from service.paging import Limit, Next, cut_page, last_id
 from service.prefer import Prefer
 from service.problems import NotFoundError
-from service.recommendations.create import create_recommendation, workshop_of
+from service.recommendations.create import create_recommendation, planning_context
 from service.recommendations.diff import plan_diff
 from service.recommendations.job import answered_later, queue_recommendation
 from service.recommendations.present import present_recommendation, present_summary
@@ -43,19 +43,19 @@ async def post_recommendation(
     idempotency_key: IdempotencyKey = None,
 ) -> RecommendationOut | JSONResponse:
     settings = request.app.state.settings
-    workshop = workshop_of(request)
+    context = planning_context(request)
     try:
-        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
+        named = await new_request(request, caller, idempotency_key, asked, context.database)
         if answered_later(asked, prefer, settings):
             return accepted(
-                await run_in_threadpool(queue_recommendation, asked, caller, workshop, settings, named), prefer
+                await run_in_threadpool(queue_recommendation, asked, caller, context, settings, named), prefer
             )
-        made = await create_recommendation(asked, workshop, named)
+        made = await create_recommendation(asked, context, named)
     except StoredBeforeError as before:
-        later = await run_in_threadpool(accepted_before, workshop.database, before.resource, prefer)
+        later = await run_in_threadpool(accepted_before, context.database, before.resource, prefer)
         if later is not None:
             return later
-        made = await run_in_threadpool(_read, workshop.database, before.resource)
+        made = await run_in_threadpool(_read, context.database, before.resource)
         response.status_code = status.HTTP_200_OK
     response.headers["Location"] = f"/v1/recommendations/{made.id}"
     return made

@@ -6,14 +6,14 @@ from service.wire.plan_lines import LineSourceOut
 from service.wire.recommendations import LimitsIn
 from service.wire.sourcing import SourcingIn
 from solver.hardware import Offer, PlaceKind
+from solver.limit import Limit, LimitKind
 
-PREFIX = "limits.sourcing."
 CONFIDENCE = ("low", "medium", "high")
 """In a price, growing."""
 
 
-def rules_against(offer: Offer, limits: LimitsIn) -> frozenset[str]:
-    """Names of the rules that leave an offer out, as the API spells them."""
+def rules_against(offer: Offer, limits: LimitsIn) -> frozenset[Limit]:
+    """Rules that leave an offer out."""
     policy, sale = limits.sourcing, offer.sale
     if not isinstance(policy, SourcingIn) or sale.own or sale.runs or offer.id in limits.offers:
         return frozenset()
@@ -28,7 +28,7 @@ def rules_against(offer: Offer, limits: LimitsIn) -> frozenset[str]:
         and offer.node.device.id not in (limits.devices or ()),
         "named_place": policy.named_place and not sale.named_place and offer.region not in (limits.regions or ()),
     }
-    return frozenset(PREFIX + name for name, is_broken in broken.items() if is_broken)
+    return frozenset(Limit(LimitKind.BUYING_RULE, name) for name, is_broken in broken.items() if is_broken)
 
 
 def most_places(limits: LimitsIn) -> tuple[tuple[PlaceKind, int], ...]:

@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
 
-from solver.space import SearchSpace
+from solver.candidates.space import SearchSpace
 
 MOST_SPACES = 16
 """A space takes a few megabytes."""

@@ -11,7 +11,7 @@ from solver.hardware import Node
 
 if TYPE_CHECKING:
     from service.recommendations.plan import PlanningInputs
-    from solver.planning import PlanningInput
+    from solver.planning.types import PlanningInput
 
 MOST_NODE_TYPES = 3
 """Of one device: the answer needs the best of them, and the smallest machines waste least."""

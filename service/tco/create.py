@@ -10,10 +10,10 @@ from fastapi.concurrency import run_in_threadpool
 
 from service import VERSION
 from service.idempotency.keys import Named, claim_or_stop, settle
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.tco.circumstances import sampling_of
 from service.tco.fairness import check_fleet
-from service.tco.prepare import Prepared, prepare
+from service.tco.prepare import PreparedComparison, prepare
 from service.tco.present import present_comparison, present_result
 from service.tco.refusals import pointed
 from service.tco.resolve import Resolved
@@ -31,18 +31,18 @@ ID_BYTES = 16
 """128 random bits: the id of a comparison is a link that cannot be guessed."""
 
 
-async def create_comparison(asked: ComparisonIn, workshop: Workshop, named: Named | None = None) -> ComparisonOut:
+async def create_comparison(asked: ComparisonIn, context: PlanningContext, named: Named | None = None) -> ComparisonOut:
     """Stored whole or not at all.
 
     Raises InvalidFieldsError for what is unknown or cannot serve the workload, StoredBeforeError when the same request
     under the same key was stored meanwhile.
     """
-    prepared = await run_in_threadpool(_prepare, asked, workshop)
+    prepared = await run_in_threadpool(_prepare, asked, context)
     for position, planning in prepared.planning:
-        check = partial(check_fleet, asked.alternatives[position], position, planning, workshop.plan)
-        result = await workshop.pool.run("comparison", check)
+        check = partial(check_fleet, asked.alternatives[position], position, planning, context.plan)
+        result = await context.pool.run("comparison", check)
         _fit(prepared.resolved[position], result, prepared.workloads)
-    return await asyncio.shield(run_in_threadpool(_compute_and_store, asked, prepared, workshop, named))
+    return await asyncio.shield(run_in_threadpool(_compute_and_store, asked, prepared, context, named))
 
 
 def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> None:
@@ -64,14 +64,14 @@ def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> 
     ]
 
 
-def _prepare(asked: ComparisonIn, workshop: Workshop) -> Prepared:
-    price_as_of = asked.price_as_of or workshop.clock()
-    with workshop.database.reading() as session:
-        return prepare(session, asked, price_as_of, workshop)
+def _prepare(asked: ComparisonIn, context: PlanningContext) -> PreparedComparison:
+    price_as_of = asked.price_as_of or context.clock()
+    with context.database.reading() as session:
+        return prepare(session, asked, price_as_of, context)
 
 
 def _compute_and_store(
-    asked: ComparisonIn, prepared: Prepared, workshop: Workshop, named: Named | None
+    asked: ComparisonIn, prepared: PreparedComparison, context: PlanningContext, named: Named | None
 ) -> ComparisonOut:
     alternatives = [own.alternative for own in prepared.resolved]
     try:
@@ -81,7 +81,7 @@ def _compute_and_store(
     result = present_result(asked, comparison, prepared)
     row = ComparisonTable(
         id=f"tco_{secrets.token_hex(ID_BYTES)}",
-        created_at=workshop.clock(),
+        created_at=context.clock(),
         price_as_of=prepared.price_as_of,
         catalog_digest=prepared.catalog_digest,
         cost_catalog_digest=prepared.cost_catalog_digest,
@@ -89,7 +89,7 @@ def _compute_and_store(
         request=asked.model_dump(mode="json"),
         result=result.model_dump(mode="json"),
     )
-    with workshop.database.writing() as session:
+    with context.database.writing() as session:
         claim_or_stop(session, named, row.created_at)
         session.add(row)
         session.flush()

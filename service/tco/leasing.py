@@ -7,7 +7,7 @@ from service.problems import FieldError, InvalidFieldsError
 from service.tco.defaults import CostDefaults, Default, Origin
 from service.tco.ownership import LIFE, PRICE, PurchaseTerms
 from service.wire.tco import AlternativeIn, LeaseTermsIn
-from solver.tco.alternatives import Held, Lease
+from solver.tco.alternatives import HeldMachines, Lease
 from solver.tco.capital import residual_fraction_at, residual_fraction_towards
 from solver.tco.figures import Figure, exactly
 from solver.tco.leasing import lease_rate_usd_per_month
@@ -109,7 +109,7 @@ def _fetched(terms: PurchaseTerms, age_months: int) -> float:
 
 def held_terms(
     asked: AlternativeIn, position: int, nodes: int, terms: PurchaseTerms
-) -> tuple[Held | None, PurchaseTerms, Decimal | None]:
+) -> tuple[HeldMachines | None, PurchaseTerms, Decimal | None]:
     """Machines of an alternative that are there already, its terms with what was paid for them, and the sum, which is sunk.
 
     Raises InvalidFieldsError for more of them than there are, or older than machines become.
@@ -136,4 +136,4 @@ def held_terms(
     assumed = own.usd_paid_per_node is None and PRICE in terms.defaults
     defaults = terms.defaults | ({PAID: terms.defaults[PRICE]} if assumed else {})
     found = replace(terms, figures={**terms.figures, PAID: paid}, defaults=defaults, notes=(*terms.notes, note))
-    return Held(count, own.age_months), found, sunk
+    return HeldMachines(count, own.age_months), found, sunk

@@ -7,8 +7,8 @@ from service.tco.defaults import CostDefaults, MachineFacts
 from service.tco.resolve import STANDING_HERE, Nodes
 from service.wire.tco import ComparisonIn, SiteIn
 from solver.errors import FigureMissingError
-from solver.site import MachineLimits, MachineNeeds, Room, SiteCheck, machine_checks, room_checks
 from solver.tco.figures import FigureTable
+from solver.tco.site import MachineLimits, MachineNeeds, Room, SiteCheck, machine_checks, room_checks
 
 WATTS_PER_KW = 1000.0
 CIRCUIT_CODE = "us"

@@ -9,12 +9,12 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog, read_costs
 from catalog.rows import EnergyRow
+from service.catalog_edition.queries import require_edition
 from service.devices.tables import DeviceTable
-from service.edition.queries import require_edition
 from service.nodes.queries import node_ids
 from service.nodes.tables import NodeTable
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.create import Workshop, read_inputs
+from service.recommendations.create import PlanningContext, read_inputs
 from service.recommendations.plan import PlanningInputs
 from service.tco.apis import api_terms
 from service.tco.circumstances import Circumstances, circumstances
@@ -44,7 +44,7 @@ DEFAULT_REGION = "us"
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedComparison:
     """planning: explicit fleets still to be checked against the workloads, by position."""
 
     price_as_of: dt.datetime
@@ -63,7 +63,9 @@ def cost_catalog() -> CostCatalog:
     return read_costs()
 
 
-def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, workshop: Workshop) -> Prepared:
+def prepare(
+    session: Session, asked: ComparisonIn, price_as_of: dt.datetime, context: PlanningContext
+) -> PreparedComparison:
     """Raises InvalidFieldsError."""
     costs = cost_catalog()
     _check_currency(asked, costs)
@@ -105,7 +107,7 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
             plan = plans[own.asked.recommendation]
             own.precision, own.survives = plan.precision, losses_survived(plan.limits)
     check_site(asked, nodes, shared.scenario.figures, defaults)
-    return Prepared(
+    return PreparedComparison(
         price_as_of=price_as_of,
         catalog_digest=require_edition(session).digest,
         cost_catalog_digest=costs.digest,
@@ -113,7 +115,7 @@ def prepare(session: Session, asked: ComparisonIn, price_as_of: dt.datetime, wor
         resolved=resolved,
         shared=shared,
         warnings=warnings_of(asked, resolved, shared, defaults),
-        planning=_fleet_checks(session, asked, workloads, price_as_of, workshop),
+        planning=_fleet_checks(session, asked, workloads, price_as_of, context),
     )
 
 
@@ -122,7 +124,7 @@ def _fleet_checks(
     asked: ComparisonIn,
     workloads: Sequence[WorkloadIn],
     price_as_of: dt.datetime,
-    workshop: Workshop,
+    context: PlanningContext,
 ) -> list[tuple[int, PlanningInputs]]:
     fleets = [position for position, a in enumerate(asked.alternatives) if a.fleet is not None]
     if not fleets:
@@ -130,7 +132,7 @@ def _fleet_checks(
     question = RecommendationIn(
         workloads=tuple(workloads), limits=LimitsIn(commitments=None, sourcing="any"), alternatives=0
     )
-    inputs = read_inputs(session, question, price_as_of, workshop)
+    inputs = read_inputs(session, question, price_as_of, context)
     return [(p, fleet_planning(asked.alternatives[p], workloads, inputs, p)) for p in fleets]
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from service.tco.defaults import Default
 from service.tco.notes import service_notes
-from service.tco.prepare import Prepared
+from service.tco.prepare import PreparedComparison
 from service.tco.refusals import where_stated
 from service.tco.resolve import Resolved
 from service.tco.summary import MEASURE, summary_of, why_not
@@ -33,7 +33,7 @@ from service.wire.tco_answers import (
 )
 from solver.tco.alternatives import PurchasedFleet, parts_of
 from solver.tco.break_even import Crossings
-from solver.tco.compare import AlternativeCost, Comparison, PartUsed, Spread, kind_of
+from solver.tco.compare import AlternativeCost, CostComparison, PartUsed, Spread, kind_of
 from solver.tco.money import MICRO_PER_USD, decimal_usd, in_currency
 
 MOST_WANTED = 3
@@ -61,7 +61,9 @@ def present_comparison(row: ComparisonTable) -> ComparisonOut:
     )
 
 
-def present_result(asked: ComparisonIn, comparison: Comparison, prepared: Prepared) -> ComparisonResultOut:
+def present_result(
+    asked: ComparisonIn, comparison: CostComparison, prepared: PreparedComparison
+) -> ComparisonResultOut:
     resolved, shared = prepared.resolved, prepared.shared
     service = service_notes(resolved, comparison.alternatives)
     costs = [
@@ -89,7 +91,7 @@ def present_result(asked: ComparisonIn, comparison: Comparison, prepared: Prepar
     )
 
 
-def _cheapest(comparison: Comparison) -> CheapestOut:
+def _cheapest(comparison: CostComparison) -> CheapestOut:
     found = comparison.verdict
     return CheapestOut(
         name=found.name,
@@ -107,7 +109,7 @@ def _cheapest(comparison: Comparison) -> CheapestOut:
     )
 
 
-def _wanted(comparison: Comparison, prepared: Prepared) -> list[WantedOut]:
+def _wanted(comparison: CostComparison, prepared: PreparedComparison) -> list[WantedOut]:
     """The figures that a statement would make the choice surer by, most first."""
     wanted = []
     for doubt in comparison.doubts[:MOST_WANTED]:
@@ -137,9 +139,9 @@ def _alternative(
     asked: ComparisonIn,
     cost: AlternativeCost,
     own: Resolved,
-    comparison: Comparison,
+    comparison: CostComparison,
     notes: list[str],
-    prepared: Prepared,
+    prepared: PreparedComparison,
 ) -> AlternativeCostOut:
     footprint, unit = cost.footprint, cost.unit
     total, npv = decimal_usd(cost.total), decimal_usd(cost.npv)
@@ -220,7 +222,7 @@ def _spread_note(cost: AlternativeCost) -> list[str]:
     return [f"the stated case is {side} the middle half of its own draws: read the median"]
 
 
-def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
+def _break_even(name: str, comparison: CostComparison) -> list[BreakEvenOut]:
     """Every pair this alternative is in, seen from its side."""
     pairs = zip(comparison.break_even_months, comparison.break_even_utilisations, strict=True)
     return [
@@ -240,7 +242,7 @@ def _break_even(name: str, comparison: Comparison) -> list[BreakEvenOut]:
     ]
 
 
-def _computed_from(used: PartUsed, own: Resolved, prepared: Prepared, number: int) -> ComputedFromOut:
+def _computed_from(used: PartUsed, own: Resolved, prepared: PreparedComparison, number: int) -> ComputedFromOut:
     part = used.part
     lease, held = getattr(part, "lease", None), getattr(part, "held", None)
     name = own.asked.name if not own.parts else own.parts[number].node

@@ -16,7 +16,7 @@ ON_DEMAND = "on_demand"
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedFigure:
     """basis: stated, plan, stored_offer or ratio. default: the ratio's row, where one was used."""
 
     figure: Figure
@@ -40,22 +40,22 @@ class PriceBook:
         found = self.offers.get(offer)
         return None if found is None or found[1] is None else found[1].usd_per_hour
 
-    def price(self, offer: str, acquisition: str, known: Decimal | None) -> Priced | None:
+    def price(self, offer: str, acquisition: str, known: Decimal | None) -> PricedFigure | None:
         """Price of ``offer``'s machine under ``acquisition``; ``known`` is its price in the plan. None: nobody says."""
         own = offer.rsplit(":", 1)[-1]
         if own == acquisition and known is not None:
-            return Priced(exactly(float(known)), offer, "plan")
+            return PricedFigure(exactly(float(known)), offer, "plan")
         wanted = under(offer, acquisition)
         price = self.stored(wanted)
         if price is not None:
-            return Priced(exactly(float(price)), wanted, "stored_offer")
+            return PricedFigure(exactly(float(price)), wanted, "stored_offer")
         base = known if own == ON_DEMAND and known is not None else self.stored(under(offer, ON_DEMAND))
         ratio = self.defaults.commitment_ratio(offer.split(":", 1)[0], acquisition)
         if base is None or ratio is None:
             return None
         hour = float(base)
         scaled = Figure(hour * ratio.figure.low, hour * ratio.figure.typical, hour * ratio.figure.high)
-        return Priced(scaled, under(offer, ON_DEMAND), "ratio", ratio)
+        return PricedFigure(scaled, under(offer, ON_DEMAND), "ratio", ratio)
 
 
 def under(offer: str, acquisition: str) -> str:

@@ -11,7 +11,7 @@ from service.tco.defaults import CostDefaults, Default, MachineFacts, figures
 from service.tco.grids import CARBON, place_of, standing_there
 from service.tco.leasing import held_terms, lease_terms
 from service.tco.ownership import LIFE, PEAK, PRICE, WATTS_PER_KW, purchase_terms
-from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, Priced
+from service.tco.prices import ON_DEMAND, TERM_MONTHS, PriceBook, PricedFigure
 from service.tco.stored_plan import StoredPlan
 from service.wire.tco import AlternativeIn, MachineIn
 from service.wire.tco_answers import PartOut
@@ -252,8 +252,8 @@ def _beside_rent(
 
 
 def _paid_ahead(
-    asked: AlternativeIn, part: Nodes, acquisition: str, price: Priced, defaults: CostDefaults, resolved: Resolved
-) -> Priced:
+    asked: AlternativeIn, part: Nodes, acquisition: str, price: PricedFigure, defaults: CostDefaults, resolved: Resolved
+) -> PricedFigure:
     """The price of a commitment paid (partly) upfront, where a source says how it relates to that of the same without."""
     provider = (part.offer or "").split(":", 1)[0]
     ratio = defaults.upfront_ratio(provider, asked.payment) if acquisition.endswith("_no_upfront") else None
@@ -270,15 +270,15 @@ def _paid_ahead(
     )
 
 
-def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str) -> Priced:
+def _rent(asked: AlternativeIn, part: Nodes, prices: PriceBook, acquisition: str) -> PricedFigure:
     if part.stated and part.usd_per_node_hour is not None:
-        return Priced(exactly(float(part.usd_per_node_hour)), None, "stated")
+        return PricedFigure(exactly(float(part.usd_per_node_hour)), None, "stated")
     if part.offer is None:
         raise InvalidFieldsError(
             [FieldError("a rented fleet needs an offer or usd_per_node_hour", pointer=f"{part.pointer}/offer")]
         )
     if asked.acquisition is None and part.usd_per_node_hour is not None:
-        return Priced(exactly(float(part.usd_per_node_hour)), part.offer, "plan")
+        return PricedFigure(exactly(float(part.usd_per_node_hour)), part.offer, "plan")
     found = prices.price(part.offer, asked.acquisition or ON_DEMAND, part.usd_per_node_hour)
     if found is None:
         detail = (
@@ -354,7 +354,7 @@ def _of_machine(stated: MachineIn | None, names: tuple[str, ...]) -> dict[str, F
     return {name: exactly(float(value)) for name in names if (value := values[name]) is not None}
 
 
-def _part(part: Nodes, price: Priced | None, used: Mapping[str, Figure], owned_as: str = "purchase") -> PartOut:
+def _part(part: Nodes, price: PricedFigure | None, used: Mapping[str, Figure], owned_as: str = "purchase") -> PartOut:
     peak, carbon = used.get(PEAK), used.get(CARBON)
     return PartOut(
         node=part.machine.node,

@@ -12,7 +12,7 @@ from service.database import Database, ReadSession
 from service.guarded_route import GuardedRoute
 from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
 from service.problems import NotFoundError
-from service.recommendations.create import workshop_of
+from service.recommendations.create import planning_context
 from service.tco.create import create_comparison
 from service.tco.export import CSV_MEDIA_TYPE, XLSX_MEDIA_TYPE, as_csv, as_xlsx
 from service.tco.present import present_comparison
@@ -40,12 +40,12 @@ async def post_comparison(
     asked: ComparisonIn,
     idempotency_key: IdempotencyKey = None,
 ) -> ComparisonOut:
-    workshop = workshop_of(request)
+    context = planning_context(request)
     try:
-        named = await new_request(request, caller, idempotency_key, asked, workshop.database)
-        comparison = await create_comparison(asked, workshop, named)
+        named = await new_request(request, caller, idempotency_key, asked, context.database)
+        comparison = await create_comparison(asked, context, named)
     except StoredBeforeError as before:
-        comparison = await run_in_threadpool(_read, workshop.database, before.resource)
+        comparison = await run_in_threadpool(_read, context.database, before.resource)
         response.status_code = status.HTTP_200_OK
     response.headers["Location"] = comparison.link
     return comparison

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from solver.tco.compare import Comparison, Doubt
+from solver.tco.compare import CostComparison, Doubt
 from solver.tco.money import MICRO_PER_USD
 
 MEASURE = "net present value over the horizon, every input at its typical value"
 
 
-def summary_of(comparison: Comparison, horizon_months: int) -> str:
+def summary_of(comparison: CostComparison, horizon_months: int) -> str:
     """Three sentences, or two where there is nothing to compare with."""
     found = comparison.verdict
     costs = {cost.name: cost for cost in comparison.alternatives}
@@ -31,7 +31,7 @@ def summary_of(comparison: Comparison, horizon_months: int) -> str:
     return " ".join(sentences)
 
 
-def why_not(comparison: Comparison) -> str | None:
+def why_not(comparison: CostComparison) -> str | None:
     """Why the alternative that is cheapest as stated is not the one that is cheapest most often; None where it is."""
     found = comparison.verdict
     if found.agrees is not False or found.chance is None or found.most_often_chance is None:
@@ -43,7 +43,7 @@ def why_not(comparison: Comparison) -> str | None:
     )
 
 
-def _break_even(comparison: Comparison) -> str:
+def _break_even(comparison: CostComparison) -> str:
     found = comparison.verdict
     pair = next(
         pair for pair in comparison.break_even_months if {pair.first, pair.second} == {found.name, found.runner_up}
@@ -60,7 +60,7 @@ def _break_even(comparison: Comparison) -> str:
     )
 
 
-def _sure(comparison: Comparison) -> str:
+def _sure(comparison: CostComparison) -> str:
     found = comparison.verdict
     if found.chance is None or found.value_at_stake_usd is None:
         return "How sure that is was not asked for (no draws)."

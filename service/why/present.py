@@ -1,16 +1,17 @@
 """Solver answers → wire, with a sentence each."""
 
+from service.recommendations.limit_names import MS_PER_S, in_milliseconds, miss_reason, miss_words, target_name
 from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
 from service.wire.why import MissOut, SolvedOut
-from solver.why.misses import MS_PER_S, Miss
-from solver.why.resolve import Answer
+from solver.why.misses import Miss
+from solver.why.resolve import SolvedChange
 
 PERCENT = 100.0
 NO_CHANGE = "no measurable change"
 
 
-def present_answer(answer: Answer, base_usd_per_hour: float | None, objective: str) -> SolvedOut:
+def present_answer(answer: SolvedChange, base_usd_per_hour: float | None, objective: str) -> SolvedOut:
     """base_usd_per_hour: of the plan that is compared with; None where it has none."""
     extra_usd = None
     if answer.usd_per_hour is not None and base_usd_per_hour is not None:
@@ -30,12 +31,12 @@ def present_answer(answer: Answer, base_usd_per_hour: float | None, objective: s
     )
 
 
-def says(answer: Answer, objective: str) -> str:
+def says(answer: SolvedChange, objective: str) -> str:
     """The difference in words.
 
-    >>> says(Answer("optimal", extra=1.5, measurable=True, gap_fraction=0.0), "cost")
+    >>> says(SolvedChange("optimal", extra=1.5, measurable=True, gap_fraction=0.0), "cost")
     'costs 1.50 USD an hour more'
-    >>> says(Answer("optimal", extra=1e-9, gap_fraction=0.0), "cost")
+    >>> says(SolvedChange("optimal", extra=1e-9, gap_fraction=0.0), "cost")
     'no measurable change'
     """
     if answer.outcome == "infeasible":
@@ -60,14 +61,14 @@ def says(answer: Answer, objective: str) -> str:
 
 
 def present_miss(miss: Miss) -> MissOut:
-    above = None if miss.best_s is None or not miss.target_s else PERCENT * (miss.best_s / miss.target_s - 1.0)
+    missed = miss.missed
     return MissOut(
         workload=miss.workload,
         traffic_class=miss.traffic_class,
-        reason=miss.reason,
-        detail=miss.detail,
-        limit=miss.limit,
-        best_ms=None if miss.best_s is None else miss.best_s * MS_PER_S,
-        target_ms=None if miss.target_s is None else miss.target_s * MS_PER_S,
-        above_percent=above,
+        reason=miss_reason(miss.reason, missed),
+        detail=miss.detail if missed is None else miss_words(missed),
+        limit=None if missed is None else target_name(missed.target),
+        best_ms=None if missed is None else missed.best_s * MS_PER_S,
+        target_ms=None if missed is None else in_milliseconds(missed.target_s),
+        above_percent=None if missed is None else PERCENT * (missed.ratio - 1.0),
     )

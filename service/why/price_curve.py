@@ -4,41 +4,58 @@ import math
 import time
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
+from service.recommendations.limit_names import DIGITS, MS_PER_S, target_of
 from service.why.classes import classes_of, states_target, wrong_class
 from service.why.curve_words import curve_says
 from service.why.present import present_answer, present_miss
-from service.why.replay import Replay, answered, elapsed_since, present_base
+from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
-from solver.recommend import Standing
-from solver.why.price_curve import Point, Requirement, automatic_values, current_value, price_curve
+from solver.limit import TargetLimit
+from solver.recommend.recommend import SolvedRequest
+from solver.why.price_curve import CurvePoint, PricedRequirement, automatic_values, current_value, price_curve
 from solver.why.resolve import Clock
 
 LEAST_CONFIDENCE_PERCENT, MOST_CONFIDENCE_PERCENT = 50.0, 99.0
 MOST_SPARES = 100
+PERCENT = 100.0
 
 
-async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, workshop: Workshop) -> PriceCurveOut:
+async def answer_price_curve(recommendation_id: str, asked: PriceCurveIn, context: PlanningContext) -> PriceCurveOut:
     """Raises NotFoundError and InvalidFieldsError; an infeasible recommendation has a curve too."""
     return await answered(
         recommendation_id,
-        workshop,
+        context,
         "price_curve",
-        lambda replay, standing: _answer(asked, replay, standing),
+        lambda replay, solved_request: _answer(asked, replay, solved_request),
         lambda replay: _check(asked, replay),
     )
 
 
-def _requirement(asked: PriceCurveIn, replay: Replay) -> Requirement:
+def _requirement(asked: PriceCurveIn, replay: ReplayedRequest) -> PricedRequirement:
     names = [w.name for w in replay.request.workloads]
-    if asked.of == "spare_nodes":
-        return Requirement(asked.of, None)
     number = names.index(asked.workload) if asked.workload is not None else 0
-    return Requirement(asked.of, number, classes_of(replay.request.workloads[number], asked.of, asked.traffic_class))
+    match asked.of:
+        case "spare_nodes":
+            return PricedRequirement("spare_nodes", None)
+        case "confidence_percent":
+            return PricedRequirement("confidence_fraction", number)
+        case "context_tokens" | "requests_per_s" as of:
+            return PricedRequirement(of, number)
+        case of:
+            classes = classes_of(replay.request.workloads[number], of, asked.traffic_class)
+            return PricedRequirement(target_of(of), number, classes)
 
 
-def _check(asked: PriceCurveIn, replay: Replay) -> None:
+def _unit(of: PricedRequirement) -> float:
+    """How many of the question's units are one of the solver's: milliseconds of targets, per cent of confidence."""
+    if isinstance(of.of, TargetLimit):
+        return MS_PER_S
+    return PERCENT if of.of == "confidence_fraction" else 1.0
+
+
+def _check(asked: PriceCurveIn, replay: ReplayedRequest) -> None:
     workloads = replay.request.workloads
     names = [w.name for w in workloads]
     errors = []
@@ -69,7 +86,7 @@ def _check(asked: PriceCurveIn, replay: Replay) -> None:
         raise InvalidFieldsError(errors)
 
 
-def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) -> str | None:
+def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRequest) -> str | None:
     if of in ("context_tokens", "spare_nodes") and value != math.floor(value):
         return f"{of} is a whole number"
     if of == "spare_nodes":
@@ -86,29 +103,30 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: Replay) ->
     return None
 
 
-def _answer(asked: PriceCurveIn, replay: Replay, standing: Standing) -> PriceCurveOut:
+def _answer(asked: PriceCurveIn, replay: ReplayedRequest, solved_request: SolvedRequest) -> PriceCurveOut:
     began = time.perf_counter()
     of = _requirement(asked, replay)
-    values = asked.points or automatic_values(standing, of)
-    found = price_curve(standing, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
-    here = current_value(standing, of)
-    points = [_present(point, here, standing) for point in found]
+    unit = _unit(of)
+    values = [v / unit for v in asked.points] if asked.points else automatic_values(solved_request, of)
+    found = price_curve(solved_request, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
+    here = current_value(solved_request, of)
+    points = [_present(point, here, unit, solved_request) for point in found]
     name = None if of.workload is None else replay.request.workloads[of.workload].name
     return PriceCurveOut(
-        base=present_base(replay, standing),
+        base=present_base(replay, solved_request),
         of=asked.of,
         workload=name,
         traffic_class=asked.traffic_class,
-        says=curve_says(points, standing.result.usd_per_hour),
+        says=curve_says(points, solved_request.result.usd_per_hour),
         points=points,
         seconds=elapsed_since(began),
     )
 
 
-def _present(point: Point, here: float | None, standing: Standing) -> CurvePointOut:
+def _present(point: CurvePoint, here: float | None, unit: float, solved_request: SolvedRequest) -> CurvePointOut:
     return CurvePointOut(
-        value=point.value,
+        value=float(f"{point.value * unit:.{DIGITS}g}"),
         is_requested=point.value == here,
-        solved=present_answer(point.answer, standing.result.usd_per_hour, standing.planning.objective),
+        solved=present_answer(point.answer, solved_request.result.usd_per_hour, solved_request.planning.objective),
         reasons=[present_miss(miss) for miss in point.misses],
     )

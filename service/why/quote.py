@@ -10,15 +10,15 @@ from service.nodes.queries import node_by_id
 from service.offers.queries import offer_by_id, prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.providers.queries import providers_by_id
-from service.recommendations.create import Workshop
+from service.recommendations.create import PlanningContext
 from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
 from service.recommendations.sourcing import line_source
-from service.why.replay import Replay, elapsed_since, present_base, read_replay, require_plan, standing_of
+from service.why.replay import ReplayedRequest, elapsed_since, present_base, read_replay, require_plan, standing_of
 from service.wire.quote import QuotaOut, QuoteLineOut, QuoteOut
 from solver.hardware import Offer
 from solver.outcome import Status
-from solver.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 from solver.why.ranging import TRIED_UP_TO, PriceRange, price_range
 from solver.why.resolve import Clock
 
@@ -36,33 +36,33 @@ class _Stored:
     vcpus: float | None
 
 
-async def answer_quote(recommendation_id: str, time_limit_s: float, workshop: Workshop) -> QuoteOut:
+async def answer_quote(recommendation_id: str, time_limit_s: float, context: PlanningContext) -> QuoteOut:
     """Raises NotFoundError, and ConflictError where there is no plan."""
-    replay = await run_in_threadpool(read_replay, recommendation_id, workshop)
+    replay = await run_in_threadpool(read_replay, recommendation_id, context)
 
     def answer() -> QuoteOut:
         began = time.perf_counter()
-        standing = standing_of(replay)
-        require_plan(standing, replay.stored.id)
-        assert standing.result.plan is not None
-        nodes = standing.result.plan.nodes_by_offer()
-        stored = _stored(workshop, replay, sorted(nodes))
+        solved_request = standing_of(replay)
+        require_plan(solved_request, replay.stored.id)
+        assert solved_request.result.plan is not None
+        nodes = solved_request.result.plan.nodes_by_offer()
+        stored = _stored(context, replay, sorted(nodes))
         clock = Clock(time_limit_s)
-        offers = {offer.id: offer for offer in standing.planning.offers}
+        offers = {offer.id: offer for offer in solved_request.planning.offers}
         dearest = sorted(nodes, key=lambda name: (-nodes[name] * offers[name].usd_per_hour, name))
-        total = standing.result.usd_per_hour
+        total = solved_request.result.usd_per_hour
         return QuoteOut(
-            base=present_base(replay, standing),
+            base=present_base(replay, solved_request),
             usd_per_hour=None if total is None else usd(total),
-            lines=[_line(replay, standing, offers[name], nodes[name], stored[name], clock) for name in dearest],
+            lines=[_line(replay, solved_request, offers[name], nodes[name], stored[name], clock) for name in dearest],
             seconds=elapsed_since(began),
         )
 
-    return await workshop.pool.run("quote", answer)
+    return await context.pool.run("quote", answer)
 
 
-def _stored(workshop: Workshop, replay: Replay, names: list[str]) -> dict[str, _Stored]:
-    with workshop.database.reading() as session:
+def _stored(context: PlanningContext, replay: ReplayedRequest, names: list[str]) -> dict[str, _Stored]:
+    with context.database.reading() as session:
         prices = prices_at(session, replay.inputs.price_as_of, offers=names)
         providers = providers_by_id(session)
         found = {}
@@ -81,11 +81,13 @@ def _stored(workshop: Workshop, replay: Replay, names: list[str]) -> dict[str, _
         return found
 
 
-def _line(replay: Replay, standing: Standing, offer: Offer, nodes: int, stored: _Stored, clock: Clock) -> QuoteLineOut:
-    proven = standing.result.status is Status.PROVEN_OPTIMAL and standing.planning.objective == "cost"
+def _line(
+    replay: ReplayedRequest, solved_request: SolvedRequest, offer: Offer, nodes: int, stored: _Stored, clock: Clock
+) -> QuoteLineOut:
+    proven = solved_request.result.status is Status.PROVEN_OPTIMAL and solved_request.planning.objective == "cost"
     # What costs nothing has no price that could rise by a part of itself.
     ranged = proven and offer.usd_per_hour > 0.0
-    found = price_range(standing, offer.id, clock) if ranged else PriceRange(offer.id, None)
+    found = price_range(solved_request, offer.id, clock) if ranged else PriceRange(offer.id, None)
     rises = None if found.usd_per_hour is None else found.usd_per_hour / offer.usd_per_hour - 1.0
     source = line_source(offer, replay.request.limits, replay.inputs.price_as_of)
     places = stored.provider.get("places")

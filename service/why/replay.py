@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from service import VERSION
 from service.problems import ConflictError, InvalidFieldsError, NotFoundError
-from service.recommendations.create import Workshop, provenance, read_inputs
+from service.recommendations.create import PlanningContext, provenance, read_inputs
 from service.recommendations.money import MICRO, usd
 from service.recommendations.plan import PlanningInputs, solved
 from service.recommendations.queries import recommendation_by_id
@@ -23,13 +23,13 @@ from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn
 from service.wire.why import BaseOut
 from solver.outcome import Outcome
-from solver.recommend import Standing
+from solver.recommend.recommend import SolvedRequest
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedRequest:
     """What a question needs: the stored row's facts, and the inputs to solve it from."""
 
     stored: RecommendationTable
@@ -41,21 +41,21 @@ class Replay:
 
 
 async def answered(
-    recommendation_id: str, workshop: Workshop, kind: str, answer: Callable[[Replay, Standing], Found],
-    check: Callable[[Replay], Any],
+    recommendation_id: str, context: PlanningContext, kind: str, answer: Callable[[ReplayedRequest, SolvedRequest], Found],
+    check: Callable[[ReplayedRequest], Any],
 ) -> Found:  # fmt: skip
     """Read, check the question against the request, solve in a solver thread.
 
     Raises NotFoundError for an unknown id, ConflictError where the stored request cannot be planned any more, and what
     ``check`` and ``answer`` raise.
     """
-    replay = await run_in_threadpool(read_replay, recommendation_id, workshop)
+    replay = await run_in_threadpool(read_replay, recommendation_id, context)
     check(replay)
-    return await workshop.pool.run(kind, lambda: answer(replay, standing_of(replay)))
+    return await context.pool.run(kind, lambda: answer(replay, standing_of(replay)))
 
 
-def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
-    with workshop.database.reading() as session:
+def read_replay(recommendation_id: str, context: PlanningContext) -> ReplayedRequest:
+    with context.database.reading() as session:
         row = recommendation_by_id(session, recommendation_id)
         if row is None:
             raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
@@ -66,27 +66,27 @@ def read_replay(recommendation_id: str, workshop: Workshop) -> Replay:
             raise ConflictError(f"{row.id} was planned from a running fleet; ask about a request without `current`")
         try:
             asked = RecommendationIn.model_validate(row.request)
-            inputs = read_inputs(session, asked, row.price_as_of, workshop)
+            inputs = read_inputs(session, asked, row.price_as_of, context)
         except (ValueError, InvalidFieldsError) as gone:
             raise ConflictError(f"{row.id} cannot be planned any more with what is stored now: {gone}") from gone
-    return Replay(row, replace(inputs, standings=workshop.standings))
+    return ReplayedRequest(row, replace(inputs, solved_requests=context.solved_requests))
 
 
-def standing_of(replay: Replay) -> Standing:
+def standing_of(replay: ReplayedRequest) -> SolvedRequest:
     return solved(replay.inputs)
 
 
-def require_plan(standing: Standing, recommendation_id: str) -> None:
+def require_plan(solved_request: SolvedRequest, recommendation_id: str) -> None:
     """Raises ConflictError where there is no plan to compare with."""
-    if standing.result.plan is None:
+    if solved_request.result.plan is None:
         raise ConflictError(
             f"{recommendation_id} has no plan to compare with; its conflicts and relaxations say what would make one"
         )
 
 
-def present_base(replay: Replay, standing: Standing) -> BaseOut:
+def present_base(replay: ReplayedRequest, solved_request: SolvedRequest) -> BaseOut:
     """The plan that is compared with, and what has changed since it was stored."""
-    stored, result = replay.stored, standing.result
+    stored, result = replay.stored, solved_request.result
     inputs = provenance(replay.inputs)
     cost = None if result.usd_per_hour is None else usd(result.usd_per_hour)
     return BaseOut(

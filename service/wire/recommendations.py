@@ -39,7 +39,7 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
 from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import OverContext, Traffic
-from service.wire.traffic_classes import Stream, TargetsIn, TrafficClasses
+from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
@@ -107,12 +107,14 @@ class WorkloadIn(Request):
         return self
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> tuple[ServedStream, ...]:
         """The traffic, class by class."""
         if self.traffic is not None:
-            return (Stream(None, "traffic", self.traffic, self.traffic.requests_per_s or UNSTATED_RATE, self.targets),)
+            return (
+                ServedStream(None, "traffic", self.traffic, self.traffic.requests_per_s or UNSTATED_RATE, self.targets),
+            )
         return tuple(
-            Stream(
+            ServedStream(
                 one.name,
                 f"traffic_classes/{number}",
                 one,

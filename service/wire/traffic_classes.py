@@ -90,7 +90,7 @@ TrafficClasses = Annotated[
 ]
 
 
-class Stream(NamedTuple):
+class ServedStream(NamedTuple):
     """What a workload is served of one kind. name: None where it has one kind only. place: its field in the workload."""
 
     name: str | None

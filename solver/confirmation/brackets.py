@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import Assembly
-from solver.confirmation.facts import Facts, FactsMemo
-from solver.confirmation.sustained import Bracket, Candidate, is_settled, narrow_about
-from solver.search import Screened
+from solver.candidates.screening import Screened
+from solver.capacity.sustained_rate import Bracket, CandidateReplica, is_settled
+from solver.confirmation.facts import CandidateFacts, FactsMemo
+from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
-
-JUST_BELOW = 1.0 - 1e-6
 
 
 @dataclass(slots=True)
@@ -27,7 +25,7 @@ class Brackets:
     memo: FactsMemo = field(default_factory=FactsMemo)
     simulations: int = 0
 
-    def _facts(self, workload: int) -> Facts:
+    def _facts(self, workload: int) -> CandidateFacts:
         return self.memo.of(self.assembly.screened[workload])
 
     def at_most(self, workload: int, row: int) -> float:
@@ -50,22 +48,13 @@ class Brackets:
         return 0.0 if bracket is None else bracket.holds
 
     def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
-        """The bracket of a candidate once it is known whether a replica carries this rate.
-
-        What a short look makes clear is believed at once, and short looks then say about how much is too much; what is near
-        its limits is decided where capacities are.
-        """
+        """The bracket of a candidate once it is known whether a replica carries this rate."""
         facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
-            clear = candidate.runs.clearly_holds(requests_per_s, candidate.goal)
-            if clear:
-                bracket = Bracket(requests_per_s, bracket.at_most)
-            elif clear is False and key not in facts.looked:
-                bracket = Bracket(bracket.holds, min(requests_per_s * JUST_BELOW, candidate.too_much(requests_per_s)))
+            bracket = candidate.carrying(requests_per_s, bracket, looked=key in facts.looked)
+            if bracket.at_most < requests_per_s:
                 facts.looked.add(key)
-            else:
-                bracket = candidate.bracket(narrow_about(requests_per_s))
             self.simulations += candidate.runs.simulations - before
             facts.known[key] = bracket
         return bracket
@@ -83,14 +72,15 @@ class Brackets:
         facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
 
     def settle(self, workload: int, row: int) -> Bracket:
-        """The bracket of a candidate once it is closed."""
-        facts, key, candidate, _ = self._of(workload, row)
+        """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""
+        facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
-        found = facts.known[key] = candidate.bracket(is_settled)
+        holds = max(known.holds, candidate.bracket(is_settled).holds)
+        found = facts.known[key] = Bracket(holds, holds)
         self.simulations += candidate.runs.simulations - before
         return found
 
-    def _of(self, workload: int, row: int) -> tuple[Facts, int, Candidate, Bracket]:
+    def _of(self, workload: int, row: int) -> tuple[CandidateFacts, int, CandidateReplica, Bracket]:
         one, facts = self.assembly.screened[workload], self._facts(workload)
         key = one.alike(row)
         candidate = facts.candidates.get(key)
@@ -98,7 +88,7 @@ class Brackets:
             candidate = facts.candidates[key] = one.candidate(key)
         return facts, key, candidate, facts.known.get(key) or Bracket(0.0, candidate.most)
 
-    def believed(self, assembly: Assembly) -> Assembly:
+    def assumed(self, assembly: Assembly) -> Assembly:
         """The problem in which every replica sustains as much as is not ruled out: its optimum bounds the true one."""
         return self._problem(assembly, lambda one: one.most_requests_per_s, lambda bracket: bracket.at_most)
 

@@ -6,16 +6,16 @@ whatever is asked of the same screened workload starts from all that was found o
 
 from dataclasses import dataclass, field
 
-from solver.confirmation.sustained import Bracket, Candidate
-from solver.search import Screened
+from solver.candidates.screening import Screened
+from solver.capacity.sustained_rate import Bracket, CandidateReplica
 
 
 @dataclass(slots=True)
-class Facts:
+class CandidateFacts:
     """Of one screened workload's candidates, by first row of its like."""
 
     known: dict[int, Bracket] = field(default_factory=dict)
-    candidates: dict[int, Candidate] = field(default_factory=dict)
+    candidates: dict[int, CandidateReplica] = field(default_factory=dict)
     looked: set[int] = field(default_factory=set)
     """Candidates whose upper ends are as low as short looks can make them."""
 
@@ -24,8 +24,8 @@ class FactsMemo:
     """Facts by screened workload: the very object, since one with another goal is another."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Screened, Facts]] = {}
+        self._kept: dict[int, tuple[Screened, CandidateFacts]] = {}
 
-    def of(self, one: Screened) -> Facts:
+    def of(self, one: Screened) -> CandidateFacts:
         """The facts of this workload, to be read and added to."""
-        return self._kept.setdefault(id(one), (one, Facts()))[1]
+        return self._kept.setdefault(id(one), (one, CandidateFacts()))[1]

@@ -3,23 +3,23 @@
 Every candidate has a bracket: a rate that simulation has seen it hold, and one that it cannot exceed. The optimiser believes the
 upper ends, so what it finds is no dearer than the best true plan; where the replicas it chose hold what it asks of them,
 that plan is the best true one (docs/decisions/0006). Where they do not, simulation closes their brackets. Traffic classes
-are held to mixes instead (``solver.confirm_mixes``). When time is up, the best plan of what has been seen to hold is the
+are held to mixes instead (``solver.confirmation.mixes``). When time is up, the best plan of what has been seen to hold is the
 answer, and the newest optimum is its bound.
 """
 
 from dataclasses import replace
 
-from solver.assemble import Assembly, Placement, exceeds_default, placements, with_default_limits
-from solver.capacities import with_mix_capacity
-from solver.confirm import Confirmations
-from solver.confirm_mixes import be_wary, mix_holds
 from solver.confirmation.brackets import Brackets
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.mix_capacities import with_mix_capacity
+from solver.confirmation.mixes import be_pessimistic, mix_holds
 from solver.confirmation.rivals import simulate_rivals
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.outcome import Outcome, Status, status_of_plan
-from solver.planning import Observer, PlanningInput, SearchProgress, unobserved
+from solver.planning.assemble import Assembly, Placement, exceeds_default, placements, with_default_limits
+from solver.planning.types import Observer, PlanningInput, SearchProgress, unobserved
 from solver.traffic_classes import streams_of
 from solver.workload import Workload
 
@@ -85,8 +85,8 @@ def solve_confirmed(
     while True:
         rounds += 1
         if rounds == PATIENT_ROUNDS:
-            be_wary(confirmations, assembly.screened)
-        current = brackets.believed(with_mix_capacity(assembly, confirmations))
+            be_pessimistic(confirmations, assembly.screened)
+        current = brackets.assumed(with_mix_capacity(assembly, confirmations))
         brackets.assembly = current
         proving = final or one_stream
         result = solve_fleet(current.problem, _options(planning, watch, proving=proving, final=final))
@@ -136,7 +136,7 @@ def _best_confirmed(
     watch: Watch,
 ) -> tuple[Assembly, FleetResult]:
     """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
-    be_wary(confirmations, assembly.screened)
+    be_pessimistic(confirmations, assembly.screened)
     current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
     limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
     for _ in range(MOST_MIX_ROUNDS):

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import Assembly
 from solver.confirmation.brackets import Brackets
+from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from solver.configuration import Configuration
-from solver.engine.replay import replay
+from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
-from solver.estimate import mean_power_w
+from solver.prediction.estimate import mean_power_w
+from solver.replay.one_stream import replay
 from solver.step.constants import Constants
 from solver.workload import Load, Traffic
 

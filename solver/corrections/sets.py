@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from solver.configuration import Configuration
-from solver.estimate import Correction
+from solver.deployment.configuration import Configuration
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
+from solver.prediction.estimate import Correction
 from solver.step.constants import ConstantPrior
 
 METRICS = (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver.engine.simulate import Schedule, Trace, Vector, Whole, per_output_token_s, simulate
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
-from solver.memory_cache import request_cache
+from solver.memory.kv_cache import request_cache
 from solver.step.collectives import transfer_s
 from solver.step.tables import StepTables
 

@@ -17,7 +17,7 @@ MOST_TOKENS = 1 << 40
 """Output tokens one simulation accepts in all: steps are counted in as many bits."""
 
 
-class Limits(Protocol):
+class SchedulerLimits(Protocol):
     """What of a schedule decides whether a request can ever run."""
 
     @property
@@ -51,7 +51,7 @@ def one_prefix(prompts: Sequence[int] | Whole, fraction: float) -> Prefixes:
 
 
 def check_replayable(
-    schedule: Limits,
+    schedule: SchedulerLimits,
     prompts: Whole,
     outputs: Whole,
     concurrency: int,
@@ -80,7 +80,7 @@ def longest_tokens(prompts: Whole, outputs: Whole, prefixes: Prefixes) -> int:
     return prefixes.held_tokens + int((prompts - np.asarray(prefixes.cached_tokens) + outputs).max())
 
 
-def check_fitting(schedule: Limits, longest: int) -> None:
+def check_fitting(schedule: SchedulerLimits, longest: int) -> None:
     """Refuse requests of which the longest needs more cache than there is. Raises InvalidInputError."""
     if schedule.max_batched_tokens < 1 or schedule.max_sequences < 1:
         raise InvalidInputError("an engine works on at least one token of at least one sequence in a step")
@@ -90,7 +90,7 @@ def check_fitting(schedule: Limits, longest: int) -> None:
         )
 
 
-def check_tabulated(schedule: Limits, count: int, decode_rows: int, head_rows: int) -> None:
+def check_tabulated(schedule: SchedulerLimits, count: int, decode_rows: int, head_rows: int) -> None:
     """Refuse more sequences than step times are tabulated for: the kernel reads tables unchecked.
 
     Raises InvalidInputError.

@@ -16,7 +16,7 @@ from solver.engine.replayable import Prefixes, check_replayable, check_tabulated
 from solver.step.tables import StepTables
 
 if TYPE_CHECKING:
-    from solver.engine.kernel.columns import Outcome
+    from solver.engine.kernel.columns import RequestTimes
 
 Vector = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -115,7 +115,7 @@ def simulate(
     return trace_of(outcome, outputs, concurrency)
 
 
-def trace_of(outcome: "Outcome", outputs: Whole, clients: int) -> Trace:
+def trace_of(outcome: "RequestTimes", outputs: Whole, clients: int) -> Trace:
     """Times relative to sending, and totals, of a run that has ended."""
     end = outcome.end
     waited = outcome.first_s - outcome.sent_s

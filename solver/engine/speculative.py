@@ -9,16 +9,12 @@ a chunk is added to the served model's.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from solver.engine.simulate import Schedule
 from solver.errors import InvalidInputError
-from solver.step.tables import StepTables, Vector, from_zero, step_tables
-
-if TYPE_CHECKING:
-    from solver.configuration import Configuration
+from solver.step.tables import StepTables, Vector, from_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +39,6 @@ class SpeculativeDecoding:
             raise InvalidInputError(f"a draft step of {self.draft_step_fraction} steps is not a time")
 
 
-@dataclass(frozen=True, slots=True)
-class Speculation:
-    """How a deployment drafts. draft: the draft model on the same devices in the same layout; None: it has no shape."""
-
-    decoding: SpeculativeDecoding
-    draft: "Configuration | None" = None
-
-
 def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> float:
     """Mean tokens one verification yields: (1 − a^(k+1)) / (1 − a); a rejected token is replaced, so at least 1.
 
@@ -63,7 +51,7 @@ def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> f
 
 
 def draft_seconds(
-    target: StepTables, draft: "Configuration | None", speculative: SpeculativeDecoding, sequences: int
+    target: StepTables, draft: StepTables | None, speculative: SpeculativeDecoding, sequences: int
 ) -> Vector:
     """Seconds of k draft steps for 0 … ``sequences`` sequences.
 
@@ -77,39 +65,30 @@ def draft_seconds(
         share = speculative.draft_step_fraction * k
         seats = np.arange(sequences + 1)
         return share * (target.decode_s[seats] + target.head_s[seats] + seats * target.sequence_s)
-    own = draft.plain_tables()
-    if len(own.decode_s) <= sequences:
-        raise InvalidInputError(f"the draft model has {len(own.decode_s) - 1} seats for {sequences} sequences")
+    if len(draft.decode_s) <= sequences:
+        raise InvalidInputError(f"the draft model has {len(draft.decode_s) - 1} seats for {sequences} sequences")
     drafting = np.arange(1, sequences + 1)
-    return from_zero(k * (own.decode_s[drafting] + own.head_s[drafting] + drafting * own.sequence_s))
+    return from_zero(k * (draft.decode_s[drafting] + draft.head_s[drafting] + drafting * draft.sequence_s))
 
 
 def speculative_tables(
-    target: "Configuration", speculative: SpeculativeDecoding, draft: "Configuration | None" = None
+    plain: StepTables, wide: StepTables, speculative: SpeculativeDecoding, draft: StepTables | None = None
 ) -> StepTables:
-    """Step tables of ``target`` when it verifies: ``decode_s[n]`` is drafting plus verification of n·(k+1) tokens.
+    """Step tables of a model that verifies: ``decode_s[n]`` is drafting plus verification of n·(k+1) tokens.
 
-    draft: the draft model on the same devices, with at least as many seats. Raises InvalidInputError without one
-    where no draft_step_fraction is stated, and what the step laws raise.
+    plain: its own, without drafting. wide: its own with k+1 queries a sequence, for k+1 times as many tokens. draft: the
+    draft model's on the same devices, with at least as many seats. Raises InvalidInputError without one where no
+    draft_step_fraction is stated.
     """
-    width, seats = speculative.draft_tokens + 1, target.engine.max_sequences
-    wide = step_tables(
-        target.shape,
-        target.rates(),
-        target.layout,
-        target.profile.graphs,
-        max_batched_tokens=target.engine.max_batched_tokens,
-        max_sequences=seats * width,
-        queries=width,
-    )
-    drafting = draft_seconds(target.plain_tables(), draft, speculative, seats)
+    width, seats = speculative.draft_tokens + 1, len(plain.decode_s) - 1
+    drafting = draft_seconds(plain, draft, speculative, seats)
     verifying = replace(
         wide,
         decode_s=wide.decode_s[::width] + drafting,
         decode_bytes=wide.decode_bytes[::width].copy(),
         draft_s=drafting,
     )
-    return verifying if draft is None else with_draft_model(verifying, draft.plain_tables(), speculative.draft_tokens)
+    return verifying if draft is None else with_draft_model(verifying, draft, speculative.draft_tokens)
 
 
 def with_draft_model(verifying: StepTables, draft: StepTables, draft_tokens: int) -> StepTables:

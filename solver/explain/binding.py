@@ -2,14 +2,15 @@
 
 from contextlib import suppress
 
-from solver.assemble import Assembly, placements
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import named_change, new_value, replaced, retargeted, stated_targets
+from solver.explain.limits import replaced, retargeted, stated_targets
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.fleet import explain as fleet
+from solver.fleet import limits as fleet_limits
+from solver.limit import Limit, LimitKind
 from solver.outcome import Status
-from solver.planning import Binding, PlanningInput
+from solver.planning.assemble import Assembly, placements
+from solver.planning.types import Binding, PlanningInput
 
 STEP_FRACTION = 0.2
 """How much looser a target or budget is made to see what it costs."""
@@ -28,20 +29,20 @@ def binding_limits(
     asked = limiting_targets(assembly, result)
     with suppress(NoPlanInTimeError):
         for w, one in enumerate(assembly.screened):
-            for limit, number, name, percentile, seconds in stated_targets(one):
-                if (w, limit) not in asked:
+            for limit, number, seconds in stated_targets(w, one):
+                if limit not in asked or limit.target is None:
                     continue
                 looser = seconds * (1.0 + STEP_FRACTION)
-                changed = replaced(planning, assembly, w, retargeted(one, number, name, percentile, looser))
+                changed = replaced(planning, assembly, w, retargeted(one, number, limit.target, looser))
                 gains = gain(planning, result, resolver.best(changed, other_targets=True))
                 if gains > 0.0:
-                    found.append(Binding(limit, one.workload.name, looser * 1e3, gains))
+                    found.append(Binding(limit, looser, gains))
         solve = resolver.fleet(assembly)
-        for step in fleet.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
+        for step in fleet_limits.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
             gains = gain(planning, result, solve(step.problem))
             if gains > 0.0:
-                found.append(Binding(*named_change(assembly, step), new_value(step), gains))
-    return tuple(sorted(found, key=lambda b: (-b.gains, b.limit, b.workload or "")))
+                found.append(Binding(step.limit, step.relaxing_to, gains))
+    return tuple(sorted(found, key=lambda b: (-b.gains, b.limit)))
 
 
 def gain(planning: PlanningInput, base: FleetResult, other: FleetResult) -> float:
@@ -54,17 +55,18 @@ def gain(planning: PlanningInput, base: FleetResult, other: FleetResult) -> floa
     return gained if gained > noise + RELATIVE_NOISE * abs(base.objective) else 0.0
 
 
-def limiting_targets(assembly: Assembly, result: FleetResult) -> set[tuple[int, str]]:
-    """(workload, target) whose price is worth a solve: all of one workload; of several, those that stop the replicas in
-    the plan from taking more, by the traffic they carry."""
+def limiting_targets(assembly: Assembly, result: FleetResult) -> set[Limit]:
+    """Targets whose price is worth a solve: all of one workload; of several, those that stop the replicas in the plan from
+    taking more, by the traffic they carry."""
     if len(assembly.screened) == 1 and not assembly.screened[0].classes:
-        return {(0, limit) for limit, *_ in stated_targets(assembly.screened[0])}
-    carried: dict[tuple[int, str], float] = {}
+        return {limit for limit, *_ in stated_targets(0, assembly.screened[0])}
+    carried: dict[Limit, float] = {}
     for place in placements(assembly, result.plan) if result.plan else ():
         one = assembly.screened[place.workload]
         for stream, rate in zip(one.streams, place.class_requests_per_s or (place.requests_per_s,), strict=True):
-            if index := int(stream.capacity.limit[place.row]):
-                prefix = f"traffic_classes.{stream.workload.class_name}." if one.classes else ""
-                key = (place.workload, f"{prefix}targets.{stream.capacity.limits[index]}")
-                carried[key] = carried.get(key, 0.0) + rate / one.workload.requests_per_s
-    return set(sorted(carried, key=lambda key: (-carried[key], key))[:MOST_EXPLAINED_TARGETS])
+            target = stream.capacity.limits[int(stream.capacity.limit[place.row])]
+            if target is not None:
+                name = (stream.workload.class_name or "") if one.classes else ""
+                limit = Limit(LimitKind.TARGET, workload=place.workload, target=target, traffic_class=name)
+                carried[limit] = carried.get(limit, 0.0) + rate / one.workload.requests_per_s
+    return set(sorted(carried, key=lambda limit: (-carried[limit], limit))[:MOST_EXPLAINED_TARGETS])

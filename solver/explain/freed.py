@@ -3,13 +3,13 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from solver.assemble import Assembly, assemble, plan_entries
+from solver.candidates.screening import Screened
 from solver.errors import NoPlanInTimeError
 from solver.explain.binding import gain
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.planning import Freed, PlanningInput
-from solver.search import Screened
+from solver.planning.assemble import Assembly, assemble, plan_entries
+from solver.planning.types import Freed, PlanningInput
 from solver.workload import Workload
 
 

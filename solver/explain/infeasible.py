@@ -9,26 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solver.assemble import Assembly, assemble, fewest_nodes
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import (
-    conflict_names,
-    looser_targets,
-    named_change,
-    new_value,
-    rate_limit_of,
-    replaced,
-    retargeted,
-    stated_targets,
-    wire_value,
-    with_all_targets,
-)
+from solver.explain.limits import looser_targets, replaced, retargeted, stated_targets, with_all_targets
 from solver.explain.resolver import Resolver
-from solver.explain.sourcing import COMMITMENTS, PLACE_RULES, PREFIX, commits, rules_in_force, without_rules
+from solver.explain.sourcing import COMMITMENTS, WHOLE_POLICY, commits, rules_in_force, without_rules
 from solver.fleet import FleetProblem
-from solver.fleet import explain as fleet
-from solver.planning import Conflict, PlanningInput, Relaxation
-from solver.workload import Percentile, Targets
+from solver.fleet import limits as fleet_limits
+from solver.fleet import relaxations as fleet_relaxations
+from solver.limit import Limit, LimitKind, TargetLimit
+from solver.planning.assemble import Assembly, assemble, fewest_nodes
+from solver.planning.types import Conflict, PlanningInput, Relaxation
+from solver.workload import Targets
 
 MOST_OFFER_STEPS = 3
 GROWTH = 1.5
@@ -77,14 +68,8 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, resolver: Re
     relaxations += _sourcing_relaxations(planning, assembly, resolver)
     if fraction is not None and 0.0 < fraction < 1.0:
         relaxations += [
-            Relaxation(
-                rate_limit_of(one.workload),
-                one.workload.name,
-                one.workload.requests_per_s,
-                one.workload.requests_per_s * fraction,
-                None,
-            )
-            for one in assembly.screened
+            Relaxation(rate_of(w), one.workload.requests_per_s, one.workload.requests_per_s * fraction, None)
+            for w, one in enumerate(assembly.screened)
         ]
     if not relaxations and targets_matter:
         with suppress(NoPlanInTimeError):
@@ -104,14 +89,9 @@ def _fleet_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Re
     """Limits of the fleet, each alone, at the smallest value that admits a plan."""
     solve = resolver.fleet(assembly, PRICE_GAP_FRACTION)
     with suppress(NoPlanInTimeError):
-        for one in fleet.relaxations(assembly.problem, solve, limited_offers(planning, assembly.problem)):
-            was = one.change.relaxing_from
-            yield Relaxation(
-                *named_change(assembly, one.change),
-                None if was is None else wire_value(one.change.limit, was),
-                new_value(one.change),
-                one.result.usd_per_hour,
-            )
+        for one in fleet_relaxations.relaxations(assembly.problem, solve, limited_offers(planning, assembly.problem)):
+            change = one.change
+            yield Relaxation(change.limit, change.relaxing_from, change.relaxing_to, one.result.usd_per_hour)
 
 
 def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Iterator[Relaxation]:
@@ -122,11 +102,11 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
             changed = assemble(without_rules(planning, frozenset({COMMITMENTS})), assembly.screened)
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
-                yield Relaxation(COMMITMENTS, None, None, "on_demand", price)
+                yield Relaxation(COMMITMENTS, None, None, price)
     some = False
     with suppress(NoPlanInTimeError):
-        for name, lifted in (*((rule, frozenset({rule})) for rule in rules), (PREFIX[:-1], frozenset(rules))):
-            if name == PREFIX[:-1] and (some or len(rules) < 2):
+        for limit, lifted in (*((rule, frozenset({rule})) for rule in rules), (WHOLE_POLICY, frozenset(rules))):
+            if limit == WHOLE_POLICY and (some or len(rules) < 2):
                 continue
             changed = assemble(without_rules(planning, lifted), assembly.screened)
             if fewest_nodes(changed) > _most_nodes(planning, changed):
@@ -134,9 +114,9 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
                 some = True
-                kind = PLACE_RULES.get(name)
-                was = dict(planning.limits.most_places).get(kind) if kind else None
-                yield Relaxation(name, None, was, "any", price)
+                most = {str(kind): float(number) for kind, number in planning.limits.most_places}
+                was = most.get(limit.of) if limit.kind is LimitKind.PLACES_USED else None
+                yield Relaxation(limit, was, None, price)
 
 
 def _most_nodes(planning: PlanningInput, assembly: Assembly) -> int:
@@ -204,12 +184,14 @@ def _target_relaxations(planning: PlanningInput, assembly: Assembly, resolver: R
     """For every target: the smallest value at which a plan exists with all else unchanged, and what that plan costs."""
     with suppress(NoPlanInTimeError):
         for w, one in enumerate(assembly.screened):
-            for limit, number, name, percentile, seconds in stated_targets(one):
+            for limit, number, seconds in stated_targets(w, one):
+                target = limit.target
+                assert target is not None
 
                 def changed(
-                    value: float | None, w: int = w, number: int = number, name: str = name, p: Percentile = percentile
+                    value: float | None, w: int = w, number: int = number, target: TargetLimit = target
                 ) -> Assembly:
-                    return replaced(planning, assembly, w, retargeted(assembly.screened[w], number, name, p, value))
+                    return replaced(planning, assembly, w, retargeted(assembly.screened[w], number, target, value))
 
                 def admits(value: float | None, at: Changed = changed) -> bool:
                     try:
@@ -225,7 +207,7 @@ def _target_relaxations(planning: PlanningInput, assembly: Assembly, resolver: R
                 if least is None:
                     continue
                 price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
-                yield Relaxation(limit, one.workload.name, seconds * 1e3, least * 1e3, price)
+                yield Relaxation(limit, seconds, least, price)
 
 
 def _least(admits: Callable[[float], bool], value: float) -> float | None:
@@ -258,56 +240,51 @@ def _joint_relaxation(planning: PlanningInput, assembly: Assembly, resolver: Res
     if least is None:
         return None
     price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
-    return Relaxation("targets (all, times a factor)", None, 1.0, least, price)
+    return Relaxation(Limit(LimitKind.ALL_TARGETS), 1.0, least, price)
 
 
 def _conflicts(
     planning: PlanningInput, assembly: Assembly, resolver: Resolver, fraction: float | None, targets_matter: bool
 ) -> tuple[Conflict, ...]:
     """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
-    labels: dict[str, tuple[int, int, str, Percentile]] = {
-        f"workloads.{one.workload.name}.{limit}": (w, number, name, percentile)
+    targets: dict[Limit, int] = {
+        limit: number
         for w, one in enumerate(assembly.screened)
-        for limit, number, name, percentile, _ in stated_targets(one)
+        for limit, number, _ in stated_targets(w, one)
         if targets_matter
     }
-    choices = sorted({name for _, chosen in planning.withheld for name in chosen})
-    names = [*labels, *fleet.limit_names(assembly.problem), *choices]
+    chosen = {limit for _, why in planning.withheld for limit in why}
+    choices = sorted(chosen, key=lambda limit: (limit.kind is LimitKind.BUYING_RULE, limit.of))
+    limits = [*targets, *fleet_limits.stated_limits(assembly.problem), *choices]
 
-    def has_plan(lifted: frozenset[str]) -> bool:
-        changed = _lifted(planning, assembly, labels, lifted)
-        return resolver.has_plan(changed, other_targets=bool(lifted & labels.keys()))
+    def has_plan(lifted: frozenset[Limit]) -> bool:
+        changed = _lifted(planning, assembly, targets, lifted)
+        return resolver.has_plan(changed, other_targets=bool(lifted & targets.keys()))
 
-    found = fleet.conflicts(names, has_plan)
+    found = fleet_relaxations.conflicts(limits, has_plan)
     if found:
-        return (
-            Conflict(
-                tuple(name for n in found for name in conflict_names(assembly, n)),
-                "these limits together leave no plan; any one lifted leaves one"
-                if all(has_plan(frozenset({name})) for name in found)
-                else "these limits together leave no plan, whatever the others are",
-            ),
-        )
+        return (Conflict(found, any_one=all(has_plan(frozenset({limit})) for limit in found)),)
     if fraction == 0.0 or not len(assembly.problem.deployments):
-        return (Conflict(("limits", "workloads"), "no device among the allowed offers can run the model at all"),)
-    rates = tuple(dict.fromkeys(rate_limit_of(one.workload) for one in assembly.screened))
-    return (Conflict(rates, "the demand is above what all allowed offers together can serve"),)
+        return (Conflict((Limit(LimitKind.CANDIDATES),), any_one=False),)
+    return (Conflict(tuple(rate_of(w) for w in range(len(assembly.screened))), any_one=False),)
+
+
+def rate_of(workload: int) -> Limit:
+    """What a workload asks to be served."""
+    return Limit(LimitKind.RATE, workload=workload)
 
 
 def _lifted(
-    planning: PlanningInput,
-    assembly: Assembly,
-    labels: Mapping[str, tuple[int, int, str, Percentile]],
-    lifted: frozenset[str],
+    planning: PlanningInput, assembly: Assembly, targets: Mapping[Limit, int], lifted: frozenset[Limit]
 ) -> Assembly:
     screened = list(assembly.screened)
-    for label in lifted & labels.keys():
-        w, number, name, percentile = labels[label]
-        screened[w] = retargeted(screened[w], number, name, percentile, None)
+    for limit in lifted & targets.keys():
+        assert limit.target is not None
+        screened[limit.workload] = retargeted(screened[limit.workload], targets[limit], limit.target, None)
     admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= lifted)
     changed = assembly
     if admitted:
         changed = assemble(replace(planning, offers=(*planning.offers, *admitted)), screened)
-    elif lifted & labels.keys():
+    elif lifted & targets.keys():
         changed = assemble(planning, screened, assembly.problem.offers)
-    return replace(changed, problem=fleet.without_limits(changed.problem, lifted - labels.keys()))
+    return replace(changed, problem=fleet_limits.without_limits(changed.problem, lifted))

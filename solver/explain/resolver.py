@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from solver.assemble import Assembly
-from solver.confirm import Confirmations
+from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import solve_confirmed
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetProblem, FleetResult
-from solver.fleet.explain import is_unlimited
-from solver.planning import PlanningInput
+from solver.fleet.relaxations import is_unlimited
+from solver.planning.assemble import Assembly
+from solver.planning.types import PlanningInput
 
 ONE_QUESTION_FRACTION = 0.5
 """Share of the time limit that one question may take."""

@@ -3,28 +3,26 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from solver.assemble import Assembly, assemble
 from solver.errors import NoPlanInTimeError
 from solver.explain.freed import freed
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.fleet.explain import PLACE_LIMITS
 from solver.hardware import PlaceKind
-from solver.planning import Freed, PlanningInput, SourcingChange
+from solver.limit import Limit, LimitKind
+from solver.planning.assemble import Assembly, assemble
+from solver.planning.types import Freed, PlanningInput, SourcingChange
 
-PREFIX = "limits.sourcing."
-PLACE_RULES: dict[str, PlaceKind] = {name: kind for kind, name in PLACE_LIMITS.items()}
-
-
-COMMITMENTS = "limits.commitments"
+PLACE_KINDS: tuple[PlaceKind, ...] = ("provider", "region", "device")
+WHOLE_POLICY = Limit(LimitKind.BUYING_RULE)
+COMMITMENTS = Limit(LimitKind.CHOICE, "commitments")
 """Not a rule of the policy, but priced like one: what could be had on demand by whoever asks for commitments only."""
 
 
-def rules_in_force(planning: PlanningInput) -> tuple[str, ...]:
-    """Rules of the policy that leave any offer out, or bound the places of workloads, by name."""
-    leaving_out = {name for _, chosen in planning.withheld for name in chosen if name.startswith(PREFIX)}
+def rules_in_force(planning: PlanningInput) -> tuple[Limit, ...]:
+    """Rules of the policy that leave any offer out, or bound the places of workloads."""
+    leaving_out = {rule for _, chosen in planning.withheld for rule in chosen if rule.kind is LimitKind.BUYING_RULE}
     kinds = dict(planning.limits.most_places)
-    return (*sorted(leaving_out), *(name for name, kind in PLACE_RULES.items() if kind in kinds))
+    return (*sorted(leaving_out), *(Limit(LimitKind.PLACES_USED, kind) for kind in PLACE_KINDS if kind in kinds))
 
 
 def commits(planning: PlanningInput) -> bool:
@@ -32,10 +30,10 @@ def commits(planning: PlanningInput) -> bool:
     return any(chosen == {COMMITMENTS} for _, chosen in planning.withheld)
 
 
-def without_rules(planning: PlanningInput, rules: frozenset[str]) -> PlanningInput:
+def without_rules(planning: PlanningInput, rules: frozenset[Limit]) -> PlanningInput:
     """The request with these rules lifted: with the offers that nothing else leaves out."""
     admitted = tuple(offer for offer, chosen in planning.withheld if chosen <= rules)
-    kinds = {PLACE_RULES[rule] for rule in rules if rule in PLACE_RULES}
+    kinds = {rule.of for rule in rules if rule.kind is LimitKind.PLACES_USED}
     limits = replace(
         planning.limits, most_places=tuple(one for one in planning.limits.most_places if one[0] not in kinds)
     )
@@ -49,7 +47,7 @@ def sourcing_changes(
     rules = rules_in_force(planning)
     found: list[SourcingChange] = []
 
-    def without(lifted: frozenset[str]) -> Freed:
+    def without(lifted: frozenset[Limit]) -> Freed:
         free = without_rules(planning, lifted)
         return freed(free, assemble(free, assembly.screened), result, resolver)
 

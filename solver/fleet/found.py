@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import pulp
 
-from solver.fleet.formulation import split_devices_of
-from solver.fleet.greedy import Draft
-from solver.fleet.model import Model
-from solver.fleet.packing import paths
-from solver.fleet.places_rows import places_of
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.taken import PlacementKey
+from solver.fleet.model.formulation import split_devices_of
+from solver.fleet.model.packing import paths
+from solver.fleet.model.places import places_of
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan, SolverName
 from solver.fleet.problem import FleetProblem
 from solver.fleet.realise import PlanBrokenError, Slots, realise
 from solver.fleet.reduce import ReducedProblem
-from solver.fleet.taken import PlacementKey
 from solver.fleet.verify import verify_plan
 
 
@@ -27,7 +27,7 @@ class Found:
     draft: Draft
 
 
-def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] | None:
+def starting_values(model: FleetProgramme, draft: Draft) -> dict[pulp.LpVariable, float] | None:
     """The heuristic plan as values of the integer variables, or None if the model lacks one of its columns."""
     keys = placement_keys(model.reduced)
     if not set(draft.replicas) <= set(keys) or not set(draft.nodes) <= set(model.nodes):
@@ -37,21 +37,21 @@ def starting_values(model: Model, draft: Draft) -> dict[pulp.LpVariable, float] 
     values.update(split_devices_of(model, values))
     values.update(places_of(model, values))
     for (p, offer), variable in model.in_use.items():
-        rows = [i for i in model.pool_rows[p] if offer < 0 or model.reduced.pairs.offer[i] == offer]
+        rows = [i for i in model.group_rows[p] if offer < 0 or model.reduced.pairs.offer[i] == offer]
         values[variable] = float(any(values[model.replicas[i]] for i in rows))
     return values
 
 
 def placement_keys(reduced: ReducedProblem) -> list[PlacementKey]:
-    anchors = [pool.offers[0] for pool in reduced.pools]
+    anchors = [group.offers[0] for group in reduced.groups]
     pairs = reduced.pairs
     return [
-        (row, anchors[pool], offer)
-        for row, pool, offer in zip(pairs.deployment.tolist(), pairs.pool.tolist(), pairs.offer.tolist(), strict=True)
+        (row, anchors[group], offer)
+        for row, group, offer in zip(pairs.deployment.tolist(), pairs.group.tolist(), pairs.offer.tolist(), strict=True)
     ]
 
 
-def read_plan(model: Model, name: SolverName) -> Found | None:
+def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
     """The solver's integers, rounded, made into a plan; None if that plan does not hold."""
     replicas = {
         key: count
@@ -59,9 +59,9 @@ def read_plan(model: Model, name: SolverName) -> Found | None:
         if (count := _whole(variable))
     }
     nodes = {offer: count for offer, variable in model.nodes.items() if (count := _whole(variable))}
-    pools = model.reduced.pools
+    groups = model.reduced.groups
     slots: dict[int, list[tuple[int, ...]]] = {
-        pools[p].offers[0]: paths({arc: _whole(variable) for arc, variable in flow.items()}, pools[p].devices)
+        groups[p].offers[0]: paths({arc: _whole(variable) for arc, variable in flow.items()}, groups[p].devices)
         for p, flow in model.arc_flow.items()
     }
     return realised(model.reduced, Draft(nodes, replicas, math.nan, math.nan), slots, name)
@@ -74,7 +74,7 @@ def _whole(variable: pulp.LpVariable) -> int:
 def realised(reduced: ReducedProblem, draft: Draft, slots: Slots, name: SolverName) -> Found | None:
     problem = reduced.problem
     try:
-        plan, multiple = realise(problem, reduced.pools, draft, slots)
+        plan, multiple = realise(problem, reduced.groups, draft, slots)
     except PlanBrokenError:
         return None
     if verify_plan(problem, plan, multiple):

@@ -35,7 +35,7 @@ than doubled it on shared fleets (docs/performance.md)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolverAnswer:
     """proof: what the solver showed. bound: of the objective, None if it gives none. seconds: the solver's own."""
 
     proof: Proof
@@ -120,7 +120,7 @@ def solve_with_highs(
     time_limit_s: float,
     gap_fraction: float,
     seed: int,
-) -> Solved:
+) -> SolverAnswer:
     """Solve in process. Raises SolverFailedError if HiGHS is missing or neither solves nor refutes the model."""
     try:
         import highspy
@@ -147,17 +147,17 @@ def solve_with_highs(
     bound = sign * info.mip_dual_bound if math.isfinite(info.mip_dual_bound) else None
     if programme.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         proof: Proof = "optimal" if programme.sol_status == pulp.LpSolutionOptimal else "feasible"
-        return Solved(proof, bound, seconds)
+        return SolverAnswer(proof, bound, seconds)
     # Every variable is bounded where a bound exists at all, so "unbounded or infeasible" can only be infeasible
     # (minimisation of non-negative terms; throughput without any limit is refused before it gets here).
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
-        return Solved("infeasible", None, seconds)
+        return SolverAnswer("infeasible", None, seconds)
     if status in (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt):
-        return Solved("no_plan_found", bound, seconds)
+        return SolverAnswer("no_plan_found", bound, seconds)
     raise SolverFailedError(f"HiGHS ended with {highs.modelStatusToString(status)}")
 
 
-def solve_with_cbc(programme: pulp.LpProblem, time_limit_s: float, gap_fraction: float, seed: int) -> Solved:
+def solve_with_cbc(programme: pulp.LpProblem, time_limit_s: float, gap_fraction: float, seed: int) -> SolverAnswer:
     """Solve in a child process with the CBC that comes with PuLP; it gives a bound only when it closes the gap."""
     solver = pulp.PULP_CBC_CMD(
         msg=False,
@@ -173,9 +173,9 @@ def solve_with_cbc(programme: pulp.LpProblem, time_limit_s: float, gap_fraction:
     seconds = float(getattr(programme, "solutionTime", 0.0) or 0.0)
     if programme.sol_status == pulp.LpSolutionOptimal:
         closed = gap_fraction == 0.0
-        return Solved("optimal", float(pulp.value(programme.objective)) if closed else None, seconds)
+        return SolverAnswer("optimal", float(pulp.value(programme.objective)) if closed else None, seconds)
     if programme.sol_status == pulp.LpSolutionIntegerFeasible:
-        return Solved("feasible", None, seconds)
+        return SolverAnswer("feasible", None, seconds)
     if programme.status == pulp.LpStatusInfeasible:
-        return Solved("infeasible", None, seconds)
-    return Solved("no_plan_found", None, seconds)
+        return SolverAnswer("infeasible", None, seconds)
+    return SolverAnswer("no_plan_found", None, seconds)

@@ -298,7 +298,7 @@ class Survive:
 class Limits:
     """Limits of the whole fleet; None is no limit.
 
-    spare_nodes: idle nodes kept in every pool in use, so that any k nodes may fail and their replicas restart on the
+    spare_nodes: idle nodes kept in every group in use, so that any k nodes may fail and their replicas restart on the
     spares. max_spot_fraction: share of all devices that may be interruptible.
     """
 
@@ -322,7 +322,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class MustUse:
     """At least one replica of these deployments (keys; None is any) on these offers (None is any)."""
 
     name: str
@@ -345,7 +345,7 @@ class FleetProblem:
     limits: Limits = field(default_factory=Limits)
     objective: Objective = "cost"
     most_multiple: float | None = None
-    required: tuple[Requirement, ...] = ()
+    required: tuple[MustUse, ...] = ()
 
     def __post_init__(self) -> None:
         if len({offer.id for offer in self.offers}) != len(self.offers):

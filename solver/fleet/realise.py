@@ -1,4 +1,4 @@
-"""From whole numbers (nodes of offers, replicas of deployments in pools) to a plan: who runs on which node, and what
+"""From whole numbers (nodes of offers, replicas of deployments in groups) to a plan: who runs on which node, and what
 traffic goes where. Everything here is arithmetic and deterministic; the same numbers give the same plan."""
 
 import math
@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from solver.fleet.greedy import Draft
-from solver.fleet.packing import fill_paths, first_fit_decreasing
+from solver.fleet.groups.offer_groups import OfferGroup, loads
+from solver.fleet.groups.survival_bounds import worst_losses
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.taken import PlacementKey
+from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
-from solver.fleet.pools import Pool, loads
 from solver.fleet.problem import FleetProblem, FloatArray
 from solver.fleet.routing import balance_load
 from solver.fleet.splits import divide, put_on_instances, splits_of
-from solver.fleet.survival import worst_losses
-from solver.fleet.taken import PlacementKey
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
-"""Sizes on each node by pool (its first offer), where the solver had to choose how nodes are cut up."""
+"""Sizes on each node by group (its first offer), where the solver had to choose how nodes are cut up."""
 
 LOAD_TOLERANCE = 1e-6
 """Relative excess of load over capacity that is the solvers' feasibility tolerance."""
@@ -28,65 +28,65 @@ class PlanBrokenError(Exception):
     """The whole numbers do not make a plan: the solver's tolerance hid a violated constraint."""
 
 
-def realise(problem: FleetProblem, pools: Sequence[Pool], draft: Draft, slots: Slots) -> tuple[Plan, float]:
+def realise(problem: FleetProblem, groups: Sequence[OfferGroup], draft: Draft, slots: Slots) -> tuple[Plan, float]:
     """(plan, θ). θ is 1 unless throughput is the objective. Raises PlanBrokenError."""
     load = loads(problem)
     replicas = _without_surplus(problem, load, draft.replicas)
-    groups = _place(problem, pools, draft.nodes, replicas, slots)
-    return _route(problem, load, groups)
+    node_groups = _place(problem, groups, draft.nodes, replicas, slots)
+    return _route(problem, load, node_groups)
 
 
 def _place(
     problem: FleetProblem,
-    pools: Sequence[Pool],
+    groups: Sequence[OfferGroup],
     nodes: Mapping[int, int],
     replicas: Mapping[PlacementKey, int],
     slots: Slots,
 ) -> tuple[NodeGroup, ...]:
     table = problem.deployments
     row_of_key = {int(table.key[row]): row for row, _, _ in replicas}
-    pool_of_anchor = {pool.offers[0]: pool for pool in pools}
+    group_of_anchor = {group.offers[0]: group for group in groups}
     left = dict(nodes)
     spare = problem.limits.spare_nodes
     reserved = {offer: spare for _, _, offer in replicas if offer >= 0 and spare}
     inside: dict[int, dict[int, int]] = {}
-    groups: Counter[tuple[int, int, tuple[tuple[int, int], ...]]] = Counter()
+    node_groups: Counter[tuple[int, int, tuple[tuple[int, int], ...]]] = Counter()
     for (row, anchor, offer), count in sorted(replicas.items()):
         if offer < 0:
             inside.setdefault(anchor, {})[row] = count
             continue
         spanned = int(table.nodes_per_replica[row])
         left[offer] = left.get(offer, 0) - count * spanned
-        groups[offer, spanned, ((int(table.key[row]), 1),)] += count
+        node_groups[offer, spanned, ((int(table.key[row]), 1),)] += count
     if any(count < 0 for count in left.values()):
         raise PlanBrokenError("replicas span more nodes than an offer gives")
     power_is_free = not (problem.matters("power") or problem.matters("carbon"))
     for anchor, wanted in sorted(inside.items()):
-        pool = pool_of_anchor[anchor]
+        group = group_of_anchor[anchor]
         wanted, instances = divide(table, wanted)
         sizes = {row: int(table.devices_per_replica[row]) if row >= 0 else 1 for row in wanted}
-        room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in pool.offers}
-        free = min(sum(room.values()), sum(left.get(offer, 0) for offer in pool.offers) - spare)
-        packed = first_fit_decreasing(wanted, sizes, pool.devices)
+        room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in group.offers}
+        free = min(sum(room.values()), sum(left.get(offer, 0) for offer in group.offers) - spare)
+        packed = first_fit_decreasing(wanted, sizes, group.devices)
         if len(packed) > free and anchor in slots:
             packed = fill_paths(wanted, sizes, slots[anchor])
         if len(packed) > free:
-            raise PlanBrokenError(f"{len(packed)} nodes of {pool.node_type_id} are needed, {free} taken")
+            raise PlanBrokenError(f"{len(packed)} nodes of {group.node_type_id} are needed, {free} taken")
         if power_is_free:
             for node in packed:
-                _fill(node, sizes, pool.devices)
+                _fill(node, sizes, group.devices)
         put_on_instances(table, packed, instances, fill=power_is_free)
         contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
-        places = [offer for offer in pool.offers for _ in range(room[offer])]
+        places = [offer for offer in group.offers for _ in range(room[offer])]
         for content, offer in zip(contents, places, strict=False):
-            groups[offer, 1, content] += 1
+            node_groups[offer, 1, content] += 1
             left[offer] -= 1
     for offer, count in left.items():
         if count:
-            groups[offer, 1, ()] += count
+            node_groups[offer, 1, ()] += count
     return tuple(
         NodeGroup(problem.offers[offer].id, units, size, content, splits_of(table, row_of_key, content))
-        for (offer, size, content), units in sorted(groups.items())
+        for (offer, size, content), units in sorted(node_groups.items())
         if units
     )
 
@@ -130,9 +130,9 @@ def _survives(problem: FleetProblem, load: FloatArray, replicas: Mapping[tuple[i
     return all(loss.utilisation_fraction <= limit for loss in worst_losses(problem, load, replicas))
 
 
-def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...]) -> tuple[Plan, float]:
+def _route(problem: FleetProblem, load: FloatArray, node_groups: tuple[NodeGroup, ...]) -> tuple[Plan, float]:
     table = problem.deployments
-    placed = Plan(groups, ()).replicas()
+    placed = Plan(node_groups, ()).replicas()
     row_of_key = {int(table.key[row]): row for row in _rows_of_keys(problem, {key for key, _ in placed})}
     after_loss = _busiest_after_loss(problem, load, placed, row_of_key)
     routed: list[tuple[list[int], FloatArray]] = []
@@ -169,7 +169,7 @@ def _route(problem: FleetProblem, load: FloatArray, groups: tuple[NodeGroup, ...
                     served = rate * served_of[w] * float(shares[position, k]) * count / total[row]
                     if served > 0:
                         routes.append(Route(key, offer_id, w, k, served))
-    return Plan(groups, tuple(routes)), multiple
+    return Plan(node_groups, tuple(routes)), multiple
 
 
 def _busiest_after_loss(

@@ -1,6 +1,6 @@
 """Making the problem small without changing its answer.
 
-Three exact steps: pools (``pools.py``), candidates whose use costs more than a plan already in hand
+Three exact steps: groups (``groups/offer_groups.py``), candidates whose use costs more than a plan already in hand
 (``bound_candidates``), and deployments that another of the same workload and node type replaces at no cost
 (``undominated``).
 """
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.greedy import Draft, draft_plan, draft_throughput
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, group_offers, pair_up
+from solver.fleet.groups.required import meeting, met_by_none, named_rows
+from solver.fleet.groups.survival_bounds import headroom_factor, least_capacity
+from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.plan import PROVEN_GAP_FRACTION
-from solver.fleet.pools import Pairs, Pool, demand_matrix, pair_up, pool_offers
 from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
-from solver.fleet.required import meeting, met_by_none, named_rows
-from solver.fleet.survival import headroom_factor, least_capacity
 from solver.units import kg_per_hour
 
 MOST_NODES = 1_000_000
@@ -27,10 +27,10 @@ MOST_NODES = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducedProblem:
-    """What is left to decide. max_nodes: by pool. bound: of the objective. reasons: why nothing can work."""
+    """What is left to decide. max_nodes: by group. bound: of the objective. reasons: why nothing can work."""
 
     problem: FleetProblem
-    pools: list[Pool]
+    groups: list[OfferGroup]
     pairs: Pairs
     max_nodes: IntArray
     bound: float
@@ -53,39 +53,39 @@ class Bounds:
 
 
 def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedProblem:
-    """Pool, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
-    pools = pool_offers(problem)
-    pairs = pair_up(problem, pools)
-    offers_in_pool = np.array([len(pool.offers) for pool in pools], dtype=np.int64)
-    candidates = int(np.where(pairs.offer < 0, offers_in_pool[pairs.pool], 1).sum()) if len(pairs) else 0
+    """Group, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
+    groups = group_offers(problem)
+    pairs = pair_up(problem, groups)
+    offers_in_group = np.array([len(group.offers) for group in groups], dtype=np.int64)
+    candidates = int(np.where(pairs.offer < 0, offers_in_group[pairs.group], 1).sum()) if len(pairs) else 0
     reasons = (
-        _unservable(problem, pairs) or _too_few_domains(problem, pools, pairs) or met_by_none(problem, pools, pairs)
+        _unservable(problem, pairs) or _too_few_domains(problem, groups, pairs) or met_by_none(problem, groups, pairs)
     )
     if reasons:
         return ReducedProblem(
-            problem, pools, pairs, np.zeros(len(pools), np.int64), math.inf, None, candidates, reasons
+            problem, groups, pairs, np.zeros(len(groups), np.int64), math.inf, None, candidates, reasons
         )
-    bounds = _bounds(problem, pools, pairs)
+    bounds = _bounds(problem, groups, pairs)
     if problem.objective != "throughput":
         reasons = _beyond_limits(problem, bounds)
     bound = _most_throughput(problem, bounds) if problem.objective == "throughput" else bounds[problem.objective].lower
     if reasons or not exact_steps:
-        most = most_nodes(problem, pools, pairs, None, bound)
-        return ReducedProblem(problem, pools, pairs, most, bound, None, candidates, reasons)
+        most = most_nodes(problem, groups, pairs, None, bound)
+        return ReducedProblem(problem, groups, pairs, most, bound, None, candidates, reasons)
 
-    draft = None if problem.objective == "throughput" else draft_plan(problem, pools, pairs, thorough=False)
+    draft = None if problem.objective == "throughput" else draft_plan(problem, groups, pairs, thorough=False)
     pairs = pairs.take(_worth_keeping(problem, bounds, draft))
     pairs = pairs.take(undominated(problem, pairs))
     if problem.objective == "throughput":
-        draft = draft_throughput(problem, pools, pairs, bound)
+        draft = draft_throughput(problem, groups, pairs, bound)
     else:
-        better = draft_plan(problem, pools, pairs)
+        better = draft_plan(problem, groups, pairs)
         if better is not None and (draft is None or better.objective <= draft.objective):
             draft = better
-    most = np.zeros(len(pools), dtype=np.int64)
-    reduced = prune(ReducedProblem(problem, pools, pairs, most, bound, draft, candidates))
+    most = np.zeros(len(groups), dtype=np.int64)
+    reduced = prune(ReducedProblem(problem, groups, pairs, most, bound, draft, candidates))
     if draft is None and (
-        _unservable(problem, reduced.pairs) or _too_few_domains(problem, reduced.pools, reduced.pairs)
+        _unservable(problem, reduced.pairs) or _too_few_domains(problem, reduced.groups, reduced.pairs)
     ):
         # Some workload's every candidate alone exceeds what the limits of the whole leave.
         return replace(reduced, reasons=(f"no plan within {_limits_of_the_whole(problem)}",))
@@ -93,39 +93,39 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
 
 
 def prune(reduced: ReducedProblem) -> ReducedProblem:
-    """Drop pairs, pools and offers that no plan as good as the draft can contain."""
-    problem, pools, pairs = reduced.problem, reduced.pools, reduced.pairs
-    pairs = pairs.take(_worth_keeping(problem, _bounds(problem, pools, pairs), reduced.draft))
-    pools, pairs = drop_unused_pools(problem, pools, pairs)
-    most = most_nodes(problem, pools, pairs, reduced.draft, reduced.bound)
-    pools = _shorten(problem, pools, pairs, most)
-    offered = np.array(sorted({-1, *(offer for pool in pools for offer in pool.offers)}))
+    """Drop pairs, groups and offers that no plan as good as the draft can contain."""
+    problem, groups, pairs = reduced.problem, reduced.groups, reduced.pairs
+    pairs = pairs.take(_worth_keeping(problem, _bounds(problem, groups, pairs), reduced.draft))
+    groups, pairs = drop_unused_groups(problem, groups, pairs)
+    most = most_nodes(problem, groups, pairs, reduced.draft, reduced.bound)
+    groups = _shorten(problem, groups, pairs, most)
+    offered = np.array(sorted({-1, *(offer for group in groups for offer in group.offers)}))
     pairs = pairs.take(np.isin(pairs.offer, offered))
-    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+    return replace(reduced, groups=groups, pairs=pairs, max_nodes=most)
 
 
 def most_promising(reduced: ReducedProblem, fraction: float) -> ReducedProblem:
     """The same problem with only pairs whose use costs little more than the bound; the draft's pairs stay."""
-    problem, pools, pairs, draft = reduced.problem, reduced.pools, reduced.pairs, reduced.draft
+    problem, groups, pairs, draft = reduced.problem, reduced.groups, reduced.pairs, reduced.draft
     if draft is None or problem.objective == "throughput":
         return reduced
-    bounds = bound_candidates(problem, pools, pairs, problem.objective)
+    bounds = bound_candidates(problem, groups, pairs, problem.objective)
     limit = bounds.lower + fraction * max(draft.objective - bounds.lower, 0.0)
     keep = bounds.lower + np.maximum(bounds.replica_slack, bounds.node_slack) <= limit
-    anchors = np.array([pool.offers[0] for pool in pools])[pairs.pool]
+    anchors = np.array([group.offers[0] for group in groups])[pairs.group]
     in_draft = set(draft.replicas)
     keys = zip(pairs.deployment.tolist(), anchors.tolist(), pairs.offer.tolist(), strict=True)
     keep |= np.fromiter((key in in_draft for key in keys), dtype=np.bool_, count=len(pairs))
     pairs = pairs.take(keep)
-    pools, pairs = drop_unused_pools(problem, pools, pairs)
-    most = most_nodes(problem, pools, pairs, draft, reduced.bound)
-    return replace(reduced, pools=pools, pairs=pairs, max_nodes=most)
+    groups, pairs = drop_unused_groups(problem, groups, pairs)
+    most = most_nodes(problem, groups, pairs, draft, reduced.bound)
+    return replace(reduced, groups=groups, pairs=pairs, max_nodes=most)
 
 
-def _bounds(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> dict[Resource, Bounds]:
+def _bounds(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> dict[Resource, Bounds]:
     """Of cost, and of what else the plan depends on."""
     resources: tuple[Resource, ...] = ("cost", "power", "carbon")
-    return {r: bound_candidates(problem, pools, pairs, r) for r in resources if r == "cost" or problem.matters(r)}
+    return {r: bound_candidates(problem, groups, pairs, r) for r in resources if r == "cost" or problem.matters(r)}
 
 
 def _worth_keeping(problem: FleetProblem, of: Mapping[Resource, Bounds], draft: Draft | None) -> BoolArray:
@@ -143,7 +143,7 @@ def _worth_keeping(problem: FleetProblem, of: Mapping[Resource, Bounds], draft: 
     return keep
 
 
-def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, resource: Resource) -> Bounds:
+def bound_candidates(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, resource: Resource) -> Bounds:
     """Lower bound of a resource and each pair's excess over it.
 
     Serving all of class k on pair j takes load_jk replicas of (a_j + c · node fraction) each; with nodes divisible,
@@ -152,7 +152,7 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
 
     π is dual feasible whatever other limits hold, so L bounds every plan from below. A replica of j saves at most
     v_j = max_k π_wk / load_jk of it, hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and
-    one with a node of pool p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the pool added.
+    one with a node of group p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the group added.
     Where losses are to be survived, each workload's part of L is multiplied by its ``least_capacity``.
     """
     node_price, replica_price = pairs.takes(resource)
@@ -164,40 +164,40 @@ def bound_candidates(problem: FleetProblem, pools: list[Pool], pairs: Pairs, res
             if end > start:
                 least[w] = whole[start:end].min(axis=0)
         value = np.where(pairs.load > 0, least[pairs.workload] / pairs.load, 0.0).max(axis=1)
-    best = np.zeros(len(pools))  # a node may also stand idle
-    np.maximum.at(best, pairs.pool, (value - replica_price) / pairs.node_fraction)
-    pool_price = np.full(len(pools), np.inf)
-    np.minimum.at(pool_price, pairs.pool, node_price)
+    best = np.zeros(len(groups))  # a node may also stand idle
+    np.maximum.at(best, pairs.group, (value - replica_price) / pairs.node_fraction)
+    group_price = np.full(len(groups), np.inf)
+    np.minimum.at(group_price, pairs.group, node_price)
     of_workload = least.sum(axis=1)
     if problem.limits.survive.losses:
-        of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, pools, pairs), 1.0)
+        of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, groups, pairs), 1.0)
     lower = float(of_workload.sum())
     fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
-    spare = problem.limits.spare_nodes * pool_price[pairs.pool]
+    spare = problem.limits.spare_nodes * group_price[pairs.group]
     replica_slack = np.maximum(unit - value, 0.0) + spare
-    node_slack = np.maximum((pool_price - best)[pairs.pool], 0.0) + spare
+    node_slack = np.maximum((group_price - best)[pairs.group], 0.0) + spare
     if problem.objective != "throughput":
-        lower, replica_slack, node_slack = _beyond_required(problem, pools, pairs, lower, replica_slack, node_slack)
+        lower, replica_slack, node_slack = _beyond_required(problem, groups, pairs, lower, replica_slack, node_slack)
         # One node serves at most all of the demand.
-        node_slack = np.maximum(node_slack, pool_price[pairs.pool] - lower + spare)
+        node_slack = np.maximum(node_slack, group_price[pairs.group] - lower + spare)
     return Bounds(lower, fixed, replica_slack, node_slack)
 
 
 def _beyond_required(
-    problem: FleetProblem, pools: list[Pool], pairs: Pairs, lower: float, replica: FloatArray, node: FloatArray
+    problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, lower: float, replica: FloatArray, node: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
     """The bound and the excesses where every plan contains something required.
 
-    Excesses of replicas, and of nodes of different pools, add up. So with r the least excess of what is required, no
-    plan is better than L + r, and one with a pair of another pool not better than L + r + its own excess; in the pools
+    Excesses of replicas, and of nodes of different groups, add up. So with r the least excess of what is required, no
+    plan is better than L + r, and one with a pair of another group not better than L + r + its own excess; in the groups
     of what is required the excesses above L + r are those above L less r.
     """
     for requirement in problem.required:
-        named = meeting(problem, pools, pairs, requirement)
+        named = meeting(problem, groups, pairs, requirement)
         if not named.any():
             continue
         least = float(np.maximum(replica, node)[named].min())
-        here = np.isin(pairs.pool, np.unique(pairs.pool[named]))
+        here = np.isin(pairs.group, np.unique(pairs.group[named]))
         return (
             lower + least,
             np.where(here, np.maximum(replica - least, 0.0), replica),
@@ -221,13 +221,13 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     devices_of_type = {offer.node_type_id: offer.devices for offer in problem.offers}
     node_devices = np.array([devices_of_type.get(t, 1) for t in table.node_type_ids])
     keep = np.ones(len(rows), dtype=np.bool_)
-    group = table.workload[rows] * len(table.node_type_ids) + table.node_type[rows]
+    kind = table.workload[rows] * len(table.node_type_ids) + table.node_type[rows]
     for named in named_rows(problem):  # only another that is named too may stand in for one that is
-        group = 2 * group + named[rows]
+        kind = 2 * kind + named[rows]
     if table.site is not None:
-        group = group * (len(table.sites) + 1) + table.site[rows] - ANY_SITE
-    order = np.argsort(group, kind="stable")
-    edges = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
+        kind = kind * (len(table.sites) + 1) + table.site[rows] - ANY_SITE
+    order = np.argsort(kind, kind="stable")
+    edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1))
     starts, sizes = edges[:-1], np.diff(edges)
     workloads = table.workload[rows[order[starts]]]
     rates = demand_matrix(problem)
@@ -314,14 +314,14 @@ def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _too_few_domains(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[str, ...]:
+def _too_few_domains(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
     losses = problem.limits.survive.losses
     if not losses:
         return ()
     lost = " or ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in losses)
     return tuple(
         f"workload {w}: nothing is left to serve it after the loss of {lost}"
-        for w, least in enumerate(least_capacity(problem, pools, pairs))
+        for w, least in enumerate(least_capacity(problem, groups, pairs))
         if math.isinf(least) and any(problem.demands[w].requests_per_s)
     )
 
@@ -357,19 +357,21 @@ def _most_throughput(problem: FleetProblem, of: Mapping[Resource, Bounds]) -> fl
     return most
 
 
-def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Draft | None, bound: float) -> IntArray:
-    """Nodes of each pool that some best plan stays within."""
-    most = np.zeros(len(pools))
-    price = np.array([pool.usd_per_hour for pool in pools])
-    host_w = np.array([pool.host_power_w for pool in pools])
-    host_kg = kg_per_hour(host_w, np.array([pool.kg_co2e_per_kwh for pool in pools]))
+def most_nodes(
+    problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, draft: Draft | None, bound: float
+) -> IntArray:
+    """Nodes of each group that some best plan stays within."""
+    most = np.zeros(len(groups))
+    price = np.array([group.usd_per_hour for group in groups])
+    host_w = np.array([group.host_power_w for group in groups])
+    host_kg = kg_per_hour(host_w, np.array([group.kg_co2e_per_kwh for group in groups]))
     taken: dict[Resource, FloatArray] = {"cost": price, "power": host_w, "carbon": host_kg}
     if problem.objective == "throughput":
         most[:] = MOST_NODES
         if math.isfinite(bound):
-            most = np.minimum(most, _nodes_for_demand(problem, pools, pairs, bound))
+            most = np.minimum(most, _nodes_for_demand(problem, groups, pairs, bound))
     else:
-        most = _nodes_for_demand(problem, pools, pairs, 1.0)
+        most = _nodes_for_demand(problem, groups, pairs, 1.0)
     ceilings = [(unit, problem.limit_of(resource)) for resource, unit in taken.items()]
     if draft is not None and problem.objective != "throughput":
         ceilings.append((taken[problem.objective], draft.objective))
@@ -377,13 +379,13 @@ def most_nodes(problem: FleetProblem, pools: list[Pool], pairs: Pairs, draft: Dr
         if ceiling is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 most = np.minimum(most, np.where(unit > 0, np.floor(ceiling * (1 + 1e-6) / unit), np.inf))
-    available = np.array([math.inf if pool.max_nodes is None else pool.max_nodes for pool in pools])
+    available = np.array([math.inf if group.max_nodes is None else group.max_nodes for group in groups])
     whole: IntArray = np.minimum(np.minimum(most, available), MOST_NODES).astype(np.int64)
     return whole
 
 
-def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, multiple: float) -> FloatArray:
-    """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a pool."""
+def _nodes_for_demand(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, multiple: float) -> FloatArray:
+    """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a group."""
     least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
     finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
     if problem.limits.survive.losses:
@@ -393,45 +395,45 @@ def _nodes_for_demand(problem: FleetProblem, pools: list[Pool], pairs: Pairs, mu
     nodes = np.where(
         pairs.slots > 0, np.ceil(replicas / np.maximum(pairs.slots, 1)), pairs.nodes_per_replica * replicas
     )
-    most = np.full(len(pools), float(problem.limits.spare_nodes))
-    np.add.at(most, pairs.pool, nodes)
+    most = np.full(len(groups), float(problem.limits.spare_nodes))
+    np.add.at(most, pairs.group, nodes)
     share = problem.limits.max_spot_fraction
     if share is not None and share > 0:
         # Idle steady nodes can be bought to make room for cheap interruptible ones.
-        devices = np.array([pool.devices for pool in pools])
-        spot = np.array([pool.interruptible for pool in pools], dtype=np.bool_)
+        devices = np.array([group.devices for group in groups])
+        spot = np.array([group.interruptible for group in groups], dtype=np.bool_)
         most = np.where(spot, most, most + np.ceil((devices * most)[spot].sum() / share / devices))
     return most
 
 
-def drop_unused_pools(problem: FleetProblem, pools: list[Pool], pairs: Pairs) -> tuple[list[Pool], Pairs]:
+def drop_unused_groups(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> tuple[list[OfferGroup], Pairs]:
     share = problem.limits.max_spot_fraction
-    used = set(np.unique(pairs.pool).tolist())
-    if share is not None and any(pools[p].interruptible for p in used):
-        used |= {p for p, pool in enumerate(pools) if not pool.interruptible}
+    used = set(np.unique(pairs.group).tolist())
+    if share is not None and any(groups[p].interruptible for p in used):
+        used |= {p for p, group in enumerate(groups) if not group.interruptible}
     kept = sorted(used)
-    index = np.zeros(len(pools), dtype=np.int64)
+    index = np.zeros(len(groups), dtype=np.int64)
     index[kept] = np.arange(len(kept))
     renumbered = {name: getattr(pairs, name) for name in pairs.__slots__}
-    renumbered["pool"] = index[pairs.pool]
-    return [pools[p] for p in kept], Pairs(**renumbered)
+    renumbered["group"] = index[pairs.group]
+    return [groups[p] for p in kept], Pairs(**renumbered)
 
 
-def _shorten(problem: FleetProblem, pools: list[Pool], pairs: Pairs, most: IntArray) -> list[Pool]:
-    """Offers of a pool beyond those that already hold the most nodes it can need are never used.
+def _shorten(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, most: IntArray) -> list[OfferGroup]:
+    """Offers of a group beyond those that already hold the most nodes it can need are never used.
 
     With replicas over several nodes, which may not cross offers, only an offer large enough on its own ends the list.
     """
-    spanning = set(pairs.pool[pairs.offer >= 0].tolist())
+    spanning = set(pairs.group[pairs.offer >= 0].tolist())
     shortened = []
-    for p, pool in enumerate(pools):
+    for p, group in enumerate(groups):
         kept, total = [], 0
-        for position in pool.offers:
+        for position in group.offers:
             kept.append(position)
             room = problem.offers[position].max_nodes
             alone = room is None or room >= most[p]
             total += int(most[p]) if room is None else room
             if alone or (p not in spanning and total >= most[p]):
                 break
-        shortened.append(replace(pool, offers=tuple(kept)))
+        shortened.append(replace(group, offers=tuple(kept)))
     return shortened

@@ -1,20 +1,21 @@
 """Solving: reduce, start from the heuristic plan, prove with HiGHS (or CBC), realise, check, report truthfully."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
-from solver.fleet.by_workload import solve_by_workload
-from solver.fleet.formulation import build_model, carbon_terms, cost_terms, no_idle_gifts, power_terms
+from solver.fleet.decomposition.by_workload import solve_by_workload
+from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
-from solver.fleet.greedy import Draft
-from solver.fleet.highs import Solved, solve_with_cbc, solve_with_highs
-from solver.fleet.model import Model
-from solver.fleet.own_cost import OwnCost, add_own_cost
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.highs import SolverAnswer, solve_with_cbc, solve_with_highs
+from solver.fleet.model.formulation import build_model
+from solver.fleet.model.objective import carbon_terms, cost_terms, no_idle_gifts, power_terms
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
@@ -50,6 +51,10 @@ PROMISING_FRACTION = 0.1
 SHARPENING_GAP_FRACTION = 0.01
 
 DEFAULTS = SolveOptions()
+
+
+Solve = Callable[[FleetProblem], FleetResult]
+"""How a changed problem is solved: to the rules of the plan it is compared with."""
 
 
 def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> FleetResult:
@@ -157,8 +162,8 @@ def _attempt(
 
 
 def _run(
-    model: Model, options: SolveOptions, name: SolverName, start: Mapping[pulp.LpVariable, float] | None
-) -> Solved:
+    model: FleetProgramme, options: SolveOptions, name: SolverName, start: Mapping[pulp.LpVariable, float] | None
+) -> SolverAnswer:
     if name == "highs":
         return solve_with_highs(model.programme, start, options.time_limit_s, options.gap_fraction, options.seed)
     return solve_with_cbc(model.programme, options.time_limit_s, options.gap_fraction, options.seed)
@@ -171,7 +176,7 @@ def _time_left(options: SolveOptions, spent_s: float) -> SolveOptions:
 
 
 def _cheapest_at(
-    model: Model, options: SolveOptions, name: SolverName, found: Found, spent_s: float
+    model: FleetProgramme, options: SolveOptions, name: SolverName, found: Found, spent_s: float
 ) -> tuple[Found | None, float]:
     """Second objective of throughput, power and carbon: of the plans as good as ``found``, the cheapest."""
     slack = PROVEN_GAP_FRACTION / 10
@@ -191,7 +196,7 @@ def _cheapest_at(
     return (cheaper if kept else None), solved.seconds
 
 
-def _bound(reduced: ReducedProblem, solved: Solved, draft: Found | None) -> float:
+def _bound(reduced: ReducedProblem, solved: SolverAnswer, draft: Found | None) -> float:
     """The tighter of the arithmetic bound and the solver's; what pruning left out is worse than the draft."""
     if solved.bound is None:
         return reduced.bound

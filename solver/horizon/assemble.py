@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from solver.confirmation.sustained import Bracket
+from solver.candidates.screening import Screened
+from solver.capacity.sustained_rate import Bracket
 from solver.horizon.demand import Profile, Series
 from solver.horizon.operation import Operation
 from solver.horizon.places import Standing, distance, may_stand, standing
@@ -21,7 +22,7 @@ from solver.horizon.problem import (
     SpotRule,
 )
 from solver.horizon.reduce import (
-    Row,
+    ReducedRow,
     Source,
     commitments,
     hourly_offers,
@@ -29,8 +30,7 @@ from solver.horizon.reduce import (
     needed_sources,
     undominated_rows,
 )
-from solver.planning import PlanningInput
-from solver.search import Screened
+from solver.planning.types import PlanningInput
 
 PURCHASE = "purchase"
 """Kind of commitment."""
@@ -113,7 +113,7 @@ class _Types:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FleetCandidate:
     """A way of running a workload inside one machine, or on ``nodes`` whole ones of one source.
 
     distance: which of the workload's round trips it was counted at; network_s: that round trip. row: of the workload's
@@ -143,14 +143,14 @@ def build_problem(
     return problem_of(asked, candidates(screened, brackets, machines), periods, limited=limited)
 
 
-def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]) -> list[Candidate]:
+def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]) -> list[FleetCandidate]:
     """What serves anything on machines that can be had: over several nodes only where a workload fits inside none."""
-    found: list[Candidate] = []
+    found: list[FleetCandidate] = []
     for w, one in enumerate(screened):
         space = one.space
         limit = one.workload.utilisation_limit_fraction
         per_copy = max(1, len(space.rows) // one.copies)
-        mine: list[Candidate] = []
+        mine: list[FleetCandidate] = []
         for row in np.flatnonzero(one.most_requests_per_s > 0.0).tolist():
             bracket = brackets.get((w, row))
             rate = (float(one.most_requests_per_s[row]) if bracket is None else bracket.at_most) * limit
@@ -158,7 +158,7 @@ def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]
                 continue
             devices, nodes = int(space.devices_per_replica[row]), int(space.nodes_per_replica[row])
             mine += [
-                Candidate(w, machine, row // per_copy, one.network_of(row), devices, rate, row, nodes)
+                FleetCandidate(w, machine, row // per_copy, one.network_of(row), devices, rate, row, nodes)
                 for machine in space.platforms[int(space.platform_index[row])].node_ids
                 if machine in machines
             ]
@@ -168,7 +168,7 @@ def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]
 
 
 def problem_of(
-    asked: FleetInput, able: Sequence[Candidate], periods: tuple[Period, ...], *, limited: bool = False
+    asked: FleetInput, able: Sequence[FleetCandidate], periods: tuple[Period, ...], *, limited: bool = False
 ) -> HorizonProblem:
     """Sources and deployments that may matter.
 
@@ -245,12 +245,12 @@ def _types(asked: FleetInput, spanned: Set[str]) -> _Types:
     )
 
 
-def _rows(able: Sequence[Candidate], types: _Types, devices: Mapping[str, int]) -> dict[str, list[Row]]:
+def _rows(able: Sequence[FleetCandidate], types: _Types, devices: Mapping[str, int]) -> dict[str, list[ReducedRow]]:
     """Candidates by node type, without those that others of the same workload replace."""
     of_machine: dict[str, list[str]] = {}
     for name, machine in types.machine.items():
         of_machine.setdefault(machine, []).append(name)
-    found: dict[tuple[str, int], list[Row]] = {}
+    found: dict[tuple[str, int], list[ReducedRow]] = {}
     for one in able:
         whole = devices.get(one.machine, 0)
         if one.nodes == 1 and one.devices > whole:
@@ -258,9 +258,9 @@ def _rows(able: Sequence[Candidate], types: _Types, devices: Mapping[str, int]) 
         taken = one.devices if one.nodes == 1 else one.nodes * whole
         for name in of_machine.get(one.machine, ()):
             if types.standing[name][one.workload] == one.distance:
-                row = Row(one.workload, name, taken, one.requests_per_s, one.row, one.nodes)
+                row = ReducedRow(one.workload, name, taken, one.requests_per_s, one.row, one.nodes)
                 found.setdefault((name, one.workload), []).append(row)
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[ReducedRow]] = {}
     for name, _ in found:
         rows.setdefault(name, [])
     for (name, _), mine in sorted(found.items()):
@@ -268,7 +268,7 @@ def _rows(able: Sequence[Candidate], types: _Types, devices: Mapping[str, int]) 
     return rows
 
 
-def _allowed(asked: FleetInput, able: Sequence[Candidate]) -> dict[tuple[int, float], frozenset[str]]:
+def _allowed(asked: FleetInput, able: Sequence[FleetCandidate]) -> dict[tuple[int, float], frozenset[str]]:
     """Sources that a workload's replicas at a round trip may stand on; nothing where every workload may use all."""
     workloads = asked.planning.workloads
     places = asked.places

@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from solver.confidence import margins
-from solver.configuration import Configuration
-from solver.confirmation.sustained import Bracket, is_settled
+from solver.candidates.confidence import margins
+from solver.candidates.rejections import Rejection, rejections
+from solver.candidates.screening import Screened, screen
+from solver.capacity.sustained_rate import Bracket, is_settled
+from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.choose import Kept
@@ -17,14 +19,13 @@ from solver.horizon.operable import free_of_rules, is_small, kept_configurations
 from solver.horizon.operated import Freedom, Operated, plan_operated
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
-from solver.horizon.pool import Pool
+from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import HorizonProblem, SpotRule
-from solver.horizon.reasons import reasons
+from solver.horizon.reasons import Reason, reasons
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
 from solver.outcome import Outcome
-from solver.recommend import SpaceMemo, space_of
-from solver.search import Rejection, Screened, rejections, screen
+from solver.recommend.recommend import SpaceMemo, space_of
 from solver.units import HOURS_PER_MONTH
 
 SAMPLED_PERIODS = 5
@@ -66,7 +67,7 @@ class FleetPlan:
     network_s: Mapping[int, float]
     """Round trip by deployment key, where the workload states any."""
     devices: Mapping[str, str]
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     """Where there is no plan: by workload, what stands against it."""
     rejected: tuple[Rejection, ...]
     sources: int
@@ -272,7 +273,7 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
     price = np.where(np.isfinite(price), price, 0.0)
     most = problem.committed(np.array([float(model.most_nodes[c.node_type]) for c in problem.commitments])).max(axis=0)
     value = np.zeros(len(problem.batch))
-    pool = Pool(problem)
+    pool = ChoiceTable(problem)
     for cap in (np.zeros(model.types), most) if problem.commitments else (np.zeros(model.types),):
         for t in [model.at_peak, *sample]:
             start = pool.best(t, price, cap, value)

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from solver.horizon.master import Group, Master, Prices
+from solver.horizon.master import Group, HorizonDuals, Master
 from solver.horizon.period import PeriodChoice
 from solver.horizon.plan import HorizonPlan
-from solver.horizon.pool import Pool
+from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
 from solver.units import SECONDS_PER_HOUR
 
@@ -33,7 +33,7 @@ class Incumbent:
         problem: HorizonProblem,
         groups: Sequence[Group],
         master: Master,
-        pool: Pool,
+        pool: ChoiceTable,
         period_gap: float,
         batch_seconds: float,
         changed: Callable[[], None],
@@ -51,7 +51,7 @@ class Incumbent:
         """Cost of the best plan; infinite before there is one."""
         return math.inf if self.best is None else self.best[0]
 
-    def improve(self, commitments: FloatArray, prices: Prices | None, high: IntArray) -> None:
+    def improve(self, commitments: FloatArray, prices: HorizonDuals | None, high: IntArray) -> None:
         """Round commitments and walk to better ones, all priced with pooled choices."""
         batch = prices.batch if prices is not None else np.zeros(len(self.problem.batch))
         if self.problem.batch and prices is None:

@@ -44,21 +44,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
+class HorizonDuals:
     """Duals. committed: USD for a node's use through all hours of a group, groups × types. batch: USD per request."""
 
     committed: FloatArray
     batch: FloatArray
 
-    def towards(self, other: "Prices", share: float) -> "Prices":
+    def towards(self, other: "HorizonDuals", share: float) -> "HorizonDuals":
         """``share`` of the way to other prices."""
-        return Prices(
+        return HorizonDuals(
             self.committed + share * (other.committed - self.committed), self.batch + share * (other.batch - self.batch)
         )
 
-    def filled(self, other: "Prices") -> "Prices":
+    def filled(self, other: "HorizonDuals") -> "HorizonDuals":
         """With the other prices of node types that have none here: nothing may look free for not having been looked at."""
-        return Prices(np.where(self.committed.any(axis=0), self.committed, other.committed), self.batch)
+        return HorizonDuals(np.where(self.committed.any(axis=0), self.committed, other.committed), self.batch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ class Master:
         by_month = self.problem.committed(nodes)
         return np.asarray(by_month[[self.problem.periods[group.first].month for group in self.groups]])
 
-    def floor(self, prices: Prices, box: Box) -> float:
+    def floor(self, prices: HorizonDuals, box: Box) -> float:
         """min over the box of Σ_c (C_c − Σ_{groups it runs in} π) R_c, plus Σ_b β_b B_b."""
         duals = np.array([prices.committed[g, t] for g, t in self.link_row])
         reduced = self.usd_per_node - (self.links.T @ duals if len(duals) else 0.0)
@@ -205,7 +205,7 @@ class Master:
         wanted = np.array([work.requests for work in self.problem.batch])
         return float(least) + float(prices.batch @ wanted)
 
-    def relaxation(self, box: Box) -> tuple[float, FloatArray, Prices] | None:
+    def relaxation(self, box: Box) -> tuple[float, FloatArray, HorizonDuals] | None:
         """(USD, commitments, prices) of the plain linear relaxation of everything; None where it is infeasible."""
         problem, model = self.problem, self.model
         columns = len(model.upper)
@@ -255,7 +255,9 @@ class Master:
         start = body.shape[0]
         return float(solved.fun), np.asarray(solved.x[:commitments]), self._prices(duals, start)
 
-    def restricted(self, columns: Sequence[Column], box: Box, dearest_usd: float) -> tuple[float, FloatArray, Prices]:
+    def restricted(
+        self, columns: Sequence[Column], box: Box, dearest_usd: float
+    ) -> tuple[float, FloatArray, HorizonDuals]:
         """(USD, commitments, prices) of the best mixture of the columns found so far; USD are infinite while some group
         is not served or some batch work not done.
 
@@ -322,15 +324,15 @@ class Master:
             self._prices(-np.asarray(solved.ineqlin.marginals), 0),
         )
 
-    def _no_prices(self) -> Prices:
-        return Prices(np.zeros((len(self.groups), self.model.types)), np.zeros(len(self.problem.batch)))
+    def _no_prices(self) -> HorizonDuals:
+        return HorizonDuals(np.zeros((len(self.groups), self.model.types)), np.zeros(len(self.problem.batch)))
 
-    def _prices(self, duals: FloatArray, start: int) -> Prices:
+    def _prices(self, duals: FloatArray, start: int) -> HorizonDuals:
         committed = np.zeros((len(self.groups), self.model.types))
         for (g, t), row in self.link_row.items():
             committed[g, t] = max(0.0, duals[start + row])
         batch = np.maximum(duals[len(duals) - len(self.problem.batch) :], 0.0)
-        return Prices(committed, batch)
+        return HorizonDuals(committed, batch)
 
     def _batch_rows(self, entries: Sequence[tuple[int, int, float]], width: int) -> coo_array:
         """−Σ requests done ≤ −B, one row for each batch work."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from solver.errors import SolverFailedError
-from solver.fleet.packing import chain_rows
+from solver.fleet.model.packing import chain_rows
 from solver.horizon.problem import MOST_NODES, FloatArray, HorizonDeployment, HorizonProblem, IntArray
 from solver.horizon.spot import MOST_SPARES, most_nodes_with_spares, spares_needed
 from solver.units import SECONDS_PER_HOUR

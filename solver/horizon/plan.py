@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from solver.horizon.master import Prices
+from solver.horizon.master import HorizonDuals
 from solver.horizon.period import PeriodChoice
 from solver.horizon.problem import HorizonProblem
 from solver.outcome import Outcome
@@ -91,7 +91,7 @@ class HorizonResult:
     periods: int
     """Different periods: equal ones are solved once."""
     reasons: tuple[str, ...] = ()
-    prices: Prices | None = None
+    prices: HorizonDuals | None = None
     """Of committed nodes and batch work, where the bound over all commitments was best: to start a like problem from."""
 
 

@@ -16,7 +16,7 @@ COVERS = 1e-9
 """Relative shortfall of a sum of capacities that is rounding of floating point."""
 
 
-class Pool:
+class ChoiceTable:
     """Choices as arrays; ``steady`` nodes are committed or on demand, whichever there are."""
 
     def __init__(self, problem: HorizonProblem) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.errors import InvalidInputError
-from solver.fleet.packing import is_chain
+from solver.fleet.model.packing import is_chain
 from solver.horizon.operation import Operation
 from solver.tco.capital import discount_factors
 from solver.units import HOURS_PER_MONTH

@@ -2,32 +2,42 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from solver.hardware import Offer
 from solver.horizon.problem import HorizonProblem
+from solver.limit import Limit
 from solver.workload import ANYWHERE, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a workload has no plan. left_out_by: choices and rules that leave out what it would otherwise be admitted to."""
+
+    workload: str
+    detail: str
+    left_out_by: tuple[Limit, ...] = ()
 
 
 def reasons(
     problem: HorizonProblem,
     workloads: Sequence[Workload],
     places: Sequence[tuple[str, str]],
-    withheld: Sequence[tuple[Offer, frozenset[str]]],
-) -> tuple[str, ...]:
+    withheld: Sequence[tuple[Offer, frozenset[Limit]]],
+) -> tuple[Reason, ...]:
     """places: provider and region of every source within the limits. withheld: offers that limits on regions and
-    providers leave out, with the names of those limits."""
+    providers leave out, with those limits."""
     found = []
     for w, workload in enumerate(workloads):
         name = workload.name
         if not any(workload.places.admit(*place) for place in places):
             lost = {limit for offer, limits in withheld if _admits(workload, offer) for limit in limits}
             own = "" if workload.places == ANYWHERE else "its regions and providers admit "
-            beyond = f"; {' and '.join(sorted(lost))} leave out what they would admit" if lost else ""
-            found.append(f"{name}: {own}none of the machines within the limits{beyond}")
+            found.append(Reason(name, f"{own}none of the machines within the limits", tuple(sorted(lost))))
         elif not any(one.workload == w for one in problem.deployments):
-            found.append(f"{name}: no machine that it may use meets its targets; rejected says how near they came")
+            found.append(Reason(name, "no machine that it may use meets its targets; rejected says how near they came"))
         elif (most := _most_served(problem, w)) < (peak := float(problem.demand[:, w].max())):
-            found.append(f"{name}: asks for {peak:g} requests/s at its peak; all nodes offered serve {most:g}")
+            found.append(Reason(name, f"asks for {peak:g} requests/s at its peak; all nodes offered serve {most:g}"))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from solver.units import HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReducedRow:
     """A candidate: devices it takes and requests per second it serves, and where it came from. nodes: whole ones that it
     takes, where it does not fit inside one."""
 
@@ -38,16 +38,16 @@ class Source:
     interruptible: bool
 
 
-Offers = dict[str, list[Row]]
+Offers = dict[str, list[ReducedRow]]
 """Candidates by node type."""
 
 
-def undominated_rows(rows: Sequence[Row]) -> list[Row]:
+def undominated_rows(rows: Sequence[ReducedRow]) -> list[ReducedRow]:
     """Rows of one workload and node type that no other replaces: t = ⌈μ_i / μ_j⌉ replicas of j in the devices of i.
 
     Rows inside a node and rows over several do not replace one another here.
     """
-    kept: list[Row] = []
+    kept: list[ReducedRow] = []
     for one in sorted(rows, key=lambda r: (r.devices, -r.requests_per_s, r.row)):
         replaced = any(
             math.ceil(one.requests_per_s / other.requests_per_s - 1e-12) * other.devices <= one.devices
@@ -59,14 +59,14 @@ def undominated_rows(rows: Sequence[Row]) -> list[Row]:
     return kept
 
 
-def replaces(a: Sequence[Row], a_devices: int, b: Sequence[Row], b_devices: int) -> bool:
+def replaces(a: Sequence[ReducedRow], a_devices: int, b: Sequence[ReducedRow], b_devices: int) -> bool:
     """Can a node of type a always stand where one of type b stood?
 
     A replica with g of b's G devices gets ⌊g G_a / G⌋ devices of the other node; its work must fit there. One over
     several nodes gets as many of the other.
     """
 
-    def fits(one: Row, other: Row) -> bool:
+    def fits(one: ReducedRow, other: ReducedRow) -> bool:
         replicas = math.ceil(one.requests_per_s / other.requests_per_s - 1e-12)
         if one.nodes == 1:
             return other.nodes == 1 and replicas * other.devices <= one.devices * a_devices // b_devices
@@ -77,7 +77,7 @@ def replaces(a: Sequence[Row], a_devices: int, b: Sequence[Row], b_devices: int)
     return all(any(other.workload == one.workload and fits(one, other) for other in a) for one in b)
 
 
-def _standing_in(rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]) -> Callable[[str, str], bool]:
+def _standing_in(rows: Mapping[str, Sequence[ReducedRow]], devices: Mapping[str, int]) -> Callable[[str, str], bool]:
     """``replaces`` by the types' ids, each pair looked at once."""
     known: dict[tuple[str, str], bool] = {}
 
@@ -92,7 +92,7 @@ def _standing_in(rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]) 
 
 
 def needed_sources(
-    sources: Sequence[Source], rows: Mapping[str, Sequence[Row]], devices: Mapping[str, int]
+    sources: Sequence[Source], rows: Mapping[str, Sequence[ReducedRow]], devices: Mapping[str, int]
 ) -> list[Source]:
     """Sources that some best plan may need.
 
@@ -121,7 +121,7 @@ def needed_purchases(
     bought: Sequence[Commitment],
     node_type: Mapping[str, str],
     sources: Sequence[Source],
-    rows: Mapping[str, Sequence[Row]],
+    rows: Mapping[str, Sequence[ReducedRow]],
     devices: Mapping[str, int],
     shared_limits: Sequence[SharedLimit],
     discount_fraction_per_year: float,

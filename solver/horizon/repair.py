@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from solver.fleet.packing import chain_rows
+from solver.fleet.model.packing import chain_rows
 from solver.horizon.operation import changes
 from solver.horizon.period import PeriodChoice
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray

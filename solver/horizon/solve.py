@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solver.errors import InvalidInputError
+from solver.horizon.all_periods import solve_together
 from solver.horizon.incumbent import Incumbent
-from solver.horizon.master import Box, Columns, Group, Master, Prices, column_of, groups_of
+from solver.horizon.master import Box, Columns, Group, HorizonDuals, Master, column_of, groups_of
 from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
 from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, relative_gap
-from solver.horizon.pool import Pool
+from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
-from solver.horizon.together import solve_together
 from solver.outcome import Outcome
 from solver.units import HOURS_PER_MONTH
 
@@ -76,7 +76,7 @@ class _Node:
     bound: float
     order: int
     box: Box = field(compare=False)
-    prices: Prices | None = field(compare=False, default=None)
+    prices: HorizonDuals | None = field(compare=False, default=None)
     split: FloatArray | None = field(compare=False, default=None)
 
 
@@ -86,16 +86,16 @@ def solve_horizon(
     clock: Clock,
     progress: Progress | None = None,
     known: tuple[PeriodChoice, ...] = (),
-    prices: Prices | None = None,
+    prices: HorizonDuals | None = None,
 ) -> HorizonResult:
     """The cheapest plan over the horizon, or the best within the time, with a bound that holds for every plan.
 
     clock: seconds, from anywhere. known, prices: of an earlier solve of the same periods, deployments, offers and types.
     """
-    return _Search(problem, options, clock, progress, known, prices).run()
+    return _HorizonSearch(problem, options, clock, progress, known, prices).run()
 
 
-class _Search:
+class _HorizonSearch:
     def __init__(
         self,
         problem: HorizonProblem,
@@ -103,7 +103,7 @@ class _Search:
         clock: Clock,
         progress: Progress | None,
         known: tuple[PeriodChoice, ...],
-        prices: Prices | None = None,
+        prices: HorizonDuals | None = None,
     ) -> None:
         self.prices = prices
         self.problem, self.options, self.clock, self.progress = problem, options, clock, progress
@@ -111,7 +111,7 @@ class _Search:
         self.groups: tuple[Group, ...] = groups_of(problem)
         self.model = PeriodModel(problem)
         self.master = Master(problem, self.groups, self.model)
-        self.pool = Pool(problem)
+        self.pool = ChoiceTable(problem)
         self.columns = Columns()
         self.solved = 0
         self.branches = 0
@@ -210,7 +210,7 @@ class _Search:
             return []
         return self._halve(box, bound, prices, fractional)
 
-    def _generate(self, box: Box, bound: float, prices: Prices) -> tuple[float, Prices, FloatArray]:
+    def _generate(self, box: Box, bound: float, prices: HorizonDuals) -> tuple[float, HorizonDuals, FloatArray]:
         """Column generation over one box: (bound, prices of the best bound, the master's commitments)."""
         best_bound, best_prices, asked = -math.inf, prices, prices
         commitments = np.asarray(box.low, dtype=np.float64)
@@ -248,7 +248,7 @@ class _Search:
             asked = best_prices.towards(dual, SMOOTHING if sweep < MOST_SWEEPS // 2 else 1.0)
         return bound, best_prices, commitments
 
-    def _sweep(self, prices: Prices, box: Box) -> float | None:
+    def _sweep(self, prices: HorizonDuals, box: Box) -> float | None:
         """The Lagrangian bound at these prices: every period solved once. None when the time ends first."""
         cap = self.master.committed(box.high.astype(np.float64))
         total = self.master.floor(prices, box)
@@ -288,7 +288,7 @@ class _Search:
             for g, choice in enumerate(self.incumbent.pooled(nodes) or ()):
                 self.columns.add(column_of(self.problem, self.groups, g, choice))
 
-    def _mix(self, box: Box) -> tuple[float, FloatArray, Prices]:
+    def _mix(self, box: Box) -> tuple[float, FloatArray, HorizonDuals]:
         """The master over the columns found, with pooled choices added as long as they are worth it."""
         if not self.problem.batch:
             self._add_neighbours()
@@ -323,7 +323,7 @@ class _Search:
         if answer.choice is not None:
             self.pool.add(answer.choice)
 
-    def _price_exactly(self, nodes: IntArray, prices: Prices | None = None) -> float | None:
+    def _price_exactly(self, nodes: IntArray, prices: HorizonDuals | None = None) -> float | None:
         """Every period beside these commitments: the best plan with them, and a bound on all such plans, or None when
         the time ends first. With batch work at the given prices, and no bound."""
         if not self.master.within_shared_limits(nodes.astype(np.float64)):
@@ -384,7 +384,7 @@ class _Search:
             return self.incumbent.best[1]
         return np.clip(np.round(fractional), box.low, box.high).astype(np.int64)
 
-    def _halve(self, box: Box, bound: float, prices: Prices, fractional: FloatArray) -> list[_Node]:
+    def _halve(self, box: Box, bound: float, prices: HorizonDuals, fractional: FloatArray) -> list[_Node]:
         wide = np.flatnonzero(box.high > box.low)
         away = np.abs(fractional[wide] - np.round(fractional[wide]))
         if away.max() > 1e-6:

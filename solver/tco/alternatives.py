@@ -95,7 +95,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldMachines:
     """Machines of one's own from before: what was paid for them is sunk, what they would fetch today is given up by keeping
     them. ``age_months`` old at the start, they last for the rest of their life."""
 
@@ -127,7 +127,7 @@ class PurchasedFleet:
     nodes_per_step: int = 1
     lead_time_months: int = 0
     lease: Lease | None = None
-    held: Held | None = None
+    held: HeldMachines | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ class AlternativeCost:
     swings: tuple[Swing, ...]
     uncertainty: Uncertainty | None
     """None when no draws were asked for."""
-    standing: position.Standing = field(compare=False)
+    standing: position.FinancialPosition = field(compare=False)
     parts: tuple[PartUsed, ...] = ()
     """Month by month, to ``LOOK_AHEAD_MONTHS`` or the horizon."""
 
@@ -177,7 +177,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CostComparison:
     """Alternatives in the order given, and every pair's break-even points."""
 
     alternatives: tuple[AlternativeCost, ...]
@@ -210,7 +210,7 @@ def compare(
     alternatives: Sequence[Alternative],
     scenario: Scenario,
     sampling: Sampling = AS_STATED,
-) -> Comparison:
+) -> CostComparison:
     """Costs of all alternatives at the same demand.
 
     Raises CostInputError naming the field, FigureMissingError where an input has no value.
@@ -224,7 +224,7 @@ def compare(
     costs = tuple(_cost(e, scenario, sampling, share, until) for e, share in zip(evaluated, chances, strict=True))
     pairs = list(combinations(range(len(costs)), 2))
     found = verdict([cost.name for cost in costs], [cost.npv for cost in costs], npv_draws)
-    return Comparison(
+    return CostComparison(
         alternatives=costs,
         verdict=found,
         doubts=_doubts({e.alternative.name: e for e in evaluated}, found),
@@ -258,7 +258,7 @@ def _look_ahead(scenario: Scenario) -> int:
     return max(scenario.horizon_months, min(LOOK_AHEAD_MONTHS, int(sensible)))
 
 
-def _standing(evaluated: _Evaluated, scenario: Scenario, until: int) -> position.Standing:
+def _standing(evaluated: _Evaluated, scenario: Scenario, until: int) -> position.FinancialPosition:
     ahead = replace(scenario, horizon_months=until)
     parts = zip(parts_of(evaluated.alternative), evaluated.samples.values, strict=True)
     found = [

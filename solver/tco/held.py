@@ -3,7 +3,7 @@ fetch today, so that they cost what they are worth now, exactly as if they were 
 
 import numpy as np
 
-from solver.tco.alternatives import Held, PurchasedFleet, Scenario
+from solver.tco.alternatives import HeldMachines, PurchasedFleet, Scenario
 from solver.tco.by_month import Values, inflation_factors
 from solver.tco.cohorts import starts
 from solver.tco.figures import Array
@@ -13,7 +13,7 @@ from solver.tco.write_off import book_value, resale_fraction
 def held_alive(fleet: PurchasedFleet, months: int) -> Array:
     """Nodes held from before that still run, by month.
 
-    >>> held_alive(PurchasedFleet("keep", 3, 8, {}, life_months=36, held=Held(2, 34)), 4).tolist()
+    >>> held_alive(PurchasedFleet("keep", 3, 8, {}, life_months=36, held=HeldMachines(2, 34)), 4).tolist()
     [[2.0, 2.0, 0.0, 0.0]]
     """
     alive = np.zeros((1, months))
@@ -28,7 +28,7 @@ def to_start(fleet: PurchasedFleet, needed: Array) -> Array:
     return starts(np.maximum(0.0, beside), fleet.life_months)
 
 
-def given_up(fleet: PurchasedFleet, held: Held, scenario: Scenario, values: Values) -> tuple[Array, Array]:
+def given_up(fleet: PurchasedFleet, held: HeldMachines, scenario: Scenario, values: Values) -> tuple[Array, Array]:
     """By column: what selling them at the start would have brought, and what they fetch at the end of their life or at the
     horizon (both positive)."""
     last = _sold(fleet, held, scenario)
@@ -39,7 +39,7 @@ def given_up(fleet: PurchasedFleet, held: Held, scenario: Scenario, values: Valu
     return first, final
 
 
-def taken_out(fleet: PurchasedFleet, held: Held, scenario: Scenario, values: Values) -> Array:
+def taken_out(fleet: PurchasedFleet, held: HeldMachines, scenario: Scenario, values: Values) -> Array:
     """Decommissioning by column, at the prices of the month before."""
     last = _sold(fleet, held, scenario)
     each = values["decommissioning_usd_per_node"] * inflation_factors(scenario, values)
@@ -48,7 +48,7 @@ def taken_out(fleet: PurchasedFleet, held: Held, scenario: Scenario, values: Val
     return spent
 
 
-def held_written_off(fleet: PurchasedFleet, held: Held, scenario: Scenario, values: Values) -> Array:
+def held_written_off(fleet: PurchasedFleet, held: HeldMachines, scenario: Scenario, values: Values) -> Array:
     """Depreciation by column, with what book value differs from the price at the start, given up, and when they are sold."""
     last = _sold(fleet, held, scenario)
     books = [_book(fleet, held, values, month) for month in range(last + 1)]
@@ -61,12 +61,12 @@ def held_written_off(fleet: PurchasedFleet, held: Held, scenario: Scenario, valu
     return charged
 
 
-def paid_for(held: Held, values: Values) -> Array:
+def paid_for(held: HeldMachines, values: Values) -> Array:
     """What they cost when new: sunk, and what maintenance and insurance are counted on."""
     return np.asarray(held.nodes * values["held_usd_per_node"])
 
 
-def held_standing(fleet: PurchasedFleet, held: Held, columns: int, values: Values) -> tuple[Array, Array]:
+def held_standing(fleet: PurchasedFleet, held: HeldMachines, columns: int, values: Values) -> tuple[Array, Array]:
     """Of the stated case, by column: what they would fetch, and what the accounts value them at."""
     market, book = np.zeros(columns), np.zeros(columns)
     for month in range(min(fleet.life_months - held.age_months, columns)):
@@ -75,15 +75,15 @@ def held_standing(fleet: PurchasedFleet, held: Held, columns: int, values: Value
     return market, book
 
 
-def _sold(fleet: PurchasedFleet, held: Held, scenario: Scenario) -> int:
+def _sold(fleet: PurchasedFleet, held: HeldMachines, scenario: Scenario) -> int:
     return min(fleet.life_months - held.age_months, scenario.horizon_months)
 
 
-def _worth(fleet: PurchasedFleet, held: Held, values: Values, month: int) -> Array:
+def _worth(fleet: PurchasedFleet, held: HeldMachines, values: Values, month: int) -> Array:
     fraction = resale_fraction(float(held.age_months + month), fleet.life_months, values)
     return np.asarray(paid_for(held, values) * fraction)
 
 
-def _book(fleet: PurchasedFleet, held: Held, values: Values, month: int) -> Array:
+def _book(fleet: PurchasedFleet, held: HeldMachines, values: Values, month: int) -> Array:
     left = paid_for(held, values) * resale_fraction(float(fleet.life_months), fleet.life_months, values)
     return np.asarray(book_value(fleet, paid_for(held, values), left, float(held.age_months + month)))

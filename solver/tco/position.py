@@ -35,7 +35,7 @@ NAMES = ("cash", "prepaid", "owed", "market", "book", "fresh", "relief")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FinancialPosition:
     """USD at the start and at the end of each month, for the stated case.
 
     cash: all flows so far. prepaid: paid at that instant for the month that begins. owed: loans, commitments and what
@@ -64,12 +64,12 @@ class Standing:
         return np.asarray(np.cumsum(flows * factors) + (self.owed - self.prepaid - self.market - self.relief) * factors)
 
 
-def standing(alternative: Single, scenario: Scenario, values: Values) -> Standing:
+def standing(alternative: Single, scenario: Scenario, values: Values) -> FinancialPosition:
     """``values``: one row, the stated case. Cash at the horizon is that before machines are sold and debts paid for good."""
     flows = cash_flows(alternative, scenario, values)
     columns = scenario.horizon_months + 1
     cash = np.cumsum(sum((line[0] for line in flows.lines.values()), start=np.zeros(columns)))
-    found = Standing(cash, *(np.zeros(columns) for _ in range(6)))
+    found = FinancialPosition(cash, *(np.zeros(columns) for _ in range(6)))
     if isinstance(alternative, RentedFleet) and alternative.term_months is not None:
         _committed(alternative, alternative.term_months, scenario, values, found)
     elif isinstance(alternative, RentedFleet) and alternative.in_advance:
@@ -82,9 +82,9 @@ def standing(alternative: Single, scenario: Scenario, values: Values) -> Standin
     return found
 
 
-def added(parts: list[Standing]) -> Standing:
+def added(parts: list[FinancialPosition]) -> FinancialPosition:
     """Several kinds of node together."""
-    return Standing(*(np.asarray(sum(getattr(part, name) for part in parts)) for name in NAMES))
+    return FinancialPosition(*(np.asarray(sum(getattr(part, name) for part in parts)) for name in NAMES))
 
 
 def _income_tax(values: Values) -> float:
@@ -95,7 +95,7 @@ def _taxed(values: Values) -> float:
     return 1.0 + float(values["tax_fraction"][0, 0])
 
 
-def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values, found: Standing) -> None:
+def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values, found: FinancialPosition) -> None:
     started = starts(nodes_needed(fleet, demand_factor(scenario, values)), term)
     contracted = (started * market_rent_per_month(fleet, scenario, values))[0] * _taxed(values)
     if "commitment_used_fraction" in values:
@@ -106,7 +106,7 @@ def _committed(fleet: RentedFleet, term: int, scenario: Scenario, values: Values
     found.relief[:] = _income_tax(values) * (owed - prepaid)
 
 
-def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Standing) -> None:
+def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: FinancialPosition) -> None:
     """A deposit on machines not yet delivered counts at what was paid."""
     started = to_start(fleet, nodes_needed(fleet, demand_factor(scenario, values)))
     outlays = hardware_outlays(fleet, scenario, values, started)
@@ -155,7 +155,7 @@ def _owned(fleet: PurchasedFleet, scenario: Scenario, values: Values, found: Sta
         found.relief[ahead] += ordered[month] / _taxed(values) * sales_tax_relief * balance
 
 
-def _held(fleet: PurchasedFleet, values: Values, found: Standing) -> None:
+def _held(fleet: PurchasedFleet, values: Values, found: FinancialPosition) -> None:
     """Kept from before: their worth at the start is given up there, and what they would fetch later is theirs to bring."""
     assert fleet.held is not None
     market, book = held_standing(fleet, fleet.held, len(found.market), values)
@@ -175,7 +175,9 @@ def _held(fleet: PurchasedFleet, values: Values, found: Standing) -> None:
     found.relief[due] += fleet.held.nodes * each * _taxed(values) * tax
 
 
-def _leased(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array, found: Standing) -> None:
+def _leased(
+    fleet: PurchasedFleet, scenario: Scenario, values: Values, started: Array, found: FinancialPosition
+) -> None:
     """Rates are an expense when they are paid; machines bought out are one's own from then on."""
     assert fleet.lease is not None
     machines = hardware_outlays(fleet, scenario, values, started)["purchase"]

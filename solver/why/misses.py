@@ -4,23 +4,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.figures import readable
-from solver.search import Screened, target_seconds
+from solver.candidates.rejections import ABOVE_TARGET, NO_CACHE, TargetMiss, target_miss
+from solver.candidates.screening import Screened
 from solver.why.resolve import Rows
-
-MS_PER_S = 1e3
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """reason: a stable slug. limit, best, target: of the target missed by least, in seconds; None for other reasons."""
+    """reason: a stable slug. missed: the target missed by least, where that is the reason. detail: else."""
 
     workload: str
     reason: str
-    detail: str
-    limit: str | None = None
-    best_s: float | None = None
-    target_s: float | None = None
+    missed: TargetMiss | None = None
+    detail: str = ""
     traffic_class: str | None = None
 
 
@@ -28,7 +24,7 @@ def misses_of_devices(screened: Screened, devices: frozenset[str]) -> list[Miss]
     """Why no candidate of these devices serves the workload: what was dropped before, then what misses its targets."""
     space, name = screened.space, screened.workload.name
     found = [
-        Miss(name, reason, f"{device}: {detail}")
+        Miss(name, reason, detail=f"{device}: {detail}")
         for device, reason, detail in sorted(
             {(_named(d.device_id, d.partition), d.reason, d.detail) for d in space.dropped if d.device_id in devices}
         )
@@ -57,37 +53,20 @@ def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
             for one in screened.classes
             for miss in misses_of_rows(one, rows)
         ]
-    found, space = screened.capacity, screened.space
-    targets = target_seconds(screened.workload.targets)
-    nearest: dict[str, tuple[float, Miss]] = {}
+    space, name = screened.space, screened.workload.name
+    nearest: dict[tuple[str, str], tuple[float, Miss]] = {}
     for row in np.flatnonzero(rows & (screened.most_requests_per_s <= 0.0)).tolist():
-        index = int(found.limit[row])
-        label = found.limits[index]
-        layout, precision = space.rows[row].layout, space.rows[row].precision
-        device = space.platforms[space.rows[row].platform].device
-        where = (
-            f"{_named(device.id, device.partition.profile if device.partition else None)}, TP{layout.tensor_parallel}"
-            + (f" PP{layout.pipeline_parallel}" if layout.pipeline_parallel > 1 else "")
-            + f", {precision.weights}"
-        )
         if not screened.allowed[row]:
-            miss, factor = Miss(screened.workload.name, "figure_missing", "power_limit_w"), np.inf
-        elif index == 0:
-            detail = f"the cache holds no request of this length ({where})"
-            miss, factor = Miss(screened.workload.name, "kv_cache_too_small", detail), np.inf
+            miss, factor, metric = Miss(name, "figure_missing", detail="power_limit_w"), np.inf, ""
+        elif (missed := target_miss(screened, row)) is None:
+            entry = space.rows[row]
+            device = space.platforms[entry.platform].device
+            where = _named(device.id, device.partition.profile if device.partition else None)
+            cut = f"TP{entry.layout.tensor_parallel} PP{entry.layout.pipeline_parallel}, {entry.precision.weights}"
+            detail = f"the cache holds no request of this length ({where}, {cut})"
+            miss, factor, metric = Miss(name, NO_CACHE, detail=detail), np.inf, ""
         else:
-            best, target = float(found.best_s[row]), targets[label]
-            factor = best / target
-            metric, percentile = label.split(".")
-            miss = Miss(
-                screened.workload.name,
-                f"{metric.split('_')[0]}_above_target",
-                f"{percentile} {metric.split('_')[0].upper()} is {readable(best * MS_PER_S)} ms at best ({where}),"
-                f" {readable(100.0 * (factor - 1.0))} % above the target of {readable(target * MS_PER_S)} ms",
-                f"targets.{label}",
-                best,
-                target,
-            )
-        if miss.reason not in nearest or factor < nearest[miss.reason][0]:
-            nearest[miss.reason] = (factor, miss)
+            miss, factor, metric = Miss(name, ABOVE_TARGET, missed), missed.ratio, missed.target.metric
+        if (miss.reason, metric) not in nearest or factor < nearest[miss.reason, metric][0]:
+            nearest[miss.reason, metric] = (factor, miss)
     return [miss for _, miss in sorted(nearest.values(), key=lambda pair: pair[0])]

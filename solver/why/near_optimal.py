@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from solver.hardware import Offer
-from solver.planning import PlanEntry
-from solver.recommend import Standing
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve
+from solver.planning.types import PlanEntry
+from solver.recommend.recommend import SolvedRequest
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve
 
 Kind = Literal["device", "offer"]
-NearPlan = tuple[Answer, tuple[str, ...]]
+NearPlan = tuple[SolvedChange, tuple[str, ...]]
 """A plan, and the devices and offers it was made without."""
 
 
@@ -25,7 +25,7 @@ class WithoutOne:
 
     kind: Kind
     name: str
-    answer: Answer
+    answer: SolvedChange
     indispensable: bool | None
 
 
@@ -37,20 +37,20 @@ class NearOptimal:
     plans: tuple[NearPlan, ...]
 
 
-def near_optimal(standing: Standing, within_fraction: float, count: int, clock: Clock) -> NearOptimal:
-    """At most ``count`` plans within the share of the standing plan's price. Raises VerificationError on a defect."""
-    base = standing.result.usd_per_hour or 0.0
+def near_optimal(solved_request: SolvedRequest, within_fraction: float, count: int, clock: Clock) -> NearOptimal:
+    """At most ``count`` plans within the share of the plan's price. Raises VerificationError on a defect."""
+    base = solved_request.result.usd_per_hour or 0.0
     most = base * (1.0 + within_fraction)
-    offers = {offer.id: offer for offer in standing.planning.offers}
-    plan = standing.result.plan
+    offers = {offer.id: offer for offer in solved_request.planning.offers}
+    plan = solved_request.result.plan
     used = [offers[name] for name in plan.nodes_by_offer()] if plan else []
     devices = dict.fromkeys(o.node.device.id for o in used)
-    without = [_without(standing, "device", name, frozenset({name}), most, clock) for name in devices]
-    without += [_without(standing, "offer", o.id, frozenset({o.id}), most, clock) for o in used]
+    without = [_without(solved_request, "device", name, frozenset({name}), most, clock) for name in devices]
+    without += [_without(solved_request, "offer", o.id, frozenset({o.id}), most, clock) for o in used]
     plans: list[NearPlan] = _distinct([(w.answer, (w.name,)) for w in without if _is_within(w.answer, most)], count)
     while len(plans) < count and plans:
-        shunned = frozenset(_mainstay(answer.entries) for answer, _ in plans) | {_mainstay_of(standing, used)}
-        answer = _leaving_out(standing, shunned, clock)
+        shunned = frozenset(_mainstay(answer.entries) for answer, _ in plans) | {_mainstay_of(solved_request, used)}
+        answer = _leaving_out(solved_request, shunned, clock)
         longer = _distinct([*plans, (answer, tuple(sorted(shunned)))], count) if _is_within(answer, most) else plans
         if len(longer) == len(plans):
             break
@@ -58,8 +58,10 @@ def near_optimal(standing: Standing, within_fraction: float, count: int, clock: 
     return NearOptimal(tuple(without), tuple(sorted(plans, key=lambda p: p[0].usd_per_hour or 0.0)))
 
 
-def _without(standing: Standing, kind: Kind, name: str, names: frozenset[str], most: float, clock: Clock) -> WithoutOne:
-    answer = _leaving_out(standing, names, clock)
+def _without(
+    solved_request: SolvedRequest, kind: Kind, name: str, names: frozenset[str], most: float, clock: Clock
+) -> WithoutOne:
+    answer = _leaving_out(solved_request, names, clock)
     needed = None if answer.outcome == "not_in_time" else not _is_within(answer, most)
     if (
         needed
@@ -70,19 +72,21 @@ def _without(standing: Standing, kind: Kind, name: str, names: frozenset[str], m
     return WithoutOne(kind, name, answer, needed)
 
 
-def _leaving_out(standing: Standing, names: frozenset[str], clock: Clock) -> Answer:
+def _leaving_out(solved_request: SolvedRequest, names: frozenset[str], clock: Clock) -> SolvedChange:
     """The cheapest plan without these devices and offers."""
 
     def admitted(offer: Offer) -> bool:
         return offer.id not in names and offer.node.device.id not in names
 
-    planning = replace(standing.planning, offers=tuple(o for o in standing.planning.offers if admitted(o)))
+    planning = replace(solved_request.planning, offers=tuple(o for o in solved_request.planning.offers if admitted(o)))
     if not planning.offers:
-        return Answer(Solved.INFEASIBLE)
-    return resolve(standing, planning, assembled(planning, standing.assembly.screened), known_of(standing), clock)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
+    return resolve(
+        solved_request, planning, assembled(planning, solved_request.assembly.screened), known_of(solved_request), clock
+    )
 
 
-def _is_within(answer: Answer, most: float) -> bool:
+def _is_within(answer: SolvedChange, most: float) -> bool:
     return answer.usd_per_hour is not None and answer.usd_per_hour <= most * (1.0 + 1e-9)
 
 
@@ -95,8 +99,8 @@ def _mainstay(entries: tuple[PlanEntry, ...]) -> str:
     return max(sorted(spent), key=lambda device: spent[device])
 
 
-def _mainstay_of(standing: Standing, used: list[Offer]) -> str:
-    nodes = standing.result.plan.nodes_by_offer() if standing.result.plan else {}
+def _mainstay_of(solved_request: SolvedRequest, used: list[Offer]) -> str:
+    nodes = solved_request.result.plan.nodes_by_offer() if solved_request.result.plan else {}
     spent: dict[str, float] = {}
     for offer in used:
         device = offer.node.device.id

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.why.misses import Miss
-from solver.why.resolve import Answer, Solved
+from solver.why.resolve import QuestionOutcome, SolvedChange
 
 RELATIVE_NOISE = 1e-6
 """Of prices and limits: what two proofs may differ by."""
@@ -23,7 +23,7 @@ class Sample:
 
     limit: float
     value: float | None
-    answer: Answer
+    answer: SolvedChange
     misses: tuple[Miss, ...] = ()
 
     @property
@@ -81,7 +81,7 @@ def front_of(samples: Sequence[Sample], none_below: float | None = None, *, reac
     solved = [one for one in samples if one.value is not None]
     unreached = sorted((one for one in samples if one.value is None), key=lambda one: one.limit)
     infeasible = [
-        one.limit for one in unreached if one.answer.outcome is Solved.INFEASIBLE and math.isfinite(one.limit)
+        one.limit for one in unreached if one.answer.outcome is QuestionOutcome.INFEASIBLE and math.isfinite(one.limit)
     ]
     if infeasible:
         none_below = max(infeasible) if none_below is None else max(*infeasible, none_below)

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from solver.confirm import Confirmations
-from solver.explain.limits import TARGET_FIELDS, changed_target, target_limits
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened, with_workload
+from solver.candidates.screening import Screened, with_workload
+from solver.confirmation.confirmations import Confirmations
+from solver.explain.limits import changed_target
+from solver.limit import TargetLimit, target_limits
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.traffic_classes import (
     ALL_CLASSES,
     ClassSet,
@@ -20,57 +22,52 @@ from solver.traffic_classes import (
     with_targets_of,
 )
 from solver.why.misses import Miss, misses_of_rows
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
-from solver.workload import PERCENTILES, Targets, Workload
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve, unchanged
+from solver.workload import Workload
 
-MS_PER_S = 1e3
-PERCENT = 100.0
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0)
 CONTEXT_FACTORS = (0.5, 1.0, 2.0, 4.0)
-CONFIDENCES_PERCENT = (50.0, 75.0, 90.0, 95.0, 99.0)
+CONFIDENCE_FRACTIONS = (0.5, 0.75, 0.9, 0.95, 0.99)
+EVEN_ODDS = 0.5
 SPARES_BEYOND = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """name: ``targets.ttft_ms.p95`` and the like, ``context_tokens``, ``confidence_percent``, ``spare_nodes`` or
-    ``requests_per_s``. workload: its number; None for spare nodes, which are the fleet's. classes: numbers of its traffic
-    classes whose target is meant, all moved to the same value; empty where it has none, and for what concerns them all."""
+class PricedRequirement:
+    """of: a target (in seconds), or one of the other things. workload: its number; None for spare nodes, which are the
+    fleet's. classes: numbers of its traffic classes whose target is meant, all moved to the same value; empty where it has
+    none, and for what concerns them all."""
 
-    name: str
+    of: Literal["context_tokens", "confidence_fraction", "spare_nodes", "requests_per_s"] | TargetLimit
     workload: int | None
     classes: ClassSet = ALL_CLASSES
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """value: in the requirement's own unit. misses: why no candidate serves the workload there."""
+class CurvePoint:
+    """value: in the requirement's own SI unit. misses: why no candidate serves the workload there."""
 
     value: float
-    answer: Answer
+    answer: SolvedChange
     misses: tuple[Miss, ...] = ()
 
 
-def current_value(standing: Standing, of: Requirement) -> float | None:
+def current_value(solved_request: SolvedRequest, of: PricedRequirement) -> float | None:
     """What the request states; None for a target it leaves open."""
     if of.workload is None:
-        return float(standing.planning.limits.spare_nodes)
-    workload = standing.planning.workloads[of.workload]
-    match of.name:
-        case "context_tokens":
-            return float(workload.context_tokens)
-        case "confidence_percent":
-            return _if_one([one.targets.confidence_fraction * PERCENT for one in streams_of(workload)])
-        case "requests_per_s":
-            return workload.requests_per_s
-        case _:
+        return float(solved_request.planning.limits.spare_nodes)
+    workload = solved_request.planning.workloads[of.workload]
+    match of.of:
+        case TargetLimit() as target:
             streams = streams_of(workload)
             chosen = [streams[k].targets for k in of.classes] or [one.targets for one in streams]
-            return _if_one([_value_ms(targets, of.name) for targets in chosen])
-
-
-def _value_ms(targets: Targets, name: str) -> float | None:
-    return next((s * MS_PER_S for limit, _, _, s in target_limits(targets) if limit == name), None)
+            return _if_one([dict(target_limits(targets)).get(target) for targets in chosen])
+        case "context_tokens":
+            return float(workload.context_tokens)
+        case "confidence_fraction":
+            return _if_one([one.targets.confidence_fraction for one in streams_of(workload)])
+        case _:
+            return workload.requests_per_s
 
 
 def _if_one(values: Sequence[float | None]) -> float | None:
@@ -78,85 +75,82 @@ def _if_one(values: Sequence[float | None]) -> float | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def automatic_values(standing: Standing, of: Requirement) -> tuple[float, ...]:
+def automatic_values(solved_request: SolvedRequest, of: PricedRequirement) -> tuple[float, ...]:
     """Values around the request's own; empty where it states none to start from."""
-    value = current_value(standing, of)
+    value = current_value(solved_request, of)
     if of.workload is None:
         return tuple(float(n) for n in range(int(value or 0.0) + SPARES_BEYOND + 1))
-    if of.name == "confidence_percent":
-        return tuple(sorted({*CONFIDENCES_PERCENT, value or 50.0}))
+    if of.of == "confidence_fraction":
+        return tuple(sorted({*CONFIDENCE_FRACTIONS, value or EVEN_ODDS}))
     if value is None:
         return ()
-    if of.name != "context_tokens":
+    if of.of != "context_tokens":
         return tuple(value * factor for factor in FACTORS)
-    longest = standing.assembly.screened[of.workload].space.shape.max_context_tokens
-    least = longest_request_tokens(standing.planning.workloads[of.workload])
+    longest = solved_request.assembly.screened[of.workload].space.shape.max_context_tokens
+    least = longest_request_tokens(solved_request.planning.workloads[of.workload])
     return tuple(sorted({float(min(max(round(value * f), least), longest)) for f in CONTEXT_FACTORS}))
 
 
 def price_curve(
-    standing: Standing, of: Requirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
-) -> tuple[Point, ...]:
-    """A point for each value, in the order given. The request's own value is the standing plan.
+    solved_request: SolvedRequest, of: PricedRequirement, values: Sequence[float], memo: SpaceMemo, clock: Clock
+) -> tuple[CurvePoint, ...]:
+    """A point for each value, in the order given. The request's own value is the plan.
 
     Raises VerificationError on a defect.
     """
-    here = current_value(standing, of)
+    here = current_value(solved_request, of)
     found = []
     for value in values:
-        if value == here and standing.result.plan is not None:
-            found.append(Point(value, unchanged(standing)))
+        if value == here and solved_request.result.plan is not None:
+            found.append(CurvePoint(value, unchanged(solved_request)))
             continue
-        planning, every, known = _at(standing, of, value, memo)
+        planning, every, known = _at(solved_request, of, value, memo)
         assembly = assembled(planning, every)
-        answer = resolve(standing, planning, assembly, known, clock)
+        answer = resolve(solved_request, planning, assembly, known, clock)
         misses: tuple[Miss, ...] = ()
-        if answer.outcome is Solved.INFEASIBLE and of.workload is not None:
+        if answer.outcome is QuestionOutcome.INFEASIBLE and of.workload is not None:
             one = every[of.workload]
             if not (one.most_requests_per_s > 0.0).any():
                 misses = tuple(misses_of_rows(one, np.ones(len(one.space.rows), dtype=np.bool_)))
-        found.append(Point(value, answer, misses))
+        found.append(CurvePoint(value, answer, misses))
     return tuple(found)
 
 
 def _at(
-    standing: Standing, of: Requirement, value: float, memo: SpaceMemo
+    solved_request: SolvedRequest, of: PricedRequirement, value: float, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened], Confirmations]:
     """The request with one requirement changed, its candidates, and what is still known of them.
 
     What simulation found holds for a workload's own targets and context; for other ones it is found anew.
     """
-    planning, every, known = standing.planning, list(standing.assembly.screened), known_of(standing)
+    planning, every, known = solved_request.planning, list(solved_request.assembly.screened), known_of(solved_request)
     w = of.workload
     if w is None:
         return replace(planning, limits=replace(planning.limits, spare_nodes=round(value))), every, known
     workload = _changed(planning.workloads[w], of, value)
     workloads = (*planning.workloads[:w], workload, *planning.workloads[w + 1 :])
     planning = replace(planning, workloads=workloads)
-    if of.name == "requests_per_s":
+    if of.of == "requests_per_s":
         every[w] = with_workload(every[w], workload)
         return planning, every, known
     known = known.renumbered(w, lambda _: None)
-    if of.name in ("context_tokens", "confidence_percent"):
+    if of.of in ("context_tokens", "confidence_fraction"):
         every[w] = screened(planning, workload, memo)
     else:
         every[w] = with_workload(every[w], workload)
     return planning, every, known
 
 
-def _changed(workload: Workload, of: Requirement, value: float) -> Workload:
-    match of.name:
-        case "context_tokens":
-            return replace(workload, context_tokens=round(value))
-        case "confidence_percent":
-            return with_confidence(workload, value / PERCENT)
-        case "requests_per_s":
-            return with_rate(workload, value)
-        case _:
-            _, metric, stated = of.name.split(".")
-            percentile = next(p for p in PERCENTILES if p == stated)
+def _changed(workload: Workload, of: PricedRequirement, value: float) -> Workload:
+    match of.of:
+        case TargetLimit() as target:
             for number in of.classes or range(len(streams_of(workload))):
-                targets = streams_of(workload)[number].targets
-                changed = changed_target(targets, TARGET_FIELDS[metric], percentile, value / MS_PER_S)
+                changed = changed_target(streams_of(workload)[number].targets, target, value)
                 workload = with_targets_of(workload, number, changed)
             return workload
+        case "context_tokens":
+            return replace(workload, context_tokens=round(value))
+        case "confidence_fraction":
+            return with_confidence(workload, value)
+        case _:
+            return with_rate(workload, value)

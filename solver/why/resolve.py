@@ -8,7 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.assemble import (
+from solver.candidates.screening import Screened
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.loop import solve_confirmed
+from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetResult
+from solver.hardware import Offer
+from solver.outcome import Outcome
+from solver.planning.assemble import (
     Assembly,
     Placement,
     assemble,
@@ -17,23 +24,16 @@ from solver.assemble import (
     plan_entries,
     slot_of,
 )
-from solver.confirm import Confirmations
-from solver.confirmation.loop import solve_confirmed
-from solver.errors import NoPlanInTimeError
-from solver.fleet import FleetResult
-from solver.hardware import Offer
-from solver.needed_offers import needed_offers
-from solver.outcome import Outcome
-from solver.planning import PlanEntry, PlanningInput
-from solver.recommend import Standing, check
-from solver.search import Screened
+from solver.planning.needed_offers import needed_offers
+from solver.planning.types import PlanEntry, PlanningInput
+from solver.recommend.recommend import SolvedRequest, check
 
 Rows = NDArray[np.bool_]
 RELATIVE_NOISE = 1e-6
 """Of the objective: two proofs are each this good."""
 
 
-class Solved(StrEnum):
+class QuestionOutcome(StrEnum):
     """What came of a question."""
 
     OPTIMAL = "optimal"
@@ -43,15 +43,15 @@ class Solved(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A changed request, solved. ``extra``: its objective above the standing plan's; below zero it is better.
+class SolvedChange:
+    """A changed request, solved. ``extra``: its objective above the plan's; below zero it is better.
 
     measurable: whether the difference is beyond what the two gaps leave open. entries: without predictions.
     carbon_kg_per_hour: true only where the grids of all offers in it are known.
     nodes: bought per offer, spares included. placements: replicas by row of the workloads' candidates.
     """
 
-    outcome: Solved
+    outcome: QuestionOutcome
     entries: tuple[PlanEntry, ...] = ()
     nodes: Mapping[str, int] | None = None
     usd_per_hour: float | None = None
@@ -80,41 +80,43 @@ class Clock:
 
 
 def resolve(
-    standing: Standing, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
-) -> Answer:
-    """The best confirmed plan of a changed problem, compared with the standing one.
+    solved_request: SolvedRequest, planning: PlanningInput, assembly: Assembly, known: Confirmations, clock: Clock
+) -> SolvedChange:
+    """The best confirmed plan of a changed problem, compared with the one that is asked about.
 
     known: what simulation found so far for these targets; it learns. Raises VerificationError on a defect.
     """
     if clock.left_s <= 0.0:
-        return Answer(Solved.NOT_IN_TIME)
+        return SolvedChange(QuestionOutcome.NOT_IN_TIME)
     known.spent_s = 0.0
     brief = replace(planning, time_limit_s=clock.left_s)
     try:
         changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
     except NoPlanInTimeError:
-        return Answer(Solved.NOT_IN_TIME)
+        return SolvedChange(QuestionOutcome.NOT_IN_TIME)
     finally:
         clock.spent(known.spent_s)
     if result.plan is None:
-        return Answer(Solved.INFEASIBLE)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
     check(changed, result)
-    return answer_of(standing, changed, result, plan_entries(planning, changed, result.plan))
+    return answer_of(solved_request, changed, result, plan_entries(planning, changed, result.plan))
 
 
-def unchanged(standing: Standing) -> Answer:
-    """The standing plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
-    if standing.result.plan is None:
+def unchanged(solved_request: SolvedRequest) -> SolvedChange:
+    """The plan as the answer: what was asked about is in it already. Raises ValueError without a plan."""
+    if solved_request.result.plan is None:
         raise ValueError("there is no plan")
-    entries = plan_entries(standing.planning, standing.assembly, standing.result.plan)
-    return answer_of(standing, standing.assembly, standing.result, entries)
+    entries = plan_entries(solved_request.planning, solved_request.assembly, solved_request.result.plan)
+    return answer_of(solved_request, solved_request.assembly, solved_request.result, entries)
 
 
-def answer_of(standing: Standing, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]) -> Answer:
+def answer_of(
+    solved_request: SolvedRequest, assembly: Assembly, result: FleetResult, entries: tuple[PlanEntry, ...]
+) -> SolvedChange:
     assert result.plan is not None
-    extra, measurable = difference(standing.result, result, standing.planning.objective == "throughput")
-    return Answer(
-        outcome=Solved.OPTIMAL if result.outcome is Outcome.OPTIMAL else Solved.FEASIBLE,
+    extra, measurable = difference(solved_request.result, result, solved_request.planning.objective == "throughput")
+    return SolvedChange(
+        outcome=QuestionOutcome.OPTIMAL if result.outcome is Outcome.OPTIMAL else QuestionOutcome.FEASIBLE,
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour,
@@ -141,13 +143,13 @@ def difference(base: FleetResult, other: FleetResult, larger_is_better: bool = F
     return worse, abs(worse) > noise + RELATIVE_NOISE * abs(base.objective)
 
 
-def known_of(standing: Standing) -> Confirmations:
-    """A copy of what simulation found for the standing plan; what a question adds to it stays with the question.
+def known_of(solved_request: SolvedRequest) -> Confirmations:
+    """A copy of what simulation found for the plan; what a question adds to it stays with the question.
 
-    Candidates nobody simulated are believed as far as they were for the standing plan: a plan with something forced in
+    Candidates nobody simulated are believed as far as they were for the plan: a plan with something forced in
     is then never cheaper than it.
     """
-    found = standing.confirmations
+    found = solved_request.confirmations
     return replace(found.copied(), spent_s=0.0)
 
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from solver.candidates.screening import Screened
 from solver.hardware import Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.why.pareto import RELATIVE_NOISE, Front, Sample, front_of
-from solver.why.resolve import Answer, Clock, Solved, assembled, known_of, resolve, unchanged
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange, assembled, known_of, resolve, unchanged
 
 Metered = Literal["power", "carbon"]
 """Power at full use in W, and what the electricity for it emits in kg CO2e per hour."""
@@ -59,32 +59,32 @@ def missing_figure(offer: Offer, of: Metered) -> str | None:
 
 
 def resource_front(
-    standing: Standing, of: Metered, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
+    solved_request: SolvedRequest, of: Metered, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
 ) -> Front:
     """limits: where to solve, in W or kg per hour; None: from the least any plan needs to that of the cheapest one.
 
     Values are the plans' own, at full use. Raises VerificationError on a defect.
     """
-    metered = within(standing.planning, of, NO_LIMIT)
+    metered = within(solved_request.planning, of, NO_LIMIT)
     every = [screened(metered, workload, memo) for workload in metered.workloads]
 
     def at(limits: Sequence[float]) -> list[Sample]:
         found = []
         for number, limit in enumerate(limits):
-            planning = within(standing.planning, of, limit)
+            planning = within(solved_request.planning, of, limit)
             share = 1.0 / (len(limits) - number)
-            answer = resolve_within(standing, planning, every, clock, share)
+            answer = resolve_within(solved_request, planning, every, clock, share)
             found.append(Sample(limit, answer.takes(of), answer))
         return found
 
     if limits is not None:
         return front_of(at(limits))
-    cheapest = cheapest_of(standing, of, every, clock)
+    cheapest = cheapest_of(solved_request, of, every, clock)
     most = cheapest.takes(of)
     if most is None:
         return front_of([Sample(math.inf, None, cheapest)])
     samples = [Sample(most, most, cheapest)]
-    least = least_of(standing, of, every, clock)
+    least = least_of(solved_request, of, every, clock)
     fewest = least.takes(of)
     if fewest is None:
         return front_of(samples, reaches_cheapest=True)
@@ -93,7 +93,7 @@ def resource_front(
         grid = np.linspace(tightest, most, AUTOMATIC_LIMITS)[:-1]
         found = at(grid.tolist())
         if found[0].value is None:
-            found[0] = Sample(tightest, fewest, priced(standing, least, cheapest))
+            found[0] = Sample(tightest, fewest, priced(solved_request, least, cheapest))
         samples += found
     none_below = fewest * (1.0 - (least.gap_fraction or 0.0))
     return front_of(samples, none_below, reaches_cheapest=True)
@@ -109,65 +109,65 @@ def within(planning: PlanningInput, of: Metered, limit: float) -> PlanningInput:
     return replace(planning, limits=replace(limits, max_carbon_kg_per_hour=limit))
 
 
-def cheapest_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> Answer:
-    """The standing plan, or where a figure of it is missing the cheapest one of which all are known."""
-    plan = standing.result.plan
+def cheapest_of(solved_request: SolvedRequest, of: Metered, every: Sequence[Screened], clock: Clock) -> SolvedChange:
+    """The plan, or where a figure of it is missing the cheapest one of which all are known."""
+    plan = solved_request.result.plan
     used = frozenset(plan.nodes_by_offer()) if plan is not None else frozenset()
-    if used and not any(missing_figure(o, of) for o in standing.planning.offers if o.id in used):
-        return unchanged(standing)
-    planning = within(standing.planning, of, NO_LIMIT)
-    return resolve(standing, planning, assembled(planning, every), known_of(standing), clock)
+    if used and not any(missing_figure(o, of) for o in solved_request.planning.offers if o.id in used):
+        return unchanged(solved_request)
+    planning = within(solved_request.planning, of, NO_LIMIT)
+    return resolve(solved_request, planning, assembled(planning, every), known_of(solved_request), clock)
 
 
-def least_of(standing: Standing, of: Metered, every: Sequence[Screened], clock: Clock) -> Answer:
+def least_of(solved_request: SolvedRequest, of: Metered, every: Sequence[Screened], clock: Clock) -> SolvedChange:
     """The plan that takes least, whatever it costs; its gap is of what it takes."""
-    planning = replace(standing.planning, objective=of)
-    return resolve_within(standing, planning, every, clock, LEAST_TIME_FRACTION)
+    planning = replace(solved_request.planning, objective=of)
+    return resolve_within(solved_request, planning, every, clock, LEAST_TIME_FRACTION)
 
 
 def resolve_within(
-    standing: Standing, planning: PlanningInput, every: Sequence[Screened], clock: Clock, share: float
-) -> Answer:
+    solved_request: SolvedRequest, planning: PlanningInput, every: Sequence[Screened], clock: Clock, share: float
+) -> SolvedChange:
     """Solve in a share of the time that is left, so that one hard limit does not take that of all others."""
     given_s = clock.left_s * share
     own = Clock(given_s)
-    answer = resolve(standing, planning, assembled(planning, every), known_of(standing), own)
+    answer = resolve(solved_request, planning, assembled(planning, every), known_of(solved_request), own)
     clock.spent(given_s - own.left_s)
     return answer
 
 
-def priced(standing: Standing, least: Answer, cheapest: Answer) -> Answer:
+def priced(solved_request: SolvedRequest, least: SolvedChange, cheapest: SolvedChange) -> SolvedChange:
     """The plan that takes least as one of the front: no plan is cheaper than the bound of the cheapest."""
     assert least.usd_per_hour is not None
     assert cheapest.usd_per_hour is not None
     bound = cheapest.usd_per_hour * (1.0 - (cheapest.gap_fraction or 0.0))
-    base = standing.result.usd_per_hour or 0.0
+    base = solved_request.result.usd_per_hour or 0.0
     extra = least.usd_per_hour - base
     return replace(
         least,
-        outcome=Solved.FEASIBLE,
+        outcome=QuestionOutcome.FEASIBLE,
         objective=least.usd_per_hour,
         gap_fraction=max(0.0, 1.0 - bound / least.usd_per_hour) if least.usd_per_hour > 0.0 else 0.0,
         extra=extra,
-        measurable=extra > (standing.result.gap_fraction or 0.0) * base + RELATIVE_NOISE * base,
+        measurable=extra > (solved_request.result.gap_fraction or 0.0) * base + RELATIVE_NOISE * base,
     )
 
 
-def on_grids(standing: Standing, kg_co2e_per_kwh: dict[str, float]) -> Standing:
+def on_grids(solved_request: SolvedRequest, kg_co2e_per_kwh: dict[str, float]) -> SolvedRequest:
     """The same plan with the carbon intensity of these offers' electricity (by id) put in place of what was known."""
 
     def known(figure: float) -> float:
         return 0.0 if math.isnan(figure) else figure
 
     offers = tuple(
-        replace(o, kg_co2e_per_kwh=kg_co2e_per_kwh.get(o.id, o.kg_co2e_per_kwh)) for o in standing.planning.offers
+        replace(o, kg_co2e_per_kwh=kg_co2e_per_kwh.get(o.id, o.kg_co2e_per_kwh)) for o in solved_request.planning.offers
     )
-    problem = standing.assembly.problem
+    problem = solved_request.assembly.problem
     slots = tuple(
         replace(s, kg_co2e_per_kwh=known(kg_co2e_per_kwh.get(s.id, s.kg_co2e_per_kwh))) for s in problem.offers
     )
     return replace(
-        standing,
-        planning=replace(standing.planning, offers=offers),
-        assembly=replace(standing.assembly, problem=replace(problem, offers=slots)),
+        solved_request,
+        planning=replace(solved_request.planning, offers=offers),
+        assembly=replace(solved_request.assembly, problem=replace(problem, offers=slots)),
     )

@@ -6,74 +6,65 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.assemble import Placement
-from solver.confirm import Confirmations
-from solver.confirm_mixes import mix_ratios
+from solver.candidates.screening import Screened, with_targets
+from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import rate_to_hold, rates_to_hold
-from solver.explain.limits import TARGET_FIELDS, changed_target
-from solver.planning import PlanEntry
-from solver.predicted_lines import with_estimate
-from solver.recommend import SpaceMemo, Standing
-from solver.search import Screened, with_targets
+from solver.confirmation.mixes import mix_ratios
+from solver.explain.limits import changed_target
+from solver.limit import TargetLimit
+from solver.planning.assemble import Placement
+from solver.planning.types import PlanEntry
+from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.recommend import SolvedRequest, SpaceMemo
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
-from solver.why.price_curve import MS_PER_S, Point, Requirement, current_value, price_curve
-from solver.why.resolve import Answer, Clock, Solved
-from solver.workload import PERCENTILES, Percentile, Targets
+from solver.why.price_curve import CurvePoint, PricedRequirement, current_value, price_curve
+from solver.why.resolve import Clock, QuestionOutcome, SolvedChange
+from solver.workload import Targets
 
 AUTOMATIC_TARGETS = 6
 """Between the tightest value screening thinks possible and the one beyond which nothing is saved, each a fixed
 factor from the next."""
 TIGHTENING_STEPS = 2
 """How often the distance between what cannot be and the tightest plan is halved, on a logarithmic scale."""
-NO_TARGET_MS = 1e9
+NO_TARGET_S = 1e6
 IMPOSSIBLE_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``name``: ``targets.ttft_ms.p95`` and the like, of the workload with this number; of these of its traffic classes,
-    all alike (empty: it has none)."""
+    """Of the workload with this number; of these of its traffic classes, all alike (empty: it has none)."""
 
-    name: str
+    limit: TargetLimit
     workload: int
     classes: ClassSet = ALL_CLASSES
 
-    @property
-    def field(self) -> str:
-        return TARGET_FIELDS[self.name.split(".")[1]]
-
-    @property
-    def percentile(self) -> Percentile:
-        stated = self.name.split(".")[2]
-        return next(p for p in PERCENTILES if p == stated)
-
 
 def target_front(
-    standing: Standing, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
+    solved_request: SolvedRequest, of: Target, limits: Sequence[float] | None, memo: SpaceMemo, clock: Clock
 ) -> Front:
-    """limits: where to solve, in milliseconds; None: from the tightest that is feasible to the one at which cost stops falling.
+    """limits: where to solve, in seconds; None: from the tightest that is feasible to the one at which cost stops falling.
 
-    Values are the targets kept, in milliseconds too. Raises VerificationError on a defect.
+    Values are the targets kept, in seconds too. Raises VerificationError on a defect.
     """
-    asked = Requirement(of.name, of.workload, of.classes)
+    asked = PricedRequirement(of.limit, of.workload, of.classes)
     if limits is not None:
-        return front_of(samples_of(price_curve(standing, asked, limits, memo, clock)))
-    free = price_curve(standing, asked, (NO_TARGET_MS,), memo, clock)[0]
+        return front_of(samples_of(price_curve(solved_request, asked, limits, memo, clock)))
+    free = price_curve(solved_request, asked, (NO_TARGET_S,), memo, clock)[0]
     if not free.answer.placements:
         return front_of([Sample(math.inf, None, free.answer, free.misses)])
-    loosest = slowest_s(standing, of, free.answer) * MS_PER_S
-    none_below = least_s(standing, of) * MS_PER_S
+    loosest = slowest_s(solved_request, of, free.answer)
+    none_below = least_s(solved_request, of)
     samples = [Sample(loosest, loosest, free.answer)]
-    values = automatic_limits(none_below, loosest, current_value(standing, asked))
-    samples += samples_of(price_curve(standing, asked, values, memo, clock))
+    values = automatic_limits(none_below, loosest, current_value(solved_request, asked))
+    samples += samples_of(price_curve(solved_request, asked, values, memo, clock))
     for _ in range(TIGHTENING_STEPS):
         if clock.left_s <= 0.0:
             break
-        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is Solved.INFEASIBLE)])
+        impossible = max([none_below, *(s.limit for s in samples if s.answer.outcome is QuestionOutcome.INFEASIBLE)])
         tightest = min(s.limit for s in samples if s.value is not None)
         between = math.sqrt(impossible * tightest)
-        samples += samples_of(price_curve(standing, asked, (between,), memo, clock))
+        samples += samples_of(price_curve(solved_request, asked, (between,), memo, clock))
     return front_of(samples, none_below, reaches_cheapest=True)
 
 
@@ -88,30 +79,30 @@ def automatic_limits(none_below: float, loosest: float, own: float | None) -> tu
     return tuple(sorted({*grid, *stated}, reverse=True))
 
 
-def samples_of(points: Sequence[Point]) -> list[Sample]:
+def samples_of(points: Sequence[CurvePoint]) -> list[Sample]:
     return [Sample(p.value, None if p.answer.usd_per_hour is None else p.value, p.answer, p.misses) for p in points]
 
 
-def least_s(standing: Standing, of: Target) -> float:
+def least_s(solved_request: SolvedRequest, of: Target) -> float:
     """The least value that screening, which errs on the optimistic side, sees for any candidate that serves at all."""
-    every = standing.assembly.screened[of.workload].streams
+    every = solved_request.assembly.screened[of.workload].streams
     return max(_least_of(every[k], of) for k in of.classes or range(len(every)))
 
 
 def _least_of(one: Screened, of: Target) -> float:
-    able = with_targets(one, changed_target(one.workload.targets, of.field, of.percentile, NO_TARGET_MS / MS_PER_S))
-    impossible = changed_target(one.workload.targets, of.field, of.percentile, IMPOSSIBLE_S)
+    able = with_targets(one, changed_target(one.workload.targets, of.limit, NO_TARGET_S))
+    impossible = changed_target(one.workload.targets, of.limit, IMPOSSIBLE_S)
     best = with_targets(one, impossible).capacity.best_s
     return float(best[able.most_requests_per_s > 0.0].min())
 
 
-def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
+def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> float:
     """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
-    workload = standing.planning.workloads[of.workload]
-    unit_s = NO_TARGET_MS / MS_PER_S
-    only = changed_target(Targets(), of.field, of.percentile, unit_s)
-    screened = standing.assembly.screened[of.workload]
-    losses = bool(standing.assembly.problem.limits.survive.losses)
+    workload = solved_request.planning.workloads[of.workload]
+    unit_s = NO_TARGET_S
+    only = changed_target(Targets(), of.limit, unit_s)
+    screened = solved_request.assembly.screened[of.workload]
+    losses = bool(solved_request.assembly.problem.limits.survive.losses)
     scratch = Confirmations()
 
     def ratio(place: Placement) -> float:
@@ -131,11 +122,11 @@ def slowest_s(standing: Standing, of: Target, answer: Answer) -> float:
     return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 
 
-def with_predictions(standing: Standing, of: Target, answer: Answer) -> tuple[Answer, float]:
+def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
-    workload = standing.planning.workloads[of.workload]
+    workload = solved_request.planning.workloads[of.workload]
     name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)
-    entries = tuple(with_estimate(standing.planning, e) if e.workload == name else e for e in answer.entries)
+    entries = tuple(with_estimate(solved_request.planning, e) if e.workload == name else e for e in answer.entries)
     return replace(answer, entries=entries), max(
         predicted_s(of, entry, classes) for entry in entries if entry.workload == name and entry.estimate is not None
     )
@@ -150,5 +141,7 @@ def predicted_s(of: Target, entry: PlanEntry, names: frozenset[str] = frozenset(
     found = [entry.estimate]
     if entry.classes:
         found = [one.estimate for one in entry.classes if one.estimate is not None and (not names or one.name in names)]
-    away = (entry.network_s or 0.0) if of.field != "time_per_output_token_s" else 0.0
-    return max((float(getattr(one, of.field)[of.percentile].expected) for one in found), default=0.0) + away
+    away = (entry.network_s or 0.0) if of.limit.metric != "time_per_output_token_s" else 0.0
+    return (
+        max((float(getattr(one, of.limit.metric)[of.limit.percentile].expected) for one in found), default=0.0) + away
+    )

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from solver.errors import InvalidInputError, NoPlanInTimeError
 from solver.hardware import Node, Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, stand
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, solve_request
 
 UNSOLD = "unsold"
 """Provider and region of an offer that does not exist."""
@@ -36,7 +36,7 @@ def fewest_nodes_of(planning: PlanningInput, node: Node, memo: SpaceMemo) -> int
         limits=replace(planning.limits, max_usd_per_hour=None, most_places=(), quotas=()),
     )
     try:
-        found = stand(alone, memo).result
+        found = solve_request(alone, memo).result
     except InvalidInputError:
         return None
     return None if found.plan is None else sum(found.plan.nodes_by_offer().values())
@@ -45,7 +45,7 @@ def fewest_nodes_of(planning: PlanningInput, node: Node, memo: SpaceMemo) -> int
 def best_usd_per_hour(planning: PlanningInput, memo: SpaceMemo) -> float | None:
     """Of what is sold; None where nothing serves the request, or not in time."""
     try:
-        return stand(planning, memo).result.usd_per_hour
+        return solve_request(planning, memo).result.usd_per_hour
     except (InvalidInputError, NoPlanInTimeError):
         return None
 

@@ -11,23 +11,24 @@ from typing import Literal
 
 import numpy as np
 
-from solver.assemble import Assembly, with_default_limits
-from solver.confirm import Confirmations
+from solver.candidates.screening import Screened
+from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import wire_limit
 from solver.explain.resolver import Resolver
-from solver.fleet import FleetProblem, Requirement
-from solver.fleet import explain as fleet
+from solver.fleet import FleetProblem, MustUse
+from solver.fleet import limits as fleet_limits
+from solver.fleet import relaxations as fleet_relaxations
 from solver.hardware import Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, Standing, screened
-from solver.search import Screened
+from solver.limit import Limit
+from solver.planning.assemble import Assembly, with_default_limits
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
-    Answer,
     Clock,
+    QuestionOutcome,
     Rows,
-    Solved,
+    SolvedChange,
     assembled,
     known_of,
     narrowed,
@@ -59,7 +60,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """in_plan: the standing plan uses it already. only: None where no workload was singled out.
+    """in_plan: the plan uses it already. only: None where no workload was singled out.
 
     misses: why its candidates serve nothing. limits: those of the request that leave no plan with it, where its
     candidates could serve.
@@ -67,39 +68,39 @@ class WhyNot:
 
     thing: Thing
     in_plan: bool
-    forced_in: Answer
-    only: Answer | None
+    forced_in: SolvedChange
+    only: SolvedChange | None
     misses: tuple[Miss, ...] = ()
-    limits: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
-def why_not(standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
+def why_not(solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock) -> WhyNot:
     """The cost of one thing. workload: whose replicas are meant; None is anybody's.
 
     Raises InvalidInputError where a named precision can describe no candidate, and VerificationError on a defect.
     """
-    planning, every = _with_thing(standing, thing, workload, memo)
+    planning, every = _with_thing(solved_request, thing, workload, memo)
     rows = [rows_of(thing, one) for one in every]
     concerned = range(len(every)) if workload is None else (workload,)
-    used = _uses(standing, thing, concerned)
+    used = _uses(solved_request, thing, concerned)
     if used and all(used):
-        same = unchanged(standing)
+        same = unchanged(solved_request)
         return WhyNot(thing, True, same, None if workload is None else same)
-    known = known_of(standing)
-    for w, (old, new) in enumerate(zip(standing.assembly.screened, every, strict=True)):
+    known = known_of(solved_request)
+    for w, (old, new) in enumerate(zip(solved_request.assembly.screened, every, strict=True)):
         known = on_new_rows(known, w, old, new)
     changed = _Changed(planning, assembled(planning, every, thing.offers or ()), tuple(every), tuple(rows), known)
-    only = None if workload is None else _only(standing, changed, thing, workload, clock)
+    only = None if workload is None else _only(solved_request, changed, thing, workload, clock)
     misses = _misses(thing, every, rows, concerned)
     if any(used):
-        return WhyNot(thing, True, unchanged(standing), only, _if_none(only, misses))
+        return WhyNot(thing, True, unchanged(solved_request), only, _if_none(only, misses))
     requirement = _requirement(thing, changed, concerned)
     if _no_candidate(changed.assembly.problem, requirement):
-        return WhyNot(thing, False, Answer(Solved.INFEASIBLE), only, misses)
+        return WhyNot(thing, False, SolvedChange(QuestionOutcome.INFEASIBLE), only, misses)
     known = changed.known_again()
     asked = replace(changed.assembly, problem=replace(changed.assembly.problem, required=(requirement,)))
-    forced = resolve(standing, planning, asked, known, clock)
-    limits = _limits_to_blame(planning, asked, known) if forced.outcome is Solved.INFEASIBLE else ()
+    forced = resolve(solved_request, planning, asked, known, clock)
+    limits = _limits_to_blame(planning, asked, known) if forced.outcome is QuestionOutcome.INFEASIBLE else ()
     return WhyNot(thing, False, forced, only, _if_none(forced, misses) or _if_none(only, misses), limits)
 
 
@@ -118,16 +119,16 @@ class _Changed:
         return self.known.copied()
 
 
-def _if_none(answer: Answer | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
-    return misses if answer is not None and answer.outcome is Solved.INFEASIBLE else ()
+def _if_none(answer: SolvedChange | None, misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
+    return misses if answer is not None and answer.outcome is QuestionOutcome.INFEASIBLE else ()
 
 
 def _with_thing(
-    standing: Standing, thing: Thing, workload: int | None, memo: SpaceMemo
+    solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo
 ) -> tuple[PlanningInput, list[Screened]]:
     """The request with the thing allowed: its offers on the market, its formats and profiles among the choices."""
-    planning = standing.planning
-    every = list(standing.assembly.screened)
+    planning = solved_request.planning
+    every = list(solved_request.assembly.screened)
     if thing.offers:
         here = {offer.id for offer in planning.offers}
         planning = replace(planning, offers=(*planning.offers, *(o for o in thing.offers if o.id not in here)))
@@ -173,7 +174,7 @@ def rows_of(thing: Thing, one: Screened) -> Rows:
     return rows
 
 
-def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> Requirement:
+def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> MustUse:
     assembly = changed.assembly
     named = np.zeros(len(assembly.row_of), dtype=np.bool_)
     for w in concerned:
@@ -181,10 +182,10 @@ def _requirement(thing: Thing, changed: _Changed, concerned: Sequence[int]) -> R
         named[mine] = True if thing.offers is not None else changed.rows[w][assembly.row_of[mine]]
     offers = None if thing.offers is None else frozenset(o.id for o in thing.offers)
     keys = None if named.all() else frozenset(np.flatnonzero(named).tolist())
-    return Requirement(f"{thing.kind} {thing.name}", keys, offers)
+    return MustUse(f"{thing.kind} {thing.name}", keys, offers)
 
 
-def _no_candidate(problem: FleetProblem, requirement: Requirement) -> bool:
+def _no_candidate(problem: FleetProblem, requirement: MustUse) -> bool:
     """Does nothing that could be rented run what is required?"""
     table = problem.deployments
     types = {
@@ -198,7 +199,7 @@ def _no_candidate(problem: FleetProblem, requirement: Requirement) -> bool:
     return not on_type.any()
 
 
-def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> Answer:
+def _only(solved_request: SolvedRequest, changed: _Changed, thing: Thing, workload: int, clock: Clock) -> SolvedChange:
     """The cheapest plan in which one workload runs on the thing alone."""
     if thing.offers is not None:
         problem = changed.assembly.problem
@@ -208,14 +209,14 @@ def _only(standing: Standing, changed: _Changed, thing: Thing, workload: int, cl
             demands[workload], allowed_offer_ids=named if admitted is None else named & admitted
         )
         restricted = replace(changed.assembly, problem=replace(problem, demands=tuple(demands)))
-        return resolve(standing, changed.planning, restricted, changed.known_again(), clock)
+        return resolve(solved_request, changed.planning, restricted, changed.known_again(), clock)
     rows = changed.rows[workload]
     chosen = list(changed.screened)
     chosen[workload] = narrowed(chosen[workload], rows)
     if not (chosen[workload].most_requests_per_s > 0.0).any():
-        return Answer(Solved.INFEASIBLE)
+        return SolvedChange(QuestionOutcome.INFEASIBLE)
     known = without_rows(changed.known_again(), workload, rows)
-    return resolve(standing, changed.planning, assembled(changed.planning, chosen), known, clock)
+    return resolve(solved_request, changed.planning, assembled(changed.planning, chosen), known, clock)
 
 
 def _misses(
@@ -230,30 +231,29 @@ def _misses(
     return tuple(found)
 
 
-def _uses(standing: Standing, thing: Thing, concerned: Sequence[int]) -> list[bool]:
-    """For every kind of replica that the standing plan runs for these workloads: is it the thing?"""
-    plan = standing.result.plan
+def _uses(solved_request: SolvedRequest, thing: Thing, concerned: Sequence[int]) -> list[bool]:
+    """For every kind of replica that the plan runs for these workloads: is it the thing?"""
+    plan = solved_request.result.plan
     offers = None if thing.offers is None else {o.id for o in thing.offers}
-    masks = {w: rows_of(thing, standing.assembly.screened[w]) for w in concerned} if offers is None else {}
+    masks = {w: rows_of(thing, solved_request.assembly.screened[w]) for w in concerned} if offers is None else {}
     used = []
     for key, offer_id in plan.replicas() if plan else ():
-        w, row = int(standing.assembly.workload_of[key]), int(standing.assembly.row_of[key])
+        w, row = int(solved_request.assembly.workload_of[key]), int(solved_request.assembly.row_of[key])
         if w in concerned:
             used.append(bool(masks[w][row]) if offers is None else offer_id in offers)
     return used
 
 
-def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[str, ...]:
+def _limits_to_blame(planning: PlanningInput, asked: Assembly, known: Confirmations) -> tuple[Limit, ...]:
     """The request's limits that together leave no plan with the thing; empty where they are not to blame, or that was not
     settled in time."""
     limited = with_default_limits(planning, asked)
     resolver = Resolver(planning, replace(known, spent_s=0.0))
 
-    def has_plan(lifted: frozenset[str]) -> bool:
-        return resolver.has_plan(replace(limited, problem=fleet.without_limits(limited.problem, lifted)))
+    def has_plan(lifted: frozenset[Limit]) -> bool:
+        return resolver.has_plan(replace(limited, problem=fleet_limits.without_limits(limited.problem, lifted)))
 
     try:
-        found = fleet.conflicts(fleet.limit_names(limited.problem), has_plan)
+        return fleet_relaxations.conflicts(fleet_limits.stated_limits(limited.problem), has_plan)
     except NoPlanInTimeError:
         return ()
-    return tuple(wire_limit(name) for name in found)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.agent.allowed_arguments import ALLOWED, checked_arguments
 from service.agent.cli import main
-from service.agent.launch import Deployment, LaunchError, serve_command
+from service.agent.launch import EngineStart, LaunchError, serve_command
 
 WANTED: dict[str, Any] = {
     "device": "h200-sxm", "devices": 1, "llm": "llama-3.1-8b", "precision": {"weights": "bf16", "kv_cache": "bf16"},
@@ -224,7 +224,7 @@ def test_whatever_is_passed_on_is_on_the_list_with_a_value_of_its_kind(arguments
 @pytest.mark.parametrize("degree", ["--trust-remote-code", "2 --model x", True, 0, -1, 10**9, 2.5])
 def test_degrees_that_are_no_count_make_no_command_line(degree: Any) -> None:
     with pytest.raises(LaunchError, match="refused"):
-        serve_command(Deployment("vllm", "m", "bf16", "bf16", tensor_parallel=degree), 8300)
+        serve_command(EngineStart("vllm", "m", "bf16", "bf16", tensor_parallel=degree), 8300)
     if degree != 2.5:
         with pytest.raises(LaunchError, match="refused"):
-            serve_command(Deployment("vllm", "m", "bf16", "bf16", max_sequences=degree), 8300)
+            serve_command(EngineStart("vllm", "m", "bf16", "bf16", max_sequences=degree), 8300)

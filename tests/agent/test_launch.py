@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.agent.launch import Deployment, EngineProcess, LaunchError, recommended_work, serve_command
+from service.agent.launch import EngineProcess, EngineStart, LaunchError, recommended_work, serve_command
 
 ENGINE = Path(__file__).parent / "local_engine.py"
 PLAN: dict[str, Any] = {
@@ -86,7 +86,7 @@ class TestRecommendation:
         work = recommended_work(PLAN, None, None)
         assert work.requests_per_s == 2.5
         deployment = work.deployment("/models/llama-70b")
-        assert deployment == Deployment(
+        assert deployment == EngineStart(
             "vllm", "/models/llama-70b", "fp8", "fp8", tensor_parallel=2,
             max_sequences=512, max_context_tokens=32768, memory_fraction=0.92, max_batched_tokens=8192,
         )  # fmt: skip
@@ -127,4 +127,4 @@ class TestRecommendation:
     @pytest.mark.parametrize(("engine", "weights"), [("tensorrt-llm", "fp8"), ("vllm", "q4_k_m")])
     def test_what_cannot_be_started(self, engine: str, weights: str) -> None:
         with pytest.raises(LaunchError):
-            serve_command(Deployment(engine, "m", weights, "bf16"), 8300)
+            serve_command(EngineStart(engine, "m", weights, "bf16"), 8300)

@@ -8,15 +8,15 @@ import statistics
 
 import pytest
 
-from service.agent.lengths import FixedLength, LognormalLength, UniformLength
-from service.agent.load import ClosedLoop, Load, OpenLoop, Traffic, plan_requests, plan_text_requests, run_load
+from service.agent.lengths import FixedTokens, LognormalTokens, UniformTokens
+from service.agent.load import ClosedLoop, Load, OpenLoop, SentTraffic, plan_requests, plan_text_requests, run_load
 from service.agent.percentiles import latency_statistics, percentile
 from service.agent.power import PowerSample, mean_power_w, parse_power_line
 from service.agent.records import LoadRun, RequestRecord
 from service.agent.stream import Endpoint, StreamedAnswer
 from tests.agent.streaming_server import StreamingServer
 
-TRAFFIC = Traffic(UniformLength(20, 40), UniformLength(5, 15), vocabulary_tokens=1000)
+TRAFFIC = SentTraffic(UniformTokens(20, 40), UniformTokens(5, 15), vocabulary_tokens=1000)
 
 
 def drive(engine: StreamingServer, load: Load, timeout_s: float = 10.0) -> LoadRun:
@@ -148,14 +148,14 @@ class TestPlans:
 
     def test_chat_requests_carry_text(self) -> None:
         endpoint = Endpoint("http://127.0.0.1:1/v2/engine", "m", api="chat", api_key="secret")
-        [request] = plan_text_requests(endpoint, ["Hello"], FixedLength(4), 1, seed=1)
+        [request] = plan_text_requests(endpoint, ["Hello"], FixedTokens(4), 1, seed=1)
         assert request.encoded.startswith(b"POST /v2/engine/v1/chat/completions HTTP/1.1\r\n")
         assert b"Authorization: Bearer secret\r\n" in request.encoded
         assert b'{"role": "user", "content": "Hello"}' in request.encoded
         assert "secret" not in repr(endpoint)
 
     def test_a_lognormal_has_the_mean_and_p95_it_states(self) -> None:
-        lengths, generator = LognormalLength(mean=1200, p95=4000, maximum=10**6), random.Random(5)
+        lengths, generator = LognormalTokens(mean=1200, p95=4000, maximum=10**6), random.Random(5)
         drawn = sorted(lengths.draw(generator) for _ in range(60_000))
         assert statistics.mean(drawn) == pytest.approx(1200, rel=0.03)
         assert percentile(drawn, 0.95) == pytest.approx(4000, rel=0.03)
@@ -163,13 +163,13 @@ class TestPlans:
     @pytest.mark.parametrize(
         "make",
         [
-            lambda: UniformLength(5, 4),
-            lambda: FixedLength(0),
-            lambda: LognormalLength(mean=10, p95=5, maximum=100),
-            lambda: LognormalLength(mean=1, p95=100, maximum=100),
+            lambda: UniformTokens(5, 4),
+            lambda: FixedTokens(0),
+            lambda: LognormalTokens(mean=10, p95=5, maximum=100),
+            lambda: LognormalTokens(mean=1, p95=100, maximum=100),
             lambda: ClosedLoop(0, 1),
             lambda: OpenLoop(0.0, 1),
-            lambda: Traffic(FixedLength(1), FixedLength(1), vocabulary_tokens=100),
+            lambda: SentTraffic(FixedTokens(1), FixedTokens(1), vocabulary_tokens=100),
             lambda: Endpoint("localhost:8000", "m"),
         ],
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from service.agent.lengths import FixedLength, UniformLength  # noqa: E402 - runs from a checkout, uninstalled
-from service.agent.load import ClosedLoop, Traffic, plan_requests, run_load  # noqa: E402
+from service.agent.lengths import FixedTokens, UniformTokens  # noqa: E402 - runs from a checkout, uninstalled
+from service.agent.load import ClosedLoop, SentTraffic, plan_requests, run_load  # noqa: E402
 from service.agent.stream import Endpoint  # noqa: E402
 
 TOLERANCE = 0.02
@@ -38,7 +38,7 @@ def main() -> int:
     try:
         assert server.stdout is not None
         endpoint = Endpoint(f"http://127.0.0.1:{int(server.stdout.readline())}", "m")
-        traffic = Traffic(UniformLength(819, 1024), FixedLength(arguments.tokens), vocabulary_tokens=32_000)
+        traffic = SentTraffic(UniformTokens(819, 1024), FixedTokens(arguments.tokens), vocabulary_tokens=32_000)
         planned = plan_requests(endpoint, traffic, arguments.streams, seed=1)
         cpu_s = time.process_time()
         run = asyncio.run(run_load(endpoint, planned, ClosedLoop(arguments.streams, arguments.streams)))

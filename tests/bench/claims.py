@@ -18,8 +18,8 @@ from rich.console import Console
 from service.recommendations.spaces import SpaceCache
 from solver.errors import NoPlanInTimeError
 from solver.outcome import Outcome
-from solver.planning import Recommendation
-from solver.recommend import recommend
+from solver.planning.types import Recommendation
+from solver.recommend.recommend import recommend
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
 

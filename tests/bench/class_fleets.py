@@ -18,12 +18,12 @@ from service.database import Database
 from service.llms.queries import llms_by_ids
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.snapshot import llm_from_row
-from solver.assemble import Assembly, assemble
+from solver.candidates.screening import Screened, screen
 from solver.fleet import Demand, FleetProblem
 from solver.hardware import Offer
-from solver.planning import PlanningInput
-from solver.recommend import SpaceMemo, space_of
-from solver.search import Screened, screen
+from solver.planning.assemble import Assembly, assemble
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SpaceMemo, space_of
 from solver.workload import Targets, Traffic, Workload, uniform_lengths
 
 PRICES_AT = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)

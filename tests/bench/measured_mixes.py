@@ -19,11 +19,11 @@ from service.corrections.measurements import catalog_priors, measurement
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.recommendations.snapshot import traffic_from_wire
 from service.wire.traffic import TrafficShape
-from solver.configuration import Configuration
 from solver.corrections.sets import configuration_correction
-from solver.engine.replay_mixed import Stream
-from solver.estimate import Estimate
-from solver.estimate_mixed import estimate_mixed
+from solver.deployment.configuration import Configuration
+from solver.prediction.estimate import Estimate
+from solver.prediction.streams import estimate_mixed
+from solver.replay.streams import RequestStream
 
 MIXES = DEFAULT_ROOT / "mixes"
 MS_PER_S = 1e3
@@ -40,7 +40,7 @@ def main() -> None:
             runs: dict[str, Any] = json.load(file)
         correction = configuration_correction(correction_set(catalog.corrections[-1]), configuration)
         for name, run in runs.items():
-            streams = [Stream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
+            streams = [RequestStream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
             found = estimate_mixed(configuration, streams, correction)
             for one, predicted in zip(run["classes"], found.streams, strict=True):
                 measured, expected = measured_ms(one), predicted_ms(predicted)

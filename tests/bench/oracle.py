@@ -17,14 +17,14 @@ import numpy as np
 from rich.console import Console
 
 from service.recommendations.spaces import SpaceCache
-from solver.assemble import placements
+from solver.candidates.screening import Screened
 from solver.confirmation.loop import rate_to_hold
-from solver.engine.latencies import SteadyLane
 from solver.errors import InvalidInputError, NoPlanInTimeError, SaturatedError
 from solver.outcome import Status
-from solver.planning import PlanningInput
-from solver.recommend import Standing, stand
-from solver.search import Screened
+from solver.planning.assemble import placements
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import SolvedRequest, solve_request
+from solver.replay.latencies import SteadyLane
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
 
@@ -59,20 +59,20 @@ def main() -> int:
             body = random_request(rng, mixture=number % 2 == 0)
             planning = planning_of(url, body, spaces)
             try:
-                standing = stand(planning, spaces)
+                solved_request = solve_request(planning, spaces)
             except NoPlanInTimeError:
                 continue
-            if standing.result.plan is None:
+            if solved_request.result.plan is None:
                 infeasible += 1
                 continue
-            lines += fresh_ratios(standing)
-            if standing.result.status is not Status.PROVEN_OPTIMAL:
+            lines += fresh_ratios(solved_request)
+            if solved_request.result.status is not Status.PROVEN_OPTIMAL:
                 continue
             proven += 1
-            best = cheapest_rival(planning, standing)
+            best = cheapest_rival(planning, solved_request)
             if best is None:
                 continue
-            name, cost = body["workloads"][0]["llm"], standing.result.usd_per_hour or 0.0
+            name, cost = body["workloads"][0]["llm"], solved_request.result.usd_per_hour or 0.0
             console.print(
                 f"{name} at {cost:.2f}: {best.what} costs {best.usd_per_hour:.2f}, worst value {best.ratio:.3f} of its target"
             )
@@ -92,12 +92,12 @@ def main() -> int:
     return 1 if clear else 0
 
 
-def fresh_ratios(standing: Standing) -> list[list[float]]:
+def fresh_ratios(solved_request: SolvedRequest) -> list[list[float]]:
     """Of every line, the worst value over its target in each fresh draw at its rate over the utilisation limit."""
     found = []
-    assert standing.result.plan is not None
-    for place in placements(standing.assembly, standing.result.plan):
-        one = standing.assembly.screened[place.workload]
+    assert solved_request.result.plan is not None
+    for place in placements(solved_request.assembly, solved_request.result.plan):
+        one = solved_request.assembly.screened[place.workload]
         if place.requests_per_s > 0.0:
             rate = rate_to_hold(False, one.workload, place)
             found.append([ratio_of(one, place.row, rate, (seed,), DRAW) for seed in FRESH_SEEDS])
@@ -122,10 +122,10 @@ def ratio_of(one: Screened, row: int, requests_per_s: float, seeds: tuple[int, .
     )
 
 
-def cheapest_rival(planning: PlanningInput, standing: Standing) -> Rival | None:
+def cheapest_rival(planning: PlanningInput, solved_request: SolvedRequest) -> Rival | None:
     """The cheapest plan of one offer and one layout that costs less and holds; None where there is none."""
-    (one,) = standing.assembly.screened
-    cost = (standing.result.usd_per_hour or 0.0) * CHEAPER
+    (one,) = solved_request.assembly.screened
+    cost = (solved_request.result.usd_per_hour or 0.0) * CHEAPER
     load = one.workload.requests_per_s / one.workload.utilisation_limit_fraction
     tries: dict[int, tuple[float, float, str]] = {}
     for offer in planning.offers:

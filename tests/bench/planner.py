@@ -23,12 +23,12 @@ from service.recommendations.snapshot import llm_from_row
 from service.recommendations.spaces import SpaceCache
 from service.seeding import seed
 from service.wire.recommendations import RecommendationIn
-from solver.assemble import assemble
-from solver.engine.replay import poisson_arrivals_s, spread_lengths
+from solver.candidates.screening import screen
 from solver.engine.simulate import simulate
-from solver.planning import PlanningInput
-from solver.recommend import space_of
-from solver.search import screen
+from solver.planning.assemble import assemble
+from solver.planning.types import PlanningInput
+from solver.recommend.recommend import space_of
+from solver.replay.one_stream import poisson_arrivals_s, spread_lengths
 from tests.bench.server_process import ServerProcess
 from tests.bench.workloads import LLMS, requests
 

@@ -17,7 +17,7 @@ from service.benchmarks.names import CatalogNames
 from service.benchmarks.predict import planner_loop
 from service.benchmarks.storing import prepare, store
 from service.clock import system_clock
-from service.corrections.refresh import refresh
+from service.corrections.learn import refresh
 from service.database import Database
 from service.wire.benchmarks import BenchmarkUpload
 from tests.bench.kill_storm import RUN

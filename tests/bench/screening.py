@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from service.recommendations.spaces import SpaceCache
-from solver.confirmation.sustained import is_settled
-from solver.recommend import screened
+from solver.capacity.sustained_rate import is_settled
+from solver.recommend.recommend import screened
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
 

@@ -13,10 +13,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from solver.engine import replay as replaying
 from solver.engine.compile import compile_simulation
 from solver.engine.kernel.columns import engine, replayed
 from solver.engine.replayable import one_prefix
+from solver.replay import one_stream as replaying
 from solver.workload import EngineSettings, Load, Traffic, lognormal_lengths
 from tests.llm_shapes import shape
 from tests.solver.engine import oracle_simulate

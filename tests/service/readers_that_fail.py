@@ -1,4 +1,4 @@
-"""Readers for ``service.reading_apart`` that do what a hostile file may make a parser do."""
+"""Readers for ``service.sandboxed_reading`` that do what a hostile file may make a parser do."""
 
 import os
 import signal

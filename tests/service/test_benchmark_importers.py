@@ -12,7 +12,7 @@ from service.benchmarks.document import Document, ReadingError
 from service.benchmarks.importers import importers, read_payload
 from service.benchmarks.plausibility import mean_tokens
 from service.benchmarks.reading import Reading
-from service.reading_apart import ReadingApart
+from service.sandboxed_reading import ReadingApart
 from service.wire.benchmarks import MeasuredClosedLoad, MeasuredOpenLoad
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "benchmarks"
@@ -234,7 +234,7 @@ class TestFilesTheToolsWrote:
         """In a process of its own, and back as JSON."""
         payload = (FIXTURES / name).read_text()
         apart = ReadingApart(time_limit_s=30.0, memory_limit_bytes=100_000_000)
-        answered = apart.read("service.benchmarks.apart:read", {"tool": "auto"}, payload)
+        answered = apart.read("service.benchmarks.sandboxed:read", {"tool": "auto"}, payload)
         assert TypeAdapter(list[Reading]).validate_python(answered) == read_payload(payload)
 
     def test_inference_perf_yaml_equals_json(self) -> None:

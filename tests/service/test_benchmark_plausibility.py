@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.benchmarks.plausibility import Limits, check_all, quarantine_reasons
+from service.benchmarks.plausibility import PhysicalLimits, check_all, quarantine_reasons
 from service.wire.benchmarks import BenchmarkUpload
 
 NOW = dt.datetime(2026, 11, 21, 12, 0, tzinfo=dt.UTC)
-LIMITS = Limits(tpot_ms=6.9, output_tokens_per_s=9_400.0, power_limit_w=700.0)
+LIMITS = PhysicalLimits(tpot_ms=6.9, output_tokens_per_s=9_400.0, power_limit_w=700.0)
 
 # 64 clients, 160 requests of 230 tokens in 23.1 s: 6.93 requests/s, 1,593 tokens/s.
 # TTFT 1,097 + 33.3 · 229 = 8,723 ms; 6.93 · 8.723 = 60.4 in flight; at least 64 · 160 / 224 · 0.9 = 41.1.
@@ -44,7 +44,7 @@ def changed(**parts: dict[str, Any]) -> BenchmarkUpload:
     return BenchmarkUpload.model_validate(document)
 
 
-def failures(upload: BenchmarkUpload, limits: Limits = LIMITS) -> dict[str, str]:
+def failures(upload: BenchmarkUpload, limits: PhysicalLimits = LIMITS) -> dict[str, str]:
     return {c.name: c.message for c in check_all(upload, limits, NOW) if c.verdict == "fail"}
 
 
@@ -98,7 +98,7 @@ class TestThroughput:
         tpot, e2e = {"mean": 21.18}, {"mean": 4624.5}
         latencies = {"ttft_ms": {"mean": 113.4}, "tpot_ms": tpot, "e2e_ms": e2e}
         load = {"kind": "closed", "concurrency": 1, "requests": 3}
-        assert not failures(changed(results=small | latencies, load=load), Limits())
+        assert not failures(changed(results=small | latencies, load=load), PhysicalLimits())
 
     def test_rate_must_be_count_over_duration(self) -> None:
         assert "rate_identity" in failures(changed(results={"duration_s": 46.2}))
@@ -138,7 +138,7 @@ class TestUnits:
 
     def test_a_slip_shows_without_load_and_roofline(self) -> None:
         upload = changed(results=scaled(1e-3)).model_copy(update={"load": None})
-        assert "are these seconds?" in failures(upload, Limits())["units"]
+        assert "are these seconds?" in failures(upload, PhysicalLimits())["units"]
 
 
 class TestPhysics:
@@ -154,7 +154,7 @@ class TestPhysics:
         assert "power" in failures(changed(context={"power_w_mean": 0.0}))
 
     def test_unknown_limits_are_skipped_not_passed(self) -> None:
-        verdicts = {c.name: c.verdict for c in check_all(changed(), Limits(), NOW)}
+        verdicts = {c.name: c.verdict for c in check_all(changed(), PhysicalLimits(), NOW)}
         assert (verdicts["roofline"], verdicts["power"]) == ("skipped", "skipped")
 
 

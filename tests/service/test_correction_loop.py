@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.corrections.learn import refresh
 from service.corrections.queries import changed_cells, newest_number
-from service.corrections.refresh import refresh
 from tests.conftest import FixedClock
 from tests.service.bodies import ESTIMATE, RECOMMENDATION
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from service.catalog_edition.queries import record_change, require_edition
 from service.database import Database, WriteSession
-from service.edition.queries import record_change, require_edition
 from service.offers.tables import PriceStepTable
 from tests.conftest import NOW
 

@@ -11,7 +11,7 @@ from service.fleets.job import FLEET_JOB
 from service.fleets.plan import plan
 from service.fleets.prepare import read_fleet_inputs
 from service.fleets.queries import fleet_by_id
-from service.jobs.kind import Attempt, Progress, Workbench
+from service.jobs.kind import Attempt, Progress, WorkerContext
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
 from service.settings import Settings
@@ -92,7 +92,7 @@ class TestPlan:
             stored = fleet_by_id(session, answer["id"])
             assert stored is not None
             asked = FleetIn.model_validate(stored.request)
-            workbench = Workbench(app.state.database, SnapshotCache(), SpaceCache())
+            workbench = WorkerContext(app.state.database, SnapshotCache(), SpaceCache())
             inputs = read_fleet_inputs(session, asked, stored.price_as_of, workbench)
             expected = stored.result
         again = plan(inputs).model_dump(mode="json")
@@ -113,7 +113,7 @@ class TestPlan:
         assert accepted.json()["kind"] == "fleet"
         client.post(f"/v1/jobs/{accepted.json()['id']}/cancel")
         told: list[Progress] = []
-        bench = Workbench(app.state.database, SnapshotCache(), SpaceCache())
+        bench = WorkerContext(app.state.database, SnapshotCache(), SpaceCache())
         asked = FleetIn.model_validate(changed(FLEET, "horizon", {"months": 1, "periods_per_month": 3}))
         answer = FLEET_JOB.compute(asked, Attempt("job_1", NOW, bench, told.append))
         with app.state.database.writing() as session:

@@ -7,8 +7,8 @@ import statistics
 from catalog.read import read_catalog
 from service.corrections.snapshot import correction_set
 from solver.corrections.sets import configuration_correction
-from solver.engine.replay_mixed import Stream
-from solver.estimate_mixed import estimate_mixed
+from solver.prediction.streams import estimate_mixed
+from solver.replay.streams import RequestStream
 from tests.bench.measured_mixes import MIXES, configuration_of, measured_ms, predicted_ms, traffic_of
 
 
@@ -20,7 +20,7 @@ def test_the_measured_mixes_are_predicted() -> None:
         correction = configuration_correction(correction_set(catalog.corrections[-1]), configuration)
         for name, run in json.loads(gzip.decompress(path.read_bytes())).items():
             assert all(one["failed"] == 0 for one in run["classes"]), name
-            streams = [Stream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
+            streams = [RequestStream(traffic_of(one), one["requests_per_s"]) for one in run["classes"]]
             found = estimate_mixed(configuration, streams, correction)
             for one, predicted in zip(run["classes"], found.streams, strict=True):
                 expected = predicted_ms(predicted)

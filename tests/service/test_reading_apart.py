@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.problems import InvalidFieldsError
-from service.reading_apart import ReadingApart
+from service.sandboxed_reading import ReadingApart
 
 HERE = "tests.service.readers_that_fail"
 

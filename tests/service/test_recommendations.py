@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from service.problems import UnavailableError
-from service.recommendations.create import Workshop, create_recommendation
+from service.recommendations.create import PlanningContext, create_recommendation
 from service.recommendations.plan import PlanningInputs
 from service.wire.recommendations import RecommendationIn, RecommendationOut, ResultOut, SolveOut
 from tests.service.bodies import RECOMMENDATION
@@ -32,8 +32,8 @@ def make(client: TestClient, app: FastAPI, plan: Callable[[PlanningInputs], Resu
     """On the application's own event loop."""
     s = app.state
     assert client.portal is not None
-    workshop = Workshop(s.database, s.snapshots, s.solver_pool, s.metrics, s.clock, s.spaces, plan)
-    return client.portal.call(create_recommendation, ASKED, workshop)
+    context = PlanningContext(s.database, s.snapshots, s.solver_pool, s.metrics, s.clock, s.spaces, plan)
+    return client.portal.call(create_recommendation, ASKED, context)
 
 
 class TestCreate:

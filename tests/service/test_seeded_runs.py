@@ -12,8 +12,8 @@ from sqlmodel import select
 from catalog.read import Catalog
 from service.benchmarks.own_runs import store_own_runs
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable
+from service.corrections.learn import refresh
 from service.corrections.queries import changed_cells, newest_number, versioned_residuals
-from service.corrections.refresh import refresh
 from service.database import Database
 from service.main import create_app
 from service.migrate import migrate

@@ -9,8 +9,8 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from catalog.read import Catalog
+from service.catalog_edition.queries import require_edition
 from service.database import Database
-from service.edition.queries import require_edition
 from service.migrate import migrate
 from service.offers.queries import prices_at
 from service.offers.tables import PriceStepTable

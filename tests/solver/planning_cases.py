@@ -7,8 +7,8 @@ from typing import Any
 
 from solver.hardware import Device, Node, Offer
 from solver.llm_shape import LlmShape
-from solver.planning import Objective, PlanLimits, PlanningInput, Recommendation
-from solver.recommend import SpaceMemo, recommend
+from solver.planning.types import Objective, PlanLimits, PlanningInput, Recommendation
+from solver.recommend.recommend import SpaceMemo, recommend
 from solver.workload import Targets, Traffic, Workload, fixed_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import device, priors

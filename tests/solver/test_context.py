@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver.workload
-from solver.engine.draws import drawn
+from solver.replay.draws import drawn
 from solver.workload import Lengths, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths, within_context
 
 

@@ -13,10 +13,10 @@ from solver.engine.disaggregated import (
     prompt_cache_bytes,
     simulate_disaggregated,
 )
-from solver.engine.replay import poisson_arrivals_s
 from solver.engine.simulate import Schedule, simulate
 from solver.errors import InvalidInputError
-from solver.memory import kv_cache_bytes_per_token
+from solver.memory.plan import kv_cache_bytes_per_token
+from solver.replay.one_stream import poisson_arrivals_s
 from solver.workload import EngineSettings
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.engine.profiles import PROFILES, engine_profile
-from solver.engine.replay import poisson_arrivals_s
 from solver.engine.simulate import Schedule, Trace, simulate
 from solver.errors import InvalidInputError
+from solver.replay.one_stream import poisson_arrivals_s
 from solver.step.tables import StepTables
 from solver.workload import EngineSettings
 from tests.llm_shapes import shape

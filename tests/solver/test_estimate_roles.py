@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.configuration import Configuration
-from solver.deploy import deploy
-from solver.deploy_speculative import DraftModel, deploy_speculative
+from solver.deployment.bound import roofline_bound
+from solver.deployment.configuration import Configuration, Speculation
+from solver.deployment.deploy import deploy
+from solver.deployment.kv_transfer import ServingPool, kv_link
+from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.disaggregated import KvLink
-from solver.engine.replay import Replay, replay
-from solver.engine.replay_disaggregated import replay_disaggregated
-from solver.engine.speculative import Speculation, SpeculativeDecoding
+from solver.engine.speculative import SpeculativeDecoding
 from solver.errors import DoesNotFitError, FigureMissingError, SaturatedError, UnsupportedError
-from solver.estimate import estimate
-from solver.estimate_disaggregated import disaggregated_bound, estimate_disaggregated
 from solver.hardware import Node
-from solver.kv_transfer import ServingPool, kv_link
 from solver.layout import Layout
 from solver.precision import Precision
-from solver.step.bound import roofline_bound
+from solver.prediction.disaggregated import disaggregated_bound, estimate_disaggregated
+from solver.prediction.estimate import estimate
+from solver.replay.disaggregated import replay_disaggregated
+from solver.replay.one_stream import Replay, replay
 from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants, device

@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 
 from service.recommendations.snapshot import device_from_row
-from solver.deploy import deploy
+from solver.deployment.deploy import deploy
 from solver.engine.profiles import engines_for
 from solver.errors import DoesNotFitError, FigureMissingError, UnsupportedError
-from solver.estimate import Estimate, estimate
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
+from solver.prediction.estimate import Estimate, estimate
 from solver.step.constants import resolve_constants
 from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
 from tests.llm_shapes import shape

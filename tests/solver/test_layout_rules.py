@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.layout import Layout
-from solver.layout_rules import (
+from solver.deployment.layout_rules import (
     layout_problem,
     legal_expert_parallels,
     legal_layouts,
     legal_pipeline_parallels,
     legal_tensor_parallels,
 )
+from solver.layout import Layout
 from tests.llm_shapes import llm_rows, shape
 
 

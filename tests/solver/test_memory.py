@@ -7,13 +7,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from solver.deployment.layout_rules import layout_problem
 from solver.errors import DoesNotFitError, InvalidInputError, UnsupportedError
 from solver.layout import Layout
-from solver.layout_rules import layout_problem
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
-from solver.memory import EngineMemory, activation_bytes, max_concurrent_requests, memory_plan, reserve_bytes, stages
-from solver.memory_cache import kv_cache_bytes_per_token, request_cache
-from solver.memory_weights import layer_weights, routed_weights, stage_weight_bytes, weight_bytes
+from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
+from solver.memory.plan import (
+    EngineMemory,
+    activation_bytes,
+    max_concurrent_requests,
+    memory_plan,
+    reserve_bytes,
+    stages,
+)
+from solver.memory.weights import layer_weights, routed_weights, stage_weight_bytes, weight_bytes
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS, Precision
 from solver.workload import EngineSettings
 from tests.llm_shapes import llm_rows, shape

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.deployment.layout_rules import legal_layouts
 from solver.errors import DoesNotFitError
-from solver.layout_rules import legal_layouts
-from solver.memory import EngineMemory, memory_plan
-from solver.memory_table import memory_table
+from solver.memory.plan import EngineMemory, memory_plan
+from solver.memory.table import memory_table
 from solver.precision import Precision
 from solver.workload import EngineSettings
 from tests.llm_shapes import llm_rows, shape

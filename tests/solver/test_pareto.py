@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.why.pareto import Front, Sample, front_of, value_of
-from solver.why.resolve import Answer, Solved
+from solver.why.resolve import QuestionOutcome, SolvedChange
 
 Plans = list[tuple[int, int]]
 """(value, price) of every plan there is."""
@@ -20,9 +20,11 @@ def solve(plans: Plans, limit: float, gap: float = 0.0) -> Sample:
     """The cheapest plan within the limit; of equally cheap ones the first, as a solver would."""
     kept = [plan for plan in plans if plan[0] <= limit]
     if not kept:
-        return Sample(limit, None, Answer(Solved.INFEASIBLE))
+        return Sample(limit, None, SolvedChange(QuestionOutcome.INFEASIBLE))
     value, price = min(kept, key=lambda plan: plan[1])
-    return Sample(limit, float(value), Answer(Solved.OPTIMAL, usd_per_hour=float(price), gap_fraction=gap))
+    return Sample(
+        limit, float(value), SolvedChange(QuestionOutcome.OPTIMAL, usd_per_hour=float(price), gap_fraction=gap)
+    )
 
 
 def at_least_as_good(one: Sample, other: Sample) -> bool:
@@ -86,8 +88,8 @@ def test_a_front_of_every_limit_is_complete(plans: Plans) -> None:
 
 
 def test_not_in_time_is_no_proof_that_there_is_none() -> None:
-    late = Sample(5.0, None, Answer(Solved.NOT_IN_TIME))
+    late = Sample(5.0, None, SolvedChange(QuestionOutcome.NOT_IN_TIME))
     found = front_of([late, solve([(10, 3)], 10.0)], reaches_cheapest=True)
     assert found.none_below is None
     assert not found.complete
-    assert front_of([Sample(math.inf, None, Answer(Solved.INFEASIBLE))]).none_below is None
+    assert front_of([Sample(math.inf, None, SolvedChange(QuestionOutcome.INFEASIBLE))]).none_below is None

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence, configuration_correction
-from solver.deploy import Deployed, deploy
+from solver.deployment.deploy import Deployed, deploy
 from solver.errors import UnsupportedError
 from solver.hardware import Device, Node, Partition, instance_of
 from solver.layout import Layout
-from solver.planning import PlanLimits
+from solver.planning.types import PlanLimits
 from solver.precision import Precision
 from solver.step.constants import resolve_constants
 from solver.workload import EngineSettings

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solver.engine.replay_disaggregated import replay_disaggregated
+from solver.candidates.phase_capacity import role_capacities
+from solver.candidates.screening import screen
+from solver.candidates.space import build_space
+from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
-from solver.kv_transfer import ServingPool, kv_link
-from solver.planning import PlanEntry, PlanLimits, Recommendation
-from solver.role_capacity import role_capacities
-from solver.search import screen
-from solver.space import build_space
+from solver.planning.types import PlanEntry, PlanLimits, Recommendation
+from solver.replay.disaggregated import replay_disaggregated
 from solver.workload import Load, Traffic, Workload, lognormal_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import node, offer, plan, planning, workload

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from solver.configuration import Configuration
+from solver.deployment.bound import step_bound_s, weights_read_bytes
+from solver.deployment.configuration import Configuration
 from solver.layout import Layout
-from solver.memory import weight_bytes
-from solver.power import capped_w
+from solver.memory.plan import weight_bytes
 from solver.precision import WEIGHT_FORMATS
 from solver.step.blocks import distinct_experts
-from solver.step.bound import step_bound_s, weights_read_bytes
 from solver.step.collectives import all_to_all_bytes, ring_all_gather_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import gemm_bytes, gemm_flops, soft_maximum_s
+from solver.step.power import capped_w
 from tests.llm_shapes import shape
 from tests.solver.samples import catalog, configuration, device
 

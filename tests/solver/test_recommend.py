@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from solver.confirmation.goal import Goal
-from solver.confirmation.sustained import is_settled
-from solver.engine.long_run import LongRun
-from solver.engine.replay import replay
+from solver.candidates.screening import screen
+from solver.capacity.goal import Goal
+from solver.capacity.sustained_rate import is_settled
 from solver.errors import InvalidInputError
-from solver.planning import PlanLimits, PlanningInput, Recommendation, Relaxation
-from solver.recommend import recommend, space_of, stand
-from solver.search import screen
+from solver.limit import Limit, LimitKind, TargetLimit
+from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
+from solver.recommend.recommend import recommend, solve_request, space_of
+from solver.replay.long_run import LongRun
+from solver.replay.one_stream import replay
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, why_not
 from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths
@@ -68,6 +69,9 @@ def holds(found: Recommendation, *workloads: Workload, tolerance: float = 1.10) 
 
 def cost(found: Recommendation) -> float:
     return found.usd_per_hour if found.entries else math.inf
+
+
+TPOT_P95 = TargetLimit("time_per_output_token_s", "p95")
 
 
 class TestPlans:
@@ -191,14 +195,14 @@ class TestMoney:
             tpot={"p95": rng.choice([0.015, 0.03])},
             traffic=rng.choice([CHAT, SHORT]),
         )
-        standing = stand(planning(asked, offers=list(offers)), MEMO)
-        assert standing.result.plan is not None
-        used = standing.result.plan.nodes_by_offer()
+        solved_request = solve_request(planning(asked, offers=list(offers)), MEMO)
+        assert solved_request.result.plan is not None
+        used = solved_request.result.plan.nodes_by_offer()
         for one in offers:
             if one.id in used:
                 continue
             found = why_not(
-                standing, Thing("offer", one.id, (one,), frozenset({one.node.device.id})), None, MEMO, Clock(30)
+                solved_request, Thing("offer", one.id, (one,), frozenset({one.node.device.id})), None, MEMO, Clock(30)
             )
             assert found.forced_in.extra is None or found.forced_in.extra >= -1e-6, one.id
 
@@ -320,26 +324,27 @@ class TestOtherObjectives:
 class TestInfeasible:
     def relaxed(self, asked: PlanningInput, change: Relaxation) -> PlanningInput:
         """The request with one suggested change made."""
-        if change.limit == "limits.max_usd_per_hour":
-            return replace(asked, limits=replace(asked.limits, max_usd_per_hour=float(change.to_value)))
-        if change.limit == "limits.max_power_kw":
-            return replace(asked, limits=replace(asked.limits, max_power_w=float(change.to_value) * 1e3))
-        if change.limit == "limits.spare_nodes":
-            return replace(asked, limits=replace(asked.limits, spare_nodes=int(float(change.to_value))))
-        if change.limit.startswith("limits.offers."):
-            offer_id = change.limit.removeprefix("limits.offers.").removesuffix(".max_nodes")
-            most = int(float(change.to_value))
-            return replace(
-                asked, offers=tuple(replace(o, max_nodes=most) if o.id == offer_id else o for o in asked.offers)
-            )
-        one = asked.workloads[0]
-        value = float(change.to_value)
-        if change.limit == "traffic.requests_per_s":
-            return replace(asked, workloads=(replace(one, requests_per_s=value),))
-        _, metric, percentile = change.limit.split(".")
-        field = {"ttft_ms": "time_to_first_token_s", "tpot_ms": "time_per_output_token_s", "e2e_ms": "end_to_end_s"}
-        values = {**getattr(one.targets, field[metric]), percentile: value / 1e3}
-        return replace(asked, workloads=(replace(one, targets=replace(one.targets, **{field[metric]: values})),))
+        assert change.to_value is not None
+        value, limits, one = change.to_value, asked.limits, asked.workloads[0]
+        match change.limit:
+            case Limit(LimitKind.BUDGET):
+                return replace(asked, limits=replace(limits, max_usd_per_hour=value))
+            case Limit(LimitKind.POWER):
+                return replace(asked, limits=replace(limits, max_power_w=value))
+            case Limit(LimitKind.SPARE_NODES):
+                return replace(asked, limits=replace(limits, spare_nodes=int(value)))
+            case Limit(LimitKind.NODES, of=offer_id):
+                most = int(value)
+                return replace(
+                    asked, offers=tuple(replace(o, max_nodes=most) if o.id == offer_id else o for o in asked.offers)
+                )
+            case Limit(LimitKind.RATE):
+                return replace(asked, workloads=(replace(one, requests_per_s=value),))
+            case Limit(LimitKind.TARGET, target=TargetLimit(metric, percentile)):
+                values = {**getattr(one.targets, metric), percentile: value}
+                return replace(asked, workloads=(replace(one, targets=replace(one.targets, **{metric: values})),))
+            case other:
+                raise AssertionError(other)
 
     def refused(self, asked: PlanningInput) -> Recommendation:
         found = recommend(asked, MEMO)
@@ -371,9 +376,9 @@ class TestInfeasible:
 
     def test_conflicts_name_what_is_in_the_way(self) -> None:
         budget = self.refused(planning(workload(rate=60.0), limits=PlanLimits(max_usd_per_hour=5.0)))
-        assert any("limits.max_usd_per_hour" in c.limits for c in budget.conflicts)
+        assert any(Limit(LimitKind.BUDGET) in c.limits for c in budget.conflicts)
         target = self.refused(planning(workload(tpot={"p95": 0.002})))
-        assert any("tpot_ms.p95" in limit for c in target.conflicts for limit in c.limits)
+        assert any(limit.target == TPOT_P95 for c in target.conflicts for limit in c.limits)
 
     def test_the_largest_servable_share_can_be_served(self) -> None:
         asked = planning(workload(rate=500.0), offers=[offer(A100, 7.0, most=2)])
@@ -389,9 +394,9 @@ class TestInfeasible:
 
     def test_rejections_say_how_near_they_came(self) -> None:
         found = plan(workload(tpot={"p95": 0.02}, rate=10.0))
-        by_device = {r.device_id: r for r in found.rejected if r.reason == "tpot_above_target"}
-        assert "l4" in by_device
-        assert "target 20 ms" in by_device["l4"].nearest
+        by_device = {r.device_id: r.missed for r in found.rejected if r.missed is not None}
+        assert by_device["l4"].target == TPOT_P95
+        assert by_device["l4"].best_s > by_device["l4"].target_s == 0.02
 
 
 class TestExplanations:
@@ -404,7 +409,7 @@ class TestExplanations:
             looser = plan(workload(tpot={"p95": target * 1.2})).usd_per_hour
             if price > 0.0 and 0.0 < looser < price - 1.0:
                 tight = plan(workload(tpot={"p95": target}), explain=True)
-                assert any(b.limit == "targets.tpot_ms.p95" and b.gains > 0 for b in tight.binding)
+                assert any(b.limit.target == TPOT_P95 and b.gains > 0 for b in tight.binding)
                 found = True
         assert found
 
@@ -428,12 +433,12 @@ class TestContradictions:
         few = [offer(A100, 7.0, 1), offer(L40S, 7.2, 1)]
         found = plan(one, two, offers=few)
         assert found.solve.outcome == "infeasible"
-        assert [c.limits for c in found.conflicts] == [("limits.offers.max_nodes",)]
-        wider = {r.limit: r for r in found.relaxations if r.limit.startswith("limits.offers.")}
+        assert [c.limits for c in found.conflicts] == [(Limit(LimitKind.NODES),)]
+        wider = {r.limit.of: r for r in found.relaxations if r.limit.kind is LimitKind.NODES}
         assert wider
         for name, relaxation in wider.items():
             assert isinstance(relaxation.to_value, float | int)
-            allowed = [replace(o, max_nodes=int(relaxation.to_value)) if f".{o.id}." in name else o for o in few]
+            allowed = [replace(o, max_nodes=int(relaxation.to_value)) if o.id == name else o for o in few]
             made = plan(one, two, offers=allowed)
             assert made.solve.outcome == "optimal"
             assert relaxation.usd_per_hour == pytest.approx(cost(made), rel=PRICED_TO)
@@ -443,8 +448,8 @@ class TestContradictions:
         free = plan(one, two)
         tight = PlanLimits(max_usd_per_hour=cost(free) * 1.01, spare_nodes=1)
         found = plan(one, two, limits=tight)
-        assert {c.limits for c in found.conflicts} == {("limits.max_usd_per_hour", "limits.spare_nodes")}
-        priced = {r.limit: r.usd_per_hour for r in found.relaxations}
-        assert priced["limits.spare_nodes"] == pytest.approx(cost(free), rel=PRICED_TO)
+        assert {c.limits for c in found.conflicts} == {(Limit(LimitKind.BUDGET), Limit(LimitKind.SPARE_NODES))}
+        priced = {r.limit.kind: r.usd_per_hour for r in found.relaxations}
+        assert priced[LimitKind.SPARE_NODES] == pytest.approx(cost(free), rel=PRICED_TO)
         least = cost(plan(one, two, limits=PlanLimits(spare_nodes=1)))
-        assert priced["limits.max_usd_per_hour"] == pytest.approx(least, rel=PRICED_TO)
+        assert priced[LimitKind.BUDGET] == pytest.approx(least, rel=PRICED_TO)

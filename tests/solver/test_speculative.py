@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solver.deployment.configuration import Configuration, Speculation
 from solver.engine.simulate import Trace, simulate
 from solver.engine.speculative import (
     SpeculativeDecoding,
     expected_tokens_per_step,
     speculative_schedule,
-    speculative_tables,
 )
 from solver.errors import InvalidInputError
 from solver.workload import EngineSettings
@@ -22,8 +22,12 @@ LLAMA_70B = configuration(shape("llama-3.1-70b"), engine=EngineSettings(max_sequ
 LLAMA_8B = configuration(shape("llama-3.1-8b"), engine=EngineSettings(max_sequences=64))
 
 
+def drafting(speculative: SpeculativeDecoding, draft: Configuration | None = None) -> Configuration:
+    return replace(LLAMA_70B, speculation=Speculation(speculative, draft))
+
+
 def served(speculative: SpeculativeDecoding, *, clients: int = 1, draft: bool = False) -> Trace:
-    tables = speculative_tables(LLAMA_70B, speculative, LLAMA_8B if draft else None)
+    tables = drafting(speculative, LLAMA_8B if draft else None).tables()
     schedule = speculative_schedule(LLAMA_70B.schedule(), speculative)
     return simulate(tables, schedule, [200] * 4 * clients, [241] * 4 * clients, concurrency=clients)
 
@@ -134,9 +138,9 @@ class TestRefused:
 
     def test_drafting_has_to_cost_something_stated(self) -> None:
         with pytest.raises(InvalidInputError, match="draft"):
-            speculative_tables(LLAMA_70B, SpeculativeDecoding(4, 0.5))
+            drafting(SpeculativeDecoding(4, 0.5)).tables()
 
     def test_the_draft_needs_as_many_seats(self) -> None:
         few = replace(LLAMA_8B, engine=EngineSettings(max_sequences=8))
         with pytest.raises(InvalidInputError, match="seats"):
-            speculative_tables(LLAMA_70B, SpeculativeDecoding(4, 0.5), few)
+            drafting(SpeculativeDecoding(4, 0.5), few).tables()

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.configuration import Configuration, front_end
-from solver.engine.long_run import long_run
-from solver.engine.replay import (
+from solver.deployment.bound import roofline_bound
+from solver.deployment.configuration import Configuration, front_end
+from solver.engine.simulate import simulate
+from solver.engine.steady import OperatingPoints, operating_points, step_grid
+from solver.errors import InvalidInputError, SaturatedError
+from solver.layout import Layout
+from solver.precision import Precision
+from solver.replay.long_run import long_run
+from solver.replay.one_stream import (
     Replay,
     capacity_requests_per_s,
     lane_seats,
@@ -20,12 +26,6 @@ from solver.engine.replay import (
     steady_rate,
     weighted_statistics,
 )
-from solver.engine.simulate import simulate
-from solver.engine.steady import OperatingPoints, operating_points, step_grid
-from solver.errors import InvalidInputError, SaturatedError
-from solver.layout import Layout
-from solver.precision import Precision
-from solver.step.bound import roofline_bound
 from solver.workload import EngineSettings, Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration

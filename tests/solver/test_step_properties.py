@@ -9,16 +9,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from solver.configuration import Configuration
+from solver.deployment.bound import step_bound_s
+from solver.deployment.configuration import Configuration
+from solver.deployment.layout_rules import layout_problem
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
-from solver.layout_rules import layout_problem
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
-from solver.step.bound import step_bound_s
 from solver.step.constants import CONSTANTS, Constants
-from solver.step.explain import RESOURCE, step_terms
+from solver.step.named_terms import RESOURCE, step_terms
 from solver.step.rates import Rates, rates
 from solver.step.tables import StepTables
 from solver.workload import EngineSettings, Traffic, fixed_lengths

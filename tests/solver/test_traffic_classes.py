@@ -7,20 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.assemble import assemble, mix_capacity
-from solver.capacities import with_class_sets, with_mix_capacity
-from solver.confirm import Confirmations
-from solver.confirm_mixes import MOST_MIXES, be_wary, factors_of_mix, mix_holds, mix_ratios
-from solver.engine.replay import replay
-from solver.engine.replay_mixed import Stream, replay_mixed, stream_counts
+from solver.candidates.rejections import rejections
+from solver.candidates.screening import with_targets
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacity
+from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios
 from solver.errors import InvalidInputError, SaturatedError
-from solver.estimate_mixed import estimate_mixed
 from solver.fleet import solve_fleet, verify
-from solver.planning import PlanLimits, Recommendation
-from solver.recommend import screened, stand
-from solver.search import rejections, with_targets
+from solver.limit import Limit, LimitKind, TargetLimit
+from solver.planning.assemble import assemble, mix_capacity
+from solver.planning.types import PlanLimits, Recommendation
+from solver.prediction.streams import estimate_mixed
+from solver.recommend.recommend import screened, solve_request
+from solver.replay.one_stream import replay
+from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
-from solver.why.price_curve import Requirement, price_curve
+from solver.why.price_curve import PricedRequirement, price_curve
 from solver.why.resolve import Clock
 from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, uniform_lengths
 from tests.solver.planning_cases import A100, CHAT, H100, L4, L40S, MEMO, node, offer, plan, planning, workload
@@ -56,7 +58,7 @@ def holds(found: Recommendation, asked: Workload, tolerance: float = 1.15) -> No
     by_name = {one.class_name: one for one in streams_of(asked)}
     served = dict.fromkeys(by_name, 0.0)
     for entry in found.entries:
-        streams = [Stream(by_name[c.name].traffic, c.requests_per_s / entry.replicas) for c in entry.classes]
+        streams = [RequestStream(by_name[c.name].traffic, c.requests_per_s / entry.replicas) for c in entry.classes]
         for one in entry.classes:
             served[one.name] += one.requests_per_s
         if not streams:
@@ -146,8 +148,8 @@ class TestPlans:
         short = plan(asked, offers=few)
         assert not short.entries
         assert (
-            "traffic_classes.requests_per_s"
-            in {one.limit for one in short.relaxations} | {name for c in short.conflicts for name in c.limits}
+            Limit(LimitKind.RATE, workload=0)
+            in {one.limit for one in short.relaxations} | {limit for c in short.conflicts for limit in c.limits}
             or short.largest_servable_multiple == 0.0
         )
         spare = plan(asked, limits=PlanLimits(spare_nodes=1))
@@ -156,29 +158,34 @@ class TestPlans:
     def test_an_impossible_class_is_named(self) -> None:
         found = plan(mixed(ASSISTANT[0], kind("long", 3.0, LONG, 1e-4, 0.1)))
         assert found.solve.outcome == "infeasible"
-        assert any("traffic_classes.long.targets.ttft_ms.p95" in name for c in found.conflicts for name in c.limits)
+        assert any(
+            (limit.traffic_class, limit.target) == ("long", TargetLimit("time_to_first_token_s", "p95"))
+            for c in found.conflicts
+            for limit in c.limits
+        )
         assert {one.traffic_class for one in found.rejected} >= {"long"}
-        assert not [one for one in found.rejected if one.traffic_class == "short" and one.reason == "ttft_above_target"]
+        missed = [one.missed.target.metric for one in found.rejected if one.traffic_class == "short" and one.missed]
+        assert "time_to_first_token_s" not in missed
 
     def test_binding_targets_are_named_by_class(self) -> None:
         found = plan(mixed(kind("short", 60.0, SHORT, 0.3, 0.012), kind("long", 6.0, LONG, 1.2, 0.03)), explain=True)
-        assert all(one.limit.startswith("traffic_classes.") for one in found.binding if "targets" in one.limit)
+        assert all(one.limit.traffic_class for one in found.binding if one.limit.target is not None)
 
     def test_alternatives_are_never_cheaper(self) -> None:
         for seed in range(3):
             rng = random.Random(100 + seed)
             found = replace(planning(mixed(*random_classes(rng, 3))), alternatives=2)
-            standing = stand(found, MEMO)
-            assert standing.alternatives is not None
-            for one in standing.alternatives:
+            solved_request = solve_request(found, MEMO)
+            assert solved_request.alternatives is not None
+            for one in solved_request.alternatives:
                 assert one.extra_usd_per_hour is None or one.extra_usd_per_hour >= -1e-6
 
     def test_a_price_curve_of_one_class(self) -> None:
-        standing = stand(planning(mixed(*ASSISTANT)), MEMO)
-        of = Requirement("targets.tpot_ms.p95", 0, (0,))
-        points = price_curve(standing, of, (12.0, 30.0, 60.0), MEMO, Clock(10.0))
+        solved_request = solve_request(planning(mixed(*ASSISTANT)), MEMO)
+        of = PricedRequirement(TargetLimit("time_per_output_token_s", "p95"), 0, (0,))
+        points = price_curve(solved_request, of, (0.012, 0.030, 0.060), MEMO, Clock(10.0))
         prices = [p.answer.usd_per_hour for p in points]
-        assert prices[1] == standing.result.usd_per_hour
+        assert prices[1] == solved_request.result.usd_per_hour
         assert all(p is not None for p in prices)
         assert sorted(prices, key=lambda p: -(p or 0.0)) == prices
 
@@ -232,21 +239,25 @@ class TestReplays:
 
     def test_one_stream_is_replayed_as_ever(self) -> None:
         alone = replay(self.made, self.tables, CHAT, Load("open", requests_per_s=3.0), requests=800)
-        found = replay_mixed(self.made, self.tables, [Stream(CHAT, 3.0)], requests=800)
+        found = replay_mixed(self.made, self.tables, [RequestStream(CHAT, 3.0)], requests=800)
         assert found.whole == alone
         assert found.streams == (alone,)
 
     def test_equal_streams_are_served_alike_and_as_one_would_be(self) -> None:
         alone = replay(self.made, self.tables, CHAT, Load("open", requests_per_s=4.0), requests=6_000)
-        found = replay_mixed(self.made, self.tables, [Stream(CHAT, 1.0), Stream(CHAT, 3.0)], requests=6_000)
+        found = replay_mixed(
+            self.made, self.tables, [RequestStream(CHAT, 1.0), RequestStream(CHAT, 3.0)], requests=6_000
+        )
         for of in (found.whole, *found.streams):
             assert of.time_per_output_token_s["mean"] == pytest.approx(alone.time_per_output_token_s["mean"], rel=0.03)
             assert of.time_to_first_token_s["mean"] == pytest.approx(alone.time_to_first_token_s["mean"], rel=0.1)
         assert found.streams[0].requests_per_s == pytest.approx(found.whole.requests_per_s / 4.0, rel=1e-3)
 
     def test_company_of_long_prompts_makes_short_replies_slower(self) -> None:
-        alone = replay_mixed(self.made, self.tables, [Stream(SHORT, 6.0)], requests=2_000).streams[0]
-        beside = replay_mixed(self.made, self.tables, [Stream(SHORT, 6.0), Stream(LONG, 1.0)], requests=2_000)
+        alone = replay_mixed(self.made, self.tables, [RequestStream(SHORT, 6.0)], requests=2_000).streams[0]
+        beside = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 6.0), RequestStream(LONG, 1.0)], requests=2_000
+        )
         assert beside.streams[0].time_per_output_token_s["p95"] > 1.2 * alone.time_per_output_token_s["p95"]
         assert beside.streams[0].time_to_first_token_s["p95"] > 1.2 * alone.time_to_first_token_s["p95"]
         assert beside.whole.output_tokens_per_s == pytest.approx(
@@ -255,19 +266,25 @@ class TestReplays:
 
     def test_a_mix_above_capacity_is_refused(self) -> None:
         with pytest.raises(SaturatedError):
-            replay_mixed(self.made, self.tables, [Stream(SHORT, 50.0), Stream(LONG, 30.0)], requests=2_000)
+            replay_mixed(
+                self.made, self.tables, [RequestStream(SHORT, 50.0), RequestStream(LONG, 30.0)], requests=2_000
+            )
         for rate in (0.0, math.nan):
             with pytest.raises(InvalidInputError):
-                replay_mixed(self.made, self.tables, [Stream(SHORT, 1.0), Stream(LONG, rate)])
+                replay_mixed(self.made, self.tables, [RequestStream(SHORT, 1.0), RequestStream(LONG, rate)])
 
     def test_cached_prefixes_are_each_streams_own(self) -> None:
         cached = replace(LONG, shared_prefix_fraction=0.9)
-        without = replay_mixed(self.made, self.tables, [Stream(SHORT, 4.0), Stream(LONG, 1.0)], requests=1_000)
-        found = replay_mixed(self.made, self.tables, [Stream(SHORT, 4.0), Stream(cached, 1.0)], requests=1_000)
+        without = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 4.0), RequestStream(LONG, 1.0)], requests=1_000
+        )
+        found = replay_mixed(
+            self.made, self.tables, [RequestStream(SHORT, 4.0), RequestStream(cached, 1.0)], requests=1_000
+        )
         assert found.streams[1].time_to_first_token_s["mean"] < 0.5 * without.streams[1].time_to_first_token_s["mean"]
 
     def test_predictions_have_an_interval_for_each_stream(self) -> None:
-        found = estimate_mixed(self.made, [Stream(SHORT, 4.0), Stream(LONG, 1.0)])
+        found = estimate_mixed(self.made, [RequestStream(SHORT, 4.0), RequestStream(LONG, 1.0)])
         for one in (found.whole, *found.streams):
             for times in (one.time_to_first_token_s, one.time_per_output_token_s, one.end_to_end_s):
                 for value in times.values():
@@ -402,7 +419,7 @@ class TestConfirming:
     def test_the_wary_plan_with_what_was_simulated_only(self) -> None:
         found = Confirmations()
         found.mix_factors[0, self.row, ()] = (0.5, 0.5)
-        be_wary(found, [self.one])
+        be_pessimistic(found, [self.one])
         scales = found.scales([self.one])[0]
         assert scales[()][self.row].tolist() == [0.5, 0.5]
         assert not np.delete(scales[()], self.row, axis=0).any()

@@ -5,7 +5,7 @@ GPU telemetry, where it was collected, gives the device's name and the power of 
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.metric_records import is_report, metrics_of_csv, model_name, reading
-from service.benchmarks.reading import Facts, Reading, instant
+from service.benchmarks.reading import FileFacts, Reading, instant
 from service.wire.benchmarks import MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad
 
 TOOL = "aiperf"
@@ -29,7 +29,7 @@ def read(document: Document) -> list[Reading]:
     gpus = _gpus(report)
     watts = [number(section(gpu, "metrics", "gpu_power_usage"), "avg") for gpu in gpus]
     known = [value for value in watts if value is not None]
-    facts = Facts(
+    facts = FileFacts(
         device_name=next((name for gpu in gpus if (name := text(gpu, "gpu_name"))), None),
         llm_name=model_name(report),
         power_w_mean=sum(known) if known and len(known) == len(gpus) else None,

@@ -2,7 +2,7 @@
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.metric_records import is_report, metrics_of_csv, model_name, reading
-from service.benchmarks.reading import Facts, Reading, engine_of
+from service.benchmarks.reading import FileFacts, Reading, engine_of
 from service.wire.benchmarks import MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad
 
 TOOL = "genai-perf"
@@ -23,7 +23,7 @@ def read(document: Document) -> list[Reading]:
         return [reading(TOOL, metrics_of_csv(document), load=None)]
     metrics = {name: record for name, record in report.items() if isinstance(record, dict) and "unit" in record}
     backend = text(section(report, "input_config", "endpoint"), "backend")
-    facts = Facts(llm_name=model_name(report), engine_name=engine_of(backend))
+    facts = FileFacts(llm_name=model_name(report), engine_name=engine_of(backend))
     return [reading(TOOL, metrics, _load(report), facts)]
 
 

@@ -6,7 +6,7 @@ token, weighted by tokens: that is our TPOT. Only successful requests count.
 """
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
-from service.benchmarks.reading import MS_PER_S, Facts, Reading, instant_of_epoch, mean_traffic
+from service.benchmarks.reading import MS_PER_S, FileFacts, Reading, instant_of_epoch, mean_traffic
 from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "guidellm"
@@ -39,7 +39,7 @@ def _run(run: JsonObject, version: str | None) -> Reading:
     )
     traffic = mean_traffic(_mean(metrics, "prompt_token_count"), _mean(metrics, "output_token_count"))
     backend = section(run, "config", "backend")
-    facts = Facts(
+    facts = FileFacts(
         llm_name=text(backend, "model") or text(section(run, "worker"), "backend_model"),
         measured_at=instant_of_epoch(number(run, "start_time")),
     )

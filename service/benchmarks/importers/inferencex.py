@@ -5,7 +5,7 @@ ends of the lengths drawn. Rows carry no counts and no duration.
 """
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number, text, whole
-from service.benchmarks.reading import MS_PER_S, Facts, Reading, engine_of, instant, mean_traffic, statistics
+from service.benchmarks.reading import MS_PER_S, FileFacts, Reading, engine_of, instant, mean_traffic, statistics
 from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, Statistics
 
 TOOL = "inferencex"
@@ -31,7 +31,7 @@ def _run(row: JsonObject) -> Reading:
         itl_ms=_latency(row, "itl"),
         e2e_ms=_latency(row, "e2el"),
     )
-    facts = Facts(
+    facts = FileFacts(
         device_name=text(row, "device") or text(row, "hw"),
         devices=gpus,
         llm_name=text(row, "model"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.benchmarks.document import Document, ReadingError, number_in_text
-from service.benchmarks.reading import MS_PER_NS, MS_PER_S, Facts, Reading, instant
+from service.benchmarks.reading import MS_PER_NS, MS_PER_S, FileFacts, Reading, instant
 from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredFixed, MeasuredTraffic, Statistics
 
 TOOL = "llama-bench"
@@ -106,13 +106,13 @@ def _samples(row: Mapping[str, Any]) -> int | None:
     return len(samples) if isinstance(samples, list) else None
 
 
-def _facts(row: Mapping[str, Any]) -> Facts:
+def _facts(row: Mapping[str, Any]) -> FileFacts:
     """On the GPU when layers were put there, else on the CPU."""
     on_gpu = (number_in_text(row, "n_gpu_layers") or 0) > 0
     names = [name.strip() for name in str(row.get("gpu_info" if on_gpu else "cpu_info") or "").split(",")]
     commit, build = row.get("build_commit"), row.get("build_number")
     model = str(row.get("model_type") or "")
-    return Facts(
+    return FileFacts(
         device_name=names[0] or None,
         devices=len(names) if names[0] else None,
         llm_name=str(row["model_filename"]) if row.get("model_filename") else None,

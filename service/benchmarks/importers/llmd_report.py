@@ -10,7 +10,7 @@ from typing import Any
 
 from service.benchmarks.document import Document, JsonObject, number, section, text, whole
 from service.benchmarks.reading import (
-    Facts,
+    FileFacts,
     Reading,
     engine_of,
     instant,
@@ -77,7 +77,7 @@ def _v01(report: JsonObject) -> Reading:
     accelerators = _objects(section(report, "scenario", "host").get("accelerator"))
     engines = _objects(section(report, "scenario", "platform").get("engine"))
     accelerator, engine = (accelerators or [{}])[0], (engines or [{}])[0]
-    facts = Facts(
+    facts = FileFacts(
         device_name=text(accelerator, "model"),
         devices=sum(whole(a, "count") or 0 for a in accelerators) or None,
         llm_name=text(section(report, "scenario", "model"), "name"),
@@ -108,7 +108,7 @@ def _v02(report: JsonObject) -> Reading:
     engine = (engines or [{}])[0]
     accelerator = section(engine, "accelerator")
     counts = [(whole(section(e, "accelerator"), "count") or 0) * (whole(e, "replicas") or 1) for e in engines]
-    facts = Facts(
+    facts = FileFacts(
         device_name=text(accelerator, "model"),
         devices=sum(counts) or None,
         llm_name=text(section(engine, "model"), "name"),
@@ -126,7 +126,7 @@ def _objects(value: Any) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _with_degrees(facts: Facts, parallelism: JsonObject, replicas: int = 1) -> Facts:
+def _with_degrees(facts: FileFacts, parallelism: JsonObject, replicas: int = 1) -> FileFacts:
     """With degrees of parallelism; replicas of the engine are copies, so they multiply data parallelism."""
     if not parallelism:
         return facts

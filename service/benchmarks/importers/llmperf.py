@@ -5,7 +5,7 @@ TPOT is derived from the means as (E2E − TTFT) / (output tokens − 1), and ha
 """
 
 from service.benchmarks.document import Document, JsonObject, number, number_in_text, text, whole
-from service.benchmarks.reading import MS_PER_S, Facts, Reading, instant_of_epoch, mean_traffic, statistics
+from service.benchmarks.reading import MS_PER_S, FileFacts, Reading, instant_of_epoch, mean_traffic, statistics
 from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, Statistics
 
 TOOL = "llmperf"
@@ -53,7 +53,7 @@ def _run(row: JsonObject) -> Reading:
         results,
         MeasuredClosedLoad(concurrency=concurrency, requests=requests) if concurrency else None,
         mean_traffic(number(row, "results_number_input_tokens_mean"), output_tokens),
-        Facts(llm_name=text(row, "model"), measured_at=instant_of_epoch(number_in_text(row, "timestamp"))),
+        FileFacts(llm_name=text(row, "model"), measured_at=instant_of_epoch(number_in_text(row, "timestamp"))),
         ("LLMPerf's inter-token latency is E2E / output tokens: TPOT is derived from the means instead",),
     )
 

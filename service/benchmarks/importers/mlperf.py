@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number_in_text, text, whole
-from service.benchmarks.reading import MS_PER_NS, MS_PER_S, Facts, Reading, engine_of, mean_traffic, ratio
+from service.benchmarks.reading import MS_PER_NS, MS_PER_S, FileFacts, Reading, engine_of, mean_traffic, ratio
 from service.wire.benchmarks import BenchmarkResults, MeasuredClosedLoad, MeasuredLoad, MeasuredOpenLoad, Statistics
 
 TOOL = "mlperf"
@@ -94,16 +94,16 @@ def _load(scenario: str, lines: Mapping[str, str], burst: int | None) -> Measure
     return MeasuredOpenLoad(requests_per_s=offered) if scenario == "Server" and offered else None
 
 
-def _facts(document: Document) -> Facts:
+def _facts(document: Document) -> FileFacts:
     """What the system description says, when it came along."""
     systems = [v for v in (document.object or {}).values() if isinstance(v, dict) and "accelerator_model_name" in v]
     if not systems:
-        return Facts()
+        return FileFacts()
     system: JsonObject = systems[0]
     nodes, per_node = whole(system, "number_of_nodes"), whole(system, "accelerators_per_node")
     framework = text(system, "framework") or ""
     version = re.match(r"\S+\s+([\w.+\-]+)", framework)
-    return Facts(
+    return FileFacts(
         device_name=text(system, "accelerator_model_name"),
         devices=nodes * per_node if nodes and per_node else None,
         engine_name=engine_of(framework.split(" ")[0]),

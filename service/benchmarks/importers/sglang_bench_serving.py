@@ -5,7 +5,7 @@ of requests in flight that was reached; ``max_concurrency`` is the cap that was 
 """
 
 from service.benchmarks.document import Document, JsonObject, number, text, whole
-from service.benchmarks.reading import Facts, Reading, engine_of, mean_traffic, measured_lengths, ratio
+from service.benchmarks.reading import FileFacts, Reading, engine_of, mean_traffic, measured_lengths, ratio
 from service.wire.benchmarks import (
     BenchmarkResults,
     MeasuredClosedLoad,
@@ -47,7 +47,7 @@ def _run(row: JsonObject) -> Reading:
         prompt_tokens=measured_lengths(row.get("input_lens")) or means.prompt_tokens,
         output_tokens=measured_lengths(row.get("output_lens")) or means.output_tokens,
     )
-    facts = Facts(llm_name=text(row, "model_id"), engine_name=engine_of(text(row, "backend")))
+    facts = FileFacts(llm_name=text(row, "model_id"), engine_name=engine_of(text(row, "backend")))
     return Reading(TOOL, results, _load(row), traffic, facts, ("the file does not count failed requests",))
 
 

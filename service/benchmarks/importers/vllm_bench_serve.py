@@ -6,7 +6,7 @@ requests were sent at once.
 """
 
 from service.benchmarks.document import Document, JsonObject, ReadingError, number, text, whole
-from service.benchmarks.reading import Facts, Reading, engine_of, instant, mean_traffic, measured_lengths, ratio
+from service.benchmarks.reading import FileFacts, Reading, engine_of, instant, mean_traffic, measured_lengths, ratio
 from service.wire.benchmarks import (
     BenchmarkResults,
     MeasuredClosedLoad,
@@ -46,7 +46,7 @@ def _run(row: JsonObject) -> Reading:
         itl_ms=_latency(row, "itl"),
         e2e_ms=_latency(row, "e2el"),
     )
-    facts = Facts(
+    facts = FileFacts(
         llm_name=text(row, "model_id"),
         engine_name=engine_of(text(row, "backend")),
         measured_at=instant(text(row, "date"), "%Y%m%d-%H%M%S"),

@@ -23,7 +23,7 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestTimes:
     """Absolute times of every request in seconds, rows of (seconds between tokens, such tokens), and the last state."""
 
     sent_s: Vector
@@ -176,7 +176,7 @@ def replayed(
     *,
     room: int | None = None,
     queues: records.Queues | None = None,
-) -> Outcome:
+) -> RequestTimes:
     """The run of requests that are known to be replayable (``check_replayable``).
 
     room: gaps noted before the kernel comes back to have them put away; None: as many as most runs have. queues: empty
@@ -200,7 +200,7 @@ def replayed(
         if on.notes_gaps:
             gaps.append(np.stack([noted.seconds[: end.gaps], noted.tokens[: end.gaps]]).T)
     sent_s, first_s, last_s = (np.asarray(each) for each in (requests.sent, requests.first, requests.last))
-    return Outcome(sent_s, first_s, last_s, gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps]), end)
+    return RequestTimes(sent_s, first_s, last_s, gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps]), end)
 
 
 def state_of(one_state: Any) -> records.State:

@@ -2,17 +2,10 @@
 
 import math
 
-from solver.engine.kernel.admission import (
-    cache_is_full,
-    evict,
-    free_tokens,
-    retire,
-    sample_first_tokens,
-    send,
-    take_prompts,
-)
+from solver.engine.kernel.admission import cache_is_full, evict, free_tokens, retire, send
 from solver.engine.kernel.compiled import entry, inner
 from solver.engine.kernel.completions import next_end
+from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
 from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
 from solver.engine.kernel.timing import context_moved, context_time, heat_target, mixed_duration, note_gap, steps_until
 

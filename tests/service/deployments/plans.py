@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from service.deployments.plan import DeploymentPlan, DeviceMemory, Machine, Model, replica_kinds
+from service.deployments.plan import DeploymentPlan, DeviceMemory, Machine, ServedModel, replica_kinds
 from service.wire.plan_lines import FleetNodesOut, PlanLineOut
 from service.wire.recommendations import WorkloadIn
 
@@ -22,11 +22,11 @@ MACHINES = {
     ),
 }  # fmt: skip
 MODELS = {
-    "llama-3.1-70b": Model("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "bf16", False),
-    "qwen3-30b-a3b": Model("qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", "bf16", True),
-    "deepseek-v3": Model("deepseek-v3", "deepseek-ai/DeepSeek-V3", "fp8", True),
-    "llama-3.2-1b": Model("llama-3.2-1b", "meta-llama/Llama-3.2-1B", "bf16", False),
-    "own-model": Model("own-model", None, "bf16", False),
+    "llama-3.1-70b": ServedModel("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "bf16", False),
+    "qwen3-30b-a3b": ServedModel("qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", "bf16", True),
+    "deepseek-v3": ServedModel("deepseek-v3", "deepseek-ai/DeepSeek-V3", "fp8", True),
+    "llama-3.2-1b": ServedModel("llama-3.2-1b", "meta-llama/Llama-3.2-1B", "bf16", False),
+    "own-model": ServedModel("own-model", None, "bf16", False),
 }
 AWS, AMD, OWN, SPOT = MACHINES
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.confirmation.runs import Runs, TableMemo
-from solver.engine.latencies import Latencies
+from solver.capacity.runs import Runs, TableMemo
+from solver.replay.latencies import Latencies
 from solver.workload import PERCENTILES
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import CHAT

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from solver.errors import NoPlanInTimeError
-from solver.planning import PlanLimits, Recommendation
-from solver.recommend import recommend, stand
+from solver.planning.types import PlanLimits, Recommendation
+from solver.recommend.recommend import recommend, solve_request
 from solver.traffic_classes import with_classes
-from solver.why.resolve import Clock, Solved
+from solver.why.resolve import Clock, QuestionOutcome
 from solver.why.why_not import Thing, why_not
 from solver.workload import Targets, Traffic, TrafficClass, Workload, uniform_lengths
 from tests.solver.planning_cases import A100, H100, L40S, MEMO, offer, planning, workload
@@ -86,12 +86,12 @@ def test_too_little_for_all_of_it_says_how_much_there_is_enough_for() -> None:
 
 
 def test_what_keeps_an_offer_out() -> None:
-    standing = stand(planning(mixed(), offers=OFFERS, nodes=NODES), MEMO)
-    assert standing.result.plan is not None
-    unused = next(o for o in OFFERS if o.id not in standing.result.plan.nodes_by_offer())
+    solved_request = solve_request(planning(mixed(), offers=OFFERS, nodes=NODES), MEMO)
+    assert solved_request.result.plan is not None
+    unused = next(o for o in OFFERS if o.id not in solved_request.result.plan.nodes_by_offer())
     thing = Thing("offer", unused.id, (unused,), frozenset({unused.node.device.id}))
-    found = why_not(standing, thing, None, MEMO, Clock(30.0))
-    assert found.forced_in.outcome is not Solved.NOT_IN_TIME
+    found = why_not(solved_request, thing, None, MEMO, Clock(30.0))
+    assert found.forced_in.outcome is not QuestionOutcome.NOT_IN_TIME
     assert found.forced_in.extra is None or found.forced_in.extra >= -1e-6
 
 

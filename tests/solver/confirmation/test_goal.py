@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from solver.confirmation.goal import Goal, factor_of
-from solver.engine.latencies import Latencies, SteadyLane
-from solver.engine.long_run import DRAW_SEEDS, LongRun, Metric, draw_requests, long_run
+from solver.capacity.goal import Goal, factor_of
+from solver.replay.latencies import Latencies, SteadyLane
+from solver.replay.long_run import DRAW_SEEDS, LongRun, Metric, draw_requests, long_run
 from solver.workload import PERCENTILES, Percentile, Targets
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import CHAT

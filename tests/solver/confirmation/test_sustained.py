@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from solver.confirmation.goal import QUICK_EXCESS, Goal
-from solver.confirmation.runs import rung, rung_at_least
-from solver.confirmation.sustained import (
+from solver.capacity.goal import QUICK_EXCESS, Goal
+from solver.capacity.runs import rung, rung_at_least
+from solver.capacity.sustained_rate import (
     CLOSE_RUNGS,
     NARROW,
     RUNGS,
-    Candidate,
+    Bracket,
+    CandidateReplica,
     carries,
     is_settled,
     narrow_about,
@@ -130,6 +131,23 @@ class TestPlainCases:
         found = sustained(growing(knee, exponent), goal, anchor, anchor, is_settled).holds
         assert true / NEXT_RUNG * (1.0 - 1e-9) <= found <= true
 
+    @pytest.mark.parametrize("seed", range(60))
+    def test_what_is_said_of_one_rate_after_another_brackets_what_is_found_in_the_end(self, seed: int) -> None:
+        """A plan's capacity is settled last: it must carry what the plan was told it carries."""
+        rng = random.Random(seed)
+        knee, exponent = math.exp(rng.uniform(-1.0, 3.0)), rng.uniform(0.5, 6.0)
+        runs, goal, most = growing(knee, exponent), Goal(Targets({"p95": 1.0})), knee * rng.uniform(0.7, 1.6)
+        end = sustained(runs, goal, most, most, is_settled).holds
+        asked = [end * rng.uniform(0.995, 1.005) for _ in range(8)] + [rng.uniform(0.0, most) for _ in range(4)]
+        rng.shuffle(asked)
+        one, bracket = CandidateReplica(runs, goal, most, most), Bracket(0.0, most)
+        for number, rate in enumerate(asked):
+            if not bracket.holds < rate <= bracket.at_most:
+                continue
+            bracket = one.carrying(rate, bracket, looked=number > 0)
+            assert bracket.holds <= end <= bracket.at_most
+            assert bracket.holds >= rate or bracket.at_most < rate
+
     def test_without_targets_the_bound_is_found(self) -> None:
         found = sustained(growing(1.0, 1.0), Goal(Targets()), 7.0, 30.0, is_settled).holds
         assert 7.0 / NEXT_RUNG <= found <= 7.0
@@ -143,7 +161,7 @@ class TestTooMuch:
         knee = math.exp(rng.uniform(-3.0, 4.0))
         runs, goal = growing(knee, exponent), Goal(Targets({"p95": 1.0}))
         asked = math.exp(rng.uniform(-4.0, 7.0))
-        one = Candidate(runs, goal, asked, asked)
+        one = CandidateReplica(runs, goal, asked, asked)
         found = one.too_much(asked)
         assert found != 0.0
         if math.isinf(found):
@@ -160,13 +178,13 @@ class TestTooMuch:
 
     def test_where_every_rate_is_too_much_it_says_so_and_ends(self) -> None:
         runs = growing(1e-300, 1.0)
-        one = Candidate(runs, Goal(Targets({"mean": 1.0})), 5.0, 5.0)
+        one = CandidateReplica(runs, Goal(Targets({"mean": 1.0})), 5.0, 5.0)
         assert one.too_much(5.0) == 0.0
         assert len(runs.by_rate) < 20
 
     def test_above_capacity_is_too_much(self) -> None:
         runs = noisy(3, saturated_fraction=1.0)
-        assert Candidate(runs, Goal(Targets()), 5.0, 5.0).too_much(5.0) == 0.0
+        assert CandidateReplica(runs, Goal(Targets()), 5.0, 5.0).too_much(5.0) == 0.0
 
 
 class TestVerdicts:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.engine.draws import Draws, LoadedLane, drawn, replay_draws
-from solver.engine.replay import QUANTILES, poisson_arrivals_s, spread_lengths, statistics, weighted_statistics
 from solver.engine.simulate import simulate
 from solver.errors import InvalidInputError
+from solver.replay.draws import Draws, LoadedLane, drawn, replay_draws
+from solver.replay.one_stream import QUANTILES, poisson_arrivals_s, spread_lengths, statistics, weighted_statistics
 from solver.workload import EngineSettings, Lengths, Traffic, lognormal_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration

@@ -179,7 +179,7 @@ class TestWithoutNumba:
 
     def test_it_is_not_loaded_before_a_simulation_runs(self) -> None:
         code = (
-            "import sys, service.main, solver.confirm, solver.estimate, solver.recommend\n"
+            "import sys, service.main, solver.confirmation.confirmations, solver.prediction.estimate, solver.recommend.recommend\n"
             "print('numba' in sys.modules)\n"
             "from solver.engine.compile import compile_simulation\n"
             "print('numba' in sys.modules, compile_simulation(), 'numba' in sys.modules)"

@@ -178,32 +178,32 @@ class _Enumeration:
             active = [n - i for n, i in zip(nodes, idle, strict=True)]
             spanning_options = [self._spanning(o, count) for o, count in enumerate(active)]
             for spans in itertools.product(*spanning_options):
-                per_pool_idle: dict[object, int] = {}
+                per_group_idle: dict[object, int] = {}
                 used: set[object] = set()
                 ok, options = True, []
                 for o, (span, count) in enumerate(zip(spans, active, strict=True)):
                     rest = count - sum(x * self.span[row] for row, x in span.items())
-                    pool = self._pool(o)
-                    per_pool_idle[pool] = per_pool_idle.get(pool, 0) + idle[o]
+                    group = self._group(o)
+                    per_group_idle[group] = per_group_idle.get(group, 0) + idle[o]
                     if span and idle[o] < spare:
                         ok = False
                     patterns = self._patterns(o)
                     if span or (rest and patterns != ((0,) * len(self.rows),)):
-                        used.add(pool)
+                        used.add(group)
                     options.append(
                         [
                             tuple(sum(p[row] for p in combo) + span.get(row, 0) for row in self.rows)
                             for combo in itertools.combinations_with_replacement(patterns, rest)
                         ]
                     )
-                if not ok or (spare and any(per_pool_idle[pool] < spare for pool in used)):
+                if not ok or (spare and any(per_group_idle[group] < spare for group in used)):
                     continue
                 for parts in itertools.product(*options):
                     apart = tuple(itertools.chain.from_iterable(parts))
                     found.add(apart if self.apart else tuple(map(sum, zip(*parts, strict=True))))
         return found
 
-    def _pool(self, o: int) -> tuple[object, ...]:
+    def _group(self, o: int) -> tuple[object, ...]:
         offer = self.problem.offers[o]
         return (
             offer.node_type_id,

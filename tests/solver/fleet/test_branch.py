@@ -18,14 +18,14 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.branch import with_whole_nodes
-from solver.fleet.formulation import build_model
+from solver.fleet.decomposition.branch import with_whole_nodes
+from solver.fleet.decomposition.master import Branch, cost_of_nodes, draft_of, relaxed_master, whole_master
+from solver.fleet.decomposition.prices import Subproblems
+from solver.fleet.decomposition.standalone import OwnCost, add_leaf, add_own_cost, kept, own_cost
 from solver.fleet.found import realised
-from solver.fleet.greedy import Draft
+from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.master import Branch, cost_of_nodes, draft_of, relaxed_master, whole_master
-from solver.fleet.own_cost import OwnCost, add_leaf, add_own_cost, kept, own_cost
-from solver.fleet.prices import Subproblems
+from solver.fleet.model.formulation import build_model
 from solver.fleet.reduce import ReducedProblem, reduce_problem
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_problem, tiny_rack_problem
@@ -97,9 +97,9 @@ def test_any_prices_and_any_branch_give_a_bound() -> None:
         if expected is None or reduced is None:
             continue
         known = Subproblems(reduced, 10.0, 0.0, 0)
-        barred = np.zeros(len(reduced.pools), dtype=np.bool_)
+        barred = np.zeros(len(reduced.groups), dtype=np.bool_)
         for _ in range(3):
-            prices = known.cheapest * np.array([rng.choice((0.0, 0.4, 1.0, 1.7)) for _ in reduced.pools])
+            prices = known.cheapest * np.array([rng.choice((0.0, 0.4, 1.0, 1.7)) for _ in reduced.groups])
             bound = known.at(prices, barred).total + cost_of_nodes(known, Branch(0.0), prices)
             assert bound <= expected * (1 + 1e-6), f"problem {number}"
         compared += 1
@@ -114,7 +114,7 @@ def test_ways_that_fit_on_whole_nodes_make_plans_within_the_relaxed_master() -> 
         if reduced is None:
             continue
         known = Subproblems(reduced, 10.0, 0.0, 0)
-        known.at(known.cheapest, np.zeros(len(reduced.pools), dtype=np.bool_))
+        known.at(known.cheapest, np.zeros(len(reduced.groups), dtype=np.bool_))
         ways, _ = whole_master(known, 10.0, 0)
         draft = None if ways is None else draft_of(known, ways)
         plan = None if draft is None else realised(reduced, draft, {}, "highs")

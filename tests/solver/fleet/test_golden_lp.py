@@ -20,7 +20,7 @@ from solver.fleet import (
     Survive,
     solve_fleet,
 )
-from solver.fleet.formulation import build_model
+from solver.fleet.model.formulation import build_model
 from solver.fleet.reduce import reduce_problem
 
 FOLDER = Path(__file__).parent / "lp"

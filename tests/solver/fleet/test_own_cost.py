@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from solver.fleet import SolveOptions, solve, solve_fleet
-from solver.fleet.decompose import neighbourhoods, one_by_one
-from solver.fleet.formulation import build_model
+from solver.fleet.decomposition.drafts import neighbourhoods, one_by_one
+from solver.fleet.decomposition.standalone import add_own_cost, own_cost, promising, replacement_price, within
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.own_cost import add_own_cost, own_cost, promising, replacement_price, within
+from solver.fleet.model.formulation import build_model
 from solver.fleet.realise import realise
 from solver.fleet.reduce import reduce_problem
 from solver.fleet.verify import verify_plan
@@ -64,7 +64,7 @@ def test_steps_return_plans_within_all_limits() -> None:
         placed = one_by_one(reduced, own, 10.0, 0)
         assert placed is not None
         placed = neighbourhoods(reduced, own, placed, 10.0, 0)
-        plan, multiple = realise(problem, reduced.pools, placed.draft(), {})
+        plan, multiple = realise(problem, reduced.groups, placed.draft(), {})
         assert verify_plan(problem, plan, multiple) == [], f"seed {seed}"
         objective = plan.power_w(problem) if problem.objective == "power" else plan.usd_per_hour(problem)
         assert objective <= reduced.draft.objective * (1 + 1e-9), f"seed {seed}: dearer than it began"

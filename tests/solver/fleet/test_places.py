@@ -15,9 +15,10 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import limit_names, without_limits
+from solver.fleet.limits import stated_limits, without_limits
 from solver.fleet.verify import verify_plan
 from solver.hardware import PlaceKind
+from solver.limit import Limit, LimitKind
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_placed_problem
 
@@ -110,8 +111,8 @@ def test_a_plan_in_too_many_places_is_refused_by_the_checker() -> None:
 
 def test_lifting_it_by_name() -> None:
     problem = two_places((("region", 1),))
-    assert "limits.sourcing.max_regions" in limit_names(problem)
-    assert without_limits(problem, ["limits.sourcing.max_regions"]).demands[0].most_places == ()
+    assert Limit(LimitKind.PLACES_USED, "region") in stated_limits(problem)
+    assert without_limits(problem, [Limit(LimitKind.PLACES_USED, "region")]).demands[0].most_places == ()
 
 
 def test_no_place_at_all_is_no_limit() -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from solver.fleet.phases.formulation import Role, RoleDeployment, RolesPlan, RolesProblem, RolesResult
+from solver.fleet.phases.solve import solve_roles
+from solver.fleet.phases.verify import verify_roles
 from solver.fleet.problem import OfferSlot
-from solver.fleet.roles import Role, RoleDeployment, RolesPlan, RolesProblem, RolesResult
-from solver.fleet.roles_solve import solve_roles
-from solver.fleet.verify_roles import verify_roles
 
 INSTANCES = 500
 BATCH = 100

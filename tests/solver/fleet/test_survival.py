@@ -19,9 +19,11 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import conflicts, has_plan, limit_names, limit_steps, relaxations, without_limits
-from solver.fleet.survival import losses_of_plan
+from solver.fleet.groups.survival_bounds import losses_of_plan
+from solver.fleet.limits import limit_steps, stated_limits, without_limits
+from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.fleet.verify import verify_plan
+from solver.limit import Limit, LimitKind
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_distant_problem, tiny_resilient_problem
 
@@ -157,20 +159,21 @@ def test_too_few_regions_are_named_and_priced() -> None:
     result = solve_fleet(case)
     assert result.outcome == "infeasible"
     assert result.reasons == ("workload 0: nothing is left to serve it after the loss of 1 region",)
-    assert conflicts(limit_names(case), lambda lifted: has_plan(without_limits(case, lifted))) == (
-        "limits.survive.regions",
+    assert conflicts(stated_limits(case), lambda lifted: has_plan(without_limits(case, lifted))) == (
+        Limit(LimitKind.LOSSES, "region"),
     )
     (fewer,) = relaxations(case)
-    assert (fewer.change.limit, fewer.change.relaxing_to, fewer.result.usd_per_hour) == ("limits.survive.regions", 0, 4)
+    assert (fewer.change.relaxing_to, fewer.result.usd_per_hour) == (0, 4)
+    assert fewer.change.limit == Limit(LimitKind.LOSSES, "region")
 
 
 def test_each_loss_and_each_pinned_workload_is_a_step_to_explain() -> None:
     case = problem(Survive(regions=1), *THREE)
     pinned = replace(case.demands[0], allowed_offer_ids=frozenset({"a", "b"}), min_replicas=7)
     case = replace(case, demands=(pinned,))
-    steps = {step.limit: step for step in limit_steps(case, solve_fleet(case), 0.2)}
-    assert set(steps) == {"limits.survive.regions", "min_replicas", "places"}
-    assert cost(steps["places"].problem) <= cost(case)
+    steps = {step.limit.kind: step for step in limit_steps(case, solve_fleet(case), 0.2)}
+    assert set(steps) == {LimitKind.LOSSES, LimitKind.MIN_REPLICAS, LimitKind.ADMITTED_OFFERS}
+    assert cost(steps[LimitKind.ADMITTED_OFFERS].problem) <= cost(case)
 
 
 def test_the_heuristic_alone_has_a_plan() -> None:

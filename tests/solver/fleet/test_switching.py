@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
-from solver.replan import CurrentFleet, Held, SwitchingCost, split_offers
+from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, split_offers
 from tests.solver.fleet.brute_force import _Enumeration
 from tests.solver.fleet.instances import tiny_problem
 
 INSTANCES = 510
 
 
-def price_of(nodes: int, held: Held | None, usd_per_hour: float, cost: SwitchingCost) -> float:
+def price_of(nodes: int, held: HeldNodes | None, usd_per_hour: float, cost: SwitchingCost) -> float:
     """USD/h of renting so many nodes of one offer, the switch spread over the payback time."""
     before = held.nodes if held else 0
     once = max(0, nodes - before) * cost.usd_per_node_added
@@ -50,7 +50,7 @@ def random_current(rng: random.Random, problem: FleetProblem) -> CurrentFleet:
         if rng.random() < 0.7:
             nodes = rng.randint(1, offer.max_nodes or 1)
             slot: Any = offer  # tiers need an id, a price and a limit, which slots and offers both have
-            held.append(Held(slot, nodes, rng.choice((0, 0, rng.randint(0, nodes)))))
+            held.append(HeldNodes(slot, nodes, rng.choice((0, 0, rng.randint(0, nodes)))))
     cost = SwitchingCost(
         rng.choice((0.0, 5.0, 40.0)), rng.choice((0.0, 5.0, 200.0)), rng.choice((0.0, 2.0)), rng.choice((1.0, 24.0))
     )
@@ -101,11 +101,11 @@ def test_tiers_by_hand() -> None:
     """10 USD/h, two run, one of them committed; 4 USD a node that goes and 6 USD a node that comes, over two hours."""
     problem = tiny_problem(1)
     offer: Any = replace(problem.offers[0], id="x", usd_per_hour=10.0, max_nodes=5)
-    current = CurrentFleet((Held(offer, 2, 1),), SwitchingCost(6.0, 4.0, 0.0, 2.0))
+    current = CurrentFleet((HeldNodes(offer, 2, 1),), SwitchingCost(6.0, 4.0, 0.0, 2.0))
     split = split_offers((offer,), current)
     assert {o.id: (o.usd_per_hour, o.max_nodes) for o in split.offers} == {
         "paid:x": (0.0, 1), "held:x": (8.0, 1), "added:x": (13.0, 3),
     }  # fmt: skip
     assert split.constant_usd_per_hour == 10.0 + 2.0
-    dear = CurrentFleet((Held(offer, 2),), SwitchingCost(0.0, 30.0, 0.0, 2.0))
+    dear = CurrentFleet((HeldNodes(offer, 2),), SwitchingCost(0.0, 30.0, 0.0, 2.0))
     assert {o.id: o.usd_per_hour for o in split_offers((offer,), dear).offers} == {"paid:x": 0.0, "added:x": 10.0}

@@ -17,17 +17,11 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.explain import (
-    alternatives,
-    binding,
-    conflicts,
-    has_plan,
-    limit_names,
-    limit_steps,
-    relaxations,
-    without_limits,
-)
-from solver.fleet.packing import arcs, first_fit_decreasing, paths
+from solver.fleet.binding import alternatives, binding
+from solver.fleet.limits import limit_steps, stated_limits, without_limits
+from solver.fleet.model.packing import arcs, first_fit_decreasing, paths
+from solver.fleet.relaxations import conflicts, has_plan, relaxations
+from solver.limit import Limit, LimitKind
 from tests.solver.fleet.instances import middling_problem
 
 
@@ -106,19 +100,19 @@ def test_throughput_without_any_limit_is_refused() -> None:
 def test_budget_conflict_and_its_price() -> None:
     case = problem(limits=Limits(budget_usd_per_hour=7.0, power_w=50_000.0))
     assert solve_fleet(case).outcome == "infeasible"
-    named = conflicts(limit_names(case), lambda lifted: has_plan(without_limits(case, lifted)))
-    assert named == ("limits.budget_usd_per_hour",)
-    (cheapest,) = [r for r in relaxations(case) if r.change.limit == "limits.budget_usd_per_hour"]
+    named = conflicts(stated_limits(case), lambda lifted: has_plan(without_limits(case, lifted)))
+    assert named == (Limit(LimitKind.BUDGET),)
+    (cheapest,) = [r for r in relaxations(case) if r.change.limit == Limit(LimitKind.BUDGET)]
     assert cheapest.change.relaxing_to == 8.0
 
 
 def test_two_limits_conflict_only_together() -> None:
     # 8 USD/h serve within 2,800 W at least; one spare more costs 10 USD/h.
     case = problem(limits=Limits(budget_usd_per_hour=9.0, spare_nodes=1))
-    named = conflicts(limit_names(case), lambda lifted: has_plan(without_limits(case, lifted)))
-    assert named == ("limits.budget_usd_per_hour", "limits.spare_nodes")
-    prices = {r.change.limit: r.result.usd_per_hour for r in relaxations(case)}
-    assert prices == {"limits.budget_usd_per_hour": 10.0, "limits.spare_nodes": 8.0}
+    named = conflicts(stated_limits(case), lambda lifted: has_plan(without_limits(case, lifted)))
+    assert named == (Limit(LimitKind.BUDGET), Limit(LimitKind.SPARE_NODES))
+    prices = {r.change.limit.kind: r.result.usd_per_hour for r in relaxations(case)}
+    assert prices == {LimitKind.BUDGET: 10.0, LimitKind.SPARE_NODES: 8.0}
 
 
 def test_alternatives_and_binding_limits_are_re_solved() -> None:
@@ -126,7 +120,7 @@ def test_alternatives_and_binding_limits_are_re_solved() -> None:
     result = solve_fleet(case)  # one node of a (2 requests/s), four of b (2 requests/s)
     assert result.usd_per_hour == pytest.approx(7.2)
     (strongest, *_) = binding(result, limit_steps(case, result, 0.1))
-    assert strongest.change.limit == "limits.offers.a.max_nodes"
+    assert strongest.change.limit == Limit(LimitKind.NODES, "a")
     assert strongest.saves == pytest.approx(3.2)
     without = {a.device_id: a.extra for a in alternatives(case, result)}
     assert without == {"device-a": pytest.approx(8 * 1.3 - 7.2), "device-b": None}

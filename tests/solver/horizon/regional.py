@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.hardware import Offer
-from solver.horizon.assemble import OWN, Candidate, FleetInput, Purchase
+from solver.horizon.assemble import OWN, FleetCandidate, FleetInput, Purchase
 from solver.horizon.problem import (
     Commitment,
     HorizonDeployment,
@@ -29,7 +29,7 @@ AWAY_S = (0.0, 0.02, 0.05)
 @dataclass(frozen=True)
 class Regional:
     asked: FleetInput
-    candidates: list[Candidate]
+    candidates: list[FleetCandidate]
     periods: tuple[Period, ...]
 
 
@@ -63,7 +63,7 @@ def regional(seed: int) -> Regional:
                 for position, away in enumerate(one.distances_s or (0.0,)):
                     # The nearer, the more a replica serves within its targets.
                     near = round(rate * (1.0 - 8.0 * away), 3)
-                    candidates.append(Candidate(w, on.id, position, away, size, near, next(rows)))
+                    candidates.append(FleetCandidate(w, on.id, position, away, size, near, next(rows)))
     periods = tuple(
         Period(month, 730.0, tuple(round(float(rng.uniform(0, 1.4)), 2) for _ in workloads)) for month in range(months)
     )

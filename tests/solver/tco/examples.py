@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from solver.tco.alternatives import Alternative, ApiAccess, Held, Lease, PurchasedFleet, RentedFleet, Scenario
+from solver.tco.alternatives import Alternative, ApiAccess, HeldMachines, Lease, PurchasedFleet, RentedFleet, Scenario
 from solver.tco.figures import Figure, exactly
 from solver.tco.tokens import TokenDemand
 
@@ -79,7 +79,7 @@ def leased(
 
 
 def kept(name: str = "keep", nodes: int = 2, held: int = 1, age: int = 20, **figures: float) -> PurchasedFleet:
-    return replace(bought(name, nodes, **{"held_usd_per_node": 310_000.0, **figures}), held=Held(held, age))
+    return replace(bought(name, nodes, **{"held_usd_per_node": 310_000.0, **figures}), held=HeldMachines(held, age))
 
 
 def api(name: str = "api") -> ApiAccess:

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.errors import FigureMissingError, InvalidInputError
-from solver.site import MachineLimits, MachineNeeds, Room, circuit_w, machine_checks, nodes_that_fit, room_it_limit_w
+from solver.tco.site import (
+    MachineLimits,
+    MachineNeeds,
+    Room,
+    circuit_w,
+    machine_checks,
+    nodes_that_fit,
+    room_it_limit_w,
+)
 
 EIGHT_H200 = MachineNeeds("8 × H200", 8, 10_960.0)
 

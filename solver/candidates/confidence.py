@@ -1,0 +1,62 @@
+"""Targets met with a stated confidence: predicted times are taken at an upper quantile of their uncertainty.
+
+An interval's factor holds nine of ten values, five per cent beyond either side: with lognormal errors the quantile q
+lies at factor^(z_q/z_0.95), and the median (50 %) at the prediction itself.
+"""
+
+import math
+from statistics import NormalDist
+
+from solver.candidates.space import SearchSpace
+from solver.corrections.sets import CorrectionSet, correction_for, on_instance
+from solver.deployment.platforms import Platform
+from solver.layout import Layout
+from solver.precision import Precision
+from solver.workload import Workload
+
+NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
+TIME_METRICS = ("time_to_first_token", "time_to_first_token.p99", "time_per_output_token")
+SHAPING_CONSTANTS = ("gemm_efficiency_16bit", "weight_read_efficiency")
+"""Constants whose range stands for the uncertainty of a device nobody measured."""
+UNMEASURED_SHARE = 0.5
+"""Share of a constant's range an unmeasured prediction moves by: as in its interval (see solver.prediction.estimate)."""
+
+
+def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet | None, model_class: str) -> float:
+    """Factor on predicted times that 95 % of measured values stay below, on one platform."""
+    device = platform.device
+    if current is not None:
+        found = correction_for(
+            current,
+            device=device.id,
+            family=device.family,
+            engine=platform.engine,
+            version=None,
+            llm=workload.llm_id,
+            model_class=model_class,
+            precision=Precision(workload.weight_formats[0], workload.kv_cache_formats[0]),
+            layout=Layout(),
+        )
+        if device.partition is not None:
+            found = on_instance(current, device, platform.engine, model_class)
+        if found is not None and found.spreads:
+            return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)
+    widest = 0.0
+    for name in SHAPING_CONSTANTS:
+        prior = platform.constants.priors.get(name)
+        if prior is not None and 0 < prior.low < prior.value:
+            widest = max(widest, UNMEASURED_SHARE * math.log(prior.value / prior.low))
+    return math.exp(widest)
+
+
+def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | None) -> dict[int, float]:
+    """Factor on predicted times by platform index; empty at even odds, where the prediction itself decides."""
+    confidence = workload.targets.confidence_fraction
+    if confidence <= 0.5:
+        return {}
+    exponent = NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE
+    model_class = "moe" if space.shape.is_moe else "dense"
+    return {
+        index: upper_factor(platform, workload, current, model_class) ** exponent
+        for index, platform in enumerate(space.platforms)
+    }

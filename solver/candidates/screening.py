@@ -1,0 +1,321 @@
+"""Screen every candidate of one workload: the rate each replica serves within the targets, and why others cannot."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.candidates.space import SearchSpace
+from solver.capacity.goal import Goal
+from solver.capacity.sustained_rate import CandidateReplica
+from solver.corrections.sets import CorrectionSet, configuration_correction
+from solver.engine.screened_capacity import (
+    IN_FLIGHT_GRID,
+    Capacity,
+    capacity,
+    most_requests_per_s,
+    saturation_requests_per_s,
+)
+from solver.engine.steady import OperatingPoints, StepGrid, operating_points
+from solver.prediction.estimate import without_probes
+from solver.step.power import capped_w
+from solver.traffic_classes import streams_of, with_targets_of
+from solver.workload import Targets, Workload
+
+Floats = NDArray[np.float64]
+
+LEAST_REQUESTS_PER_S = 1e-9
+"""Below this a replica is said not to serve the workload at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met).
+
+    requests_per_s: what the closed form expects of a replica. most_requests_per_s: what no replica sustains more than, by
+    the same; what one does sustain is for simulation to say (``bracket``).
+
+    network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
+    every candidate once for each, nearest first.
+
+    classes: of a workload with traffic classes, each class alone. ``requests_per_s`` is then 1 where a candidate serves
+    any of them (in replicas' worth of work, since no one rate says what a mix comes to), and power that of the class
+    that draws most.
+    """
+
+    workload: Workload
+    space: SearchSpace
+    points: OperatingPoints
+    margin: Floats | float
+    allowed: NDArray[np.bool_]
+    capacity: Capacity
+    requests_per_s: Floats
+    most_requests_per_s: Floats
+    saturation_requests_per_s: Floats
+    power_w_per_replica: Floats
+    network_s: Floats | float = 0.0
+    classes: tuple["Screened", ...] = ()
+    corrections: CorrectionSet | None = None
+
+    @property
+    def streams(self) -> tuple["Screened", ...]:
+        """What is served: each class alone, or the workload where it has none."""
+        return self.classes or (self,)
+
+    def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
+        """(rows, classes): what a replica sustains of each class alone at most, in requests per second."""
+        if not self.classes:
+            return self.most_requests_per_s[rows][:, None]
+        able = self.most_requests_per_s[rows] > 0.0
+        return np.stack([np.where(able, one.most_requests_per_s[rows], 0.0) for one in self.classes], axis=1)
+
+    def network_of(self, row: int) -> float:
+        """Round trip between the users and this candidate, in seconds."""
+        return float(self.network_s[row, 0]) if isinstance(self.network_s, np.ndarray) else self.network_s
+
+    @property
+    def copies(self) -> int:
+        """How often the space holds every candidate: once for each distance."""
+        away = self.workload.network_s_by_region
+        return max(1, len(set(away.values()))) if away else 1
+
+    def alike(self, row: int) -> int:
+        """The first candidate that performs as this one does, at the same distance."""
+        base = len(self.space.rows) // self.copies
+        return row - row % base + int(self.space.twin[row])
+
+    def siblings(self, row: int) -> list[int]:
+        """First of their like: the same layout on the same device, in every precision."""
+        base = len(self.space.rows) // self.copies
+        first, cuts = row - row % base, self.space.cut
+        same = first + np.flatnonzero(cuts[:base] == cuts[row])
+        return sorted({self.alike(other) for other in same.tolist() if self.most_requests_per_s[other] > 0.0})
+
+    def candidate(self, row: int) -> CandidateReplica:
+        """What a row sustains, as far as it is known, and the means to find out."""
+        configuration = self.space.configuration(row)
+        correction = configuration_correction(self.corrections, configuration)
+        base = int(self.space.twin[row])
+        measured = correction is not None and correction.basis == "measured"
+        return CandidateReplica(
+            self.space.runs.of(
+                (base, measured), self.workload.traffic, lambda: without_probes(configuration, correction)
+            ),
+            Goal(
+                self.workload.targets,
+                correction.factors if correction else {},
+                self.margin_of(row),
+                self.network_of(row),
+            ),
+            float(self.most_requests_per_s[row]),
+            float(self.saturation_requests_per_s[row]),
+        )
+
+    def simulated_rows(self) -> list[int]:
+        """Candidates of which anything has been simulated under this workload's requests."""
+        base = len(self.space.rows) // self.copies
+        known = {row for row, _ in self.space.runs.known(self.workload.traffic)}
+        mine = [row for row in range(base) if int(self.space.twin[row]) in known]
+        return [copy * base + row for copy in range(self.copies) for row in mine]
+
+    def margin_of(self, row: int) -> float:
+        """Factor on this candidate's predicted times that the asked confidence takes."""
+        return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
+
+
+def screen_classes(workload: Workload, screen_one: Callable[[Workload], Screened]) -> Screened:
+    """A workload with its classes screened one by one. Classes whose requests are of the same lengths share the work."""
+    found: list[Screened] = []
+    for stream in streams_of(workload):
+        twin = next((one for one in found if _differ_in_targets_only(one.workload, stream)), None)
+        found.append(screen_one(stream) if twin is None else with_workload(twin, stream))
+    return combined(workload, found)
+
+
+def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
+    return one.traffic == other.traffic and one.targets.confidence_fraction == other.targets.confidence_fraction
+
+
+def combined(workload: Workload, classes: Sequence[Screened]) -> Screened:
+    """The classes of a workload, screened, as one."""
+    served = np.stack([one.most_requests_per_s for one in classes]) > 0.0
+    power = np.stack([np.where(mine, one.power_w_per_replica, 0.0) for mine, one in zip(served, classes, strict=True)])
+    return replace(
+        classes[0],
+        workload=workload,
+        requests_per_s=served.any(axis=0).astype(float),
+        most_requests_per_s=served.any(axis=0).astype(float),
+        power_w_per_replica=power.max(axis=0),
+        classes=tuple(classes),
+    )
+
+
+def screen(
+    workload: Workload,
+    space: SearchSpace,
+    margins: Mapping[int, float] | None = None,
+    *,
+    power_matters: bool = False,
+    corrections: CorrectionSet | None = None,
+) -> Screened:
+    """Evaluate all rows of a space under the workload's traffic and targets.
+
+    margins: factor on predicted times by platform index, where confidence is asked for. power_matters: devices whose
+    power nobody publishes are left out. corrections: what measurements say about single configurations.
+    """
+    traffic = workload.traffic
+    mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
+    unshared = 1.0 - traffic.shared_prefix_fraction
+    cache = space.cache_tokens(mean_context)
+    # A shared prefix is held once: requests add only what is their own.
+    own = mean_context - traffic.prompt.mean * traffic.shared_prefix_fraction
+    cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
+    rows = len(space.rows)
+    result: list[tuple[NDArray[np.int64], OperatingPoints]] = []
+    for front, members in space.fronts:
+        grid = space.grid if len(space.fronts) == 1 else _rows_of(space, members)
+        result.append(
+            (
+                members,
+                operating_points(
+                    grid,
+                    traffic,
+                    front,
+                    in_flight=IN_FLIGHT_GRID,
+                    kv_cache_tokens=cache[members][:, None],
+                    max_batched_tokens=float(space.settings.max_batched_tokens),
+                    max_sequences=float(space.settings.max_sequences),
+                ),
+            )
+        )
+    points = result[0][1] if len(result) == 1 else _merged(rows, result)
+    margin: Floats | float = 1.0
+    if margins:
+        margin = np.array([margins.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
+    allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
+        space.kv_formats, workload.kv_cache_formats
+    )
+    if power_matters:
+        allowed &= space.power_limit_w > 0.0
+    if distances := workload.distances_s:
+        return _at_distances(workload, space, points, margin, allowed, distances, corrections)
+    return _within_targets(workload, space, points, margin, allowed, 0.0, corrections)
+
+
+def _at_distances(
+    workload: Workload,
+    space: SearchSpace,
+    points: OperatingPoints,
+    margin: Floats | float,
+    allowed: NDArray[np.bool_],
+    distances_s: tuple[float, ...],
+    corrections: CorrectionSet | None,
+) -> Screened:
+    copies = len(distances_s)
+    repeated = {name: np.tile(getattr(points, name), (copies, 1)) for name in OperatingPoints.__slots__}
+    margins = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
+    network_s = np.repeat(np.array(distances_s), len(space.rows))[:, None]
+    return _within_targets(
+        workload, space.repeated(copies), OperatingPoints(**repeated), margins, np.tile(allowed, copies), network_s,
+        corrections,
+    )  # fmt: skip
+
+
+def with_targets(screened: Screened, targets: Targets, number: int = 0) -> Screened:
+    """The same candidates under other targets, of class ``number`` where there are classes."""
+    return with_workload(screened, with_targets_of(screened.workload, number, targets))
+
+
+def with_workload(screened: Screened, workload: Workload) -> Screened:
+    """The same candidates under other targets and rates; nothing is evaluated again but the comparison."""
+    if screened.classes:
+        streams = zip(screened.classes, streams_of(workload), strict=True)
+        return combined(workload, [with_workload(one, stream) for one, stream in streams])
+    return _within_targets(
+        workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s,
+        screened.corrections,
+    )  # fmt: skip
+
+
+def _within_targets(
+    workload: Workload,
+    space: SearchSpace,
+    points: OperatingPoints,
+    margin: Floats | float,
+    allowed: NDArray[np.bool_],
+    network_s: Floats | float,
+    corrections: CorrectionSet | None,
+) -> Screened:
+    found = capacity(points, workload.traffic, workload.targets, margin, network_s)
+    served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
+    most = most_requests_per_s(
+        points, workload.traffic, workload.targets, margin * least_factor(corrections, workload.llm_id), network_s
+    )
+    most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
+    power = _power_w(space, found)
+    return Screened(
+        workload, space, points, margin, allowed, found, served, most, saturation_requests_per_s(points), power, network_s,
+        corrections=corrections,
+    )  # fmt: skip
+
+
+def least_factor(corrections: CorrectionSet | None, llm: str) -> float:
+    """The smallest factor by which runs of any configuration of a model correct a prediction; at most 1."""
+    if corrections is None:
+        return 1.0
+    evidence = (one.factors for each in corrections.corrections for one in each.evidence if one.llm == llm)
+    cells = (found.factors for cell, found in corrections.cells.items() if cell.llm == llm)
+    return min(1.0, *(factor for factors in (*evidence, *cells) for factor in factors.values()), 1.0)
+
+
+def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
+    grid = space.grid
+    return replace(
+        grid,
+        decode_s=grid.decode_s[members],
+        mixed_s=grid.mixed_s[members],
+        context=tuple((limit, s[members], b[members]) for limit, s, b in grid.context),
+        pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
+        sequence_s=grid.sequence_s[members],
+        lanes=grid.lanes[members],
+        stages=grid.stages[members],
+        token_bytes=grid.token_bytes[members],
+        flops_per_token=grid.flops_per_token[members],
+    )
+
+
+def _merged(rows: int, parts: list[tuple[NDArray[np.int64], OperatingPoints]]) -> OperatingPoints:
+    """Operating points of several groups of rows, back in the space's order."""
+    merged = {}
+    for name in OperatingPoints.__slots__:
+        first = getattr(parts[0][1], name)
+        whole = np.empty((rows, first.shape[1]), dtype=first.dtype)
+        for members, points in parts:
+            whole[members] = getattr(points, name)
+        merged[name] = whole
+    return OperatingPoints(**merged)
+
+
+def _power_w(space: SearchSpace, found: Capacity) -> Floats:
+    """Mean power of a replica's devices at its capacity: what a plan at full use draws."""
+    shares = np.array(
+        [
+            [
+                p.constants.si("idle_power_fraction"),
+                p.constants.si("memory_power_fraction"),
+                p.constants.si("compute_power_fraction_16bit"),
+                p.constants.si("compute_power_fraction_8bit"),
+                p.constants.si("power_cap_fraction"),
+            ]
+            for p in space.platforms
+        ]
+    )[space.platform_index]
+    compute = np.where(space.narrow, shares[:, 3], shares[:, 2])
+    raw = space.power_limit_w * (
+        shares[:, 0]
+        + shares[:, 1] * found.memory_utilisation / space.memory_bandwidth
+        + compute * found.compute_utilisation / space.matrix_rate
+    )
+    per_device: Floats = np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4])))
+    return per_device * space.devices_per_replica

@@ -1,0 +1,446 @@
+"""Every way one model can run on the catalog's hardware, tabulated once: legal layouts, precisions, memory, step times.
+
+A space depends on the model, the hardware, the constants and the engine settings, but not on traffic, targets or
+prices: it is built once and read for every workload of that model.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.capacity.runs import RunsMemo
+from solver.deployment.configuration import Configuration, front_end
+from solver.deployment.layout_rules import layout_problem
+from solver.deployment.platforms import Platform, instance_platforms, platforms
+from solver.engine.profiles import engine_profile
+from solver.engine.steady import FrontEnd, StepGrid, step_grid
+from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
+from solver.hardware import Device, Node
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.memory.plan import EngineMemory, engine_memory
+from solver.memory.table import MemoryPlans, MemoryTable, memory_table
+from solver.memory.weights import stored_bytes
+from solver.precision import Precision
+from solver.step.constants import ConstantPrior
+from solver.step.rates import Rates, rates
+from solver.workload import EngineSettings
+
+TENSOR_PARALLEL_DEGREES = (1, 2, 4, 8, 16, 32, 64)
+PIPELINE_DEGREES_IN_NODE = (1, 2, 4, 8)
+MOST_NODES_PER_REPLICA = 64
+"""How far a model that fits no single node is spread. Degrees are powers of two: replicas then pack nodes exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Why combinations were dropped before any was evaluated."""
+
+    device_id: str
+    reason: str
+    detail: str
+    partition: str | None = None
+    """The profile, where instances of split devices were dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """One candidate: a platform, a layout, a precision."""
+
+    platform: int
+    layout: Layout
+    precision: Precision
+    nodes_per_replica: int
+
+
+@dataclass(slots=True)
+class SearchSpace:
+    """Candidates as rows; arrays are (N,) or (N, 1). ``groups``: row ranges that share an engine profile."""
+
+    shape: LlmShape
+    settings: EngineSettings
+    platforms: tuple[Platform, ...]
+    rows: tuple[CandidateRow, ...]
+    platform_index: NDArray[np.int64]
+    devices_per_replica: NDArray[np.int64]
+    data_parallel: NDArray[np.int64]
+    nodes_per_replica: NDArray[np.int64]
+    memory: MemoryPlans
+    memory_table: MemoryTable
+    memory_entries: NDArray[np.int64]
+    grid: StepGrid
+    fronts: tuple[tuple[FrontEnd, NDArray[np.int64]], ...]
+    weight_formats: NDArray[np.str_]
+    kv_formats: NDArray[np.str_]
+    narrow: NDArray[np.bool_]
+    power_limit_w: NDArray[np.float64]
+    memory_bandwidth: NDArray[np.float64]
+    matrix_rate: NDArray[np.float64]
+    """Datasheet rate of the dtype each candidate multiplies in."""
+    twin: NDArray[np.int64]
+    """The first row that performs as this one does: the same but for the machine it stands in."""
+    dropped: Counter[Dropped]
+    memo: dict[object, object] = field(default_factory=dict)
+    runs: RunsMemo = field(default_factory=RunsMemo)
+    """What simulation has found of its candidates, whoever asked."""
+
+    def configuration(self, row: int) -> Configuration:
+        """The candidate as the event simulation takes it."""
+        entry = self.rows[row]
+        platform = self.platforms[entry.platform]
+        return Configuration(
+            shape=self.shape,
+            device=platform.device,
+            constants=platform.constants,
+            layout=entry.layout,
+            precision=entry.precision,
+            engine=_settings_for(self.settings, platform.engine),
+            link_domain_devices=platform.link_domain_devices,
+            network_bytes_per_s=platform.network_bytes_per_s if entry.nodes_per_replica > 1 else 0.0,
+            kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
+        )
+
+    def cache_tokens(self, mean_context: float) -> NDArray[np.float64]:
+        """KV-cache tokens per candidate at this mean context: windows and states make a token's share depend on it.
+
+        (N,), over the whole replica.
+        """
+        key = ("cache", round(mean_context))
+        found = self.memo.get(key)
+        if found is None:
+            requests = self.memory_table.request_bytes(max(1, round(mean_context))).max(axis=1)[self.memory_entries]
+            held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9)
+            found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def repeated(self, times: int) -> "SearchSpace":
+        """Its candidates several times over, one copy after the other: the same hardware at several distances.
+
+        What candidates are made of is repeated; the tables of their steps are not, nor is what was dropped.
+        """
+        key = ("repeated", times)
+        found = self.memo.get(key)
+        if found is None:
+            columns: dict[str, Any] = {
+                name: np.tile(getattr(self, name), times)
+                for name in (
+                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "memory_entries",
+                    "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate", "twin",
+                )
+            }  # fmt: skip
+            everyone = np.tile(np.arange(len(self.rows), dtype=np.int64), times)
+            memory = _taken(self.memory, everyone)
+            found = self.memo[key] = replace(self, rows=self.rows * times, memory=memory, memo={}, **columns)
+        assert isinstance(found, SearchSpace)
+        return found
+
+    @property
+    def cut(self) -> NDArray[np.int64]:
+        """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
+        found = self.memo.get("cut")
+        if found is None:
+            own = [self.platforms[row.platform] for row in self.rows]
+            keys = [
+                (p.device.id, p.device.partition, p.engine, row.layout) for p, row in zip(own, self.rows, strict=True)
+            ]
+            found = self.memo["cut"] = _twins(keys)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    @property
+    def similar(self) -> NDArray[np.int64]:
+        """One number for rows on the same device and engine, cut alike but for pipeline stages, with the same weights."""
+        found = self.memo.get("similar")
+        if found is None:
+            numbers: dict[tuple[object, ...], int] = {}
+            found = self.memo["similar"] = np.array(
+                [numbers.setdefault(self._similar_key(row), len(numbers)) for row in self.rows], dtype=np.int64
+            )
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def _similar_key(self, row: CandidateRow) -> tuple[object, ...]:
+        layout = row.layout
+        parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
+        platform = self.platforms[row.platform]
+        return (platform.device.id, platform.device.partition, platform.engine, *parallel, row.precision.weights)
+
+
+def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
+    if engine == settings.name:
+        return settings
+    return EngineSettings(
+        engine,
+        None,
+        settings.max_batched_tokens,
+        settings.max_sequences,
+        settings.memory_fraction,
+        settings.max_context_tokens,
+    )
+
+
+def replica_layouts(shape: LlmShape, platform: Platform, weights: str) -> list[tuple[Layout, int]]:
+    """(layout, nodes per replica) to consider on a platform.
+
+    Inside a node: powers of two of tensor and pipeline parallelism; experts cut or spread; for mixtures of experts also
+    data-parallel attention with experts spread over the whole node. Over nodes: tensor parallelism inside a node,
+    pipeline stages across.
+    """
+    found: list[tuple[Layout, int]] = []
+    most = platform.devices
+
+    def add(layout: Layout, nodes: int) -> None:
+        if layout_problem(shape, layout, weights=weights) is None:
+            found.append((layout, nodes))
+
+    tensors = [t for t in TENSOR_PARALLEL_DEGREES if t <= most]
+    for tensor in tensors:
+        for stages in PIPELINE_DEGREES_IN_NODE:
+            if tensor * stages > most:
+                break
+            add(Layout(tensor, stages, 1, 1), 1)
+            if shape.is_moe and tensor > 1:
+                add(Layout(tensor, stages, 1, tensor), 1)
+    if shape.is_moe and most > 1 and most & (most - 1) == 0:
+        add(Layout(1, 1, most, most), 1)
+    if platform.network_bytes_per_s > 0:
+        inside = [layout.tensor_parallel for layout, _ in found if layout.pipeline_parallel == 1]
+        widest = max(inside, default=1)
+        nodes = 2
+        while nodes <= MOST_NODES_PER_REPLICA:
+            add(Layout(widest, nodes * max(1, most // widest), 1, 1), nodes)
+            nodes *= 2
+    return found
+
+
+def _stacked(items: Sequence[Rates]) -> Rates:
+    """Many candidates' rates as one, each field an (N, 1) array."""
+    names = [f.name for f in fields(Rates)]
+    table = np.array([[getattr(item, name) for name in names] for item in items], dtype=float)
+    return Rates(**{name: table[:, i : i + 1] for i, name in enumerate(names)})
+
+
+def build_space(
+    shape: LlmShape,
+    nodes: Sequence[Node],
+    priors: Sequence[ConstantPrior],
+    weight_formats: Sequence[str],
+    kv_formats: Sequence[str],
+    settings: EngineSettings,
+    partitions: Collection[str] = (),
+    engines: tuple[str, ...] = (),
+) -> SearchSpace:
+    """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
+
+    partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
+    """
+    every = platforms(nodes, priors, settings.name, shape.id, engines)
+    every += tuple(instance_platforms(every, nodes, partitions))
+    dropped: Counter[Dropped] = Counter()
+    rows: list[CandidateRow] = []
+    rate_of: dict[tuple[object, ...], Rates] = {}
+    row_rates: list[Rates] = []
+    memories: list[EngineMemory] = []
+    memory_of: dict[int, int] = {}
+    known: dict[tuple[str, str], int] = {}
+    planned = {node_id for p in every for node_id in p.node_ids}
+    for node in nodes:
+        if node.id not in planned:
+            dropped[Dropped(node.device.id, "engine_not_available", _runs_only(node.device, engines))] += 1
+    for index, platform in enumerate(every):
+        profile = None if platform.device.partition is None else platform.device.partition.profile
+        try:
+            key = (platform.device.id, platform.engine)
+            if key not in known:
+                memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
+                known[key] = len(memories) - 1
+            memory_of[index] = known[key]
+        except FigureMissingError as missing:
+            dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
+            continue
+        for weights in weight_formats:
+            layouts = replica_layouts(shape, platform, weights)
+            if not layouts:
+                detail = f"no legal layout on {platform.devices}"
+                dropped[Dropped(platform.device.id, "layout_not_legal", detail, profile)] += 1
+            for cache in kv_formats:
+                precision = Precision(weights, cache)
+                for layout, count in layouts:
+                    network = platform.network_bytes_per_s if count > 1 else 0.0
+                    rate_key = (
+                        platform.device.id,
+                        profile,
+                        platform.engine,
+                        platform.link_domain_devices,
+                        platform.device.pcie_bytes_per_s,
+                        network,
+                        precision,
+                        layout,
+                    )
+                    try:
+                        if rate_key not in rate_of:
+                            rate_of[rate_key] = rates(
+                                platform.device, platform.constants, precision, layout,
+                                link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
+                            )  # fmt: skip
+                    except FigureMissingError as missing:
+                        # Only this layout may lack it: a link, where another layout needs none.
+                        dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
+                        continue
+                    except UnsupportedError as problem:
+                        dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
+                        break
+                    rows.append(CandidateRow(index, layout, precision, count))
+                    row_rates.append(rate_of[rate_key])
+    return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
+
+
+def _runs_only(device: Device, engines: tuple[str, ...]) -> str:
+    """Why a device is not planned with any of these engines."""
+    if not engines or not device.engines:
+        return "no serving engine is known to run on it"
+    return f"{' and '.join(engines)} {'is' if len(engines) == 1 else 'are'} not known to run on it; {', '.join(device.engines)} would"
+
+
+def _tabulate(
+    shape: LlmShape,
+    settings: EngineSettings,
+    every: tuple[Platform, ...],
+    rows: list[CandidateRow],
+    row_rates: list[Rates],
+    memories: list[EngineMemory],
+    memory_of: Mapping[int, int],
+    dropped: Counter[Dropped],
+) -> SearchSpace:
+    if not rows:
+        raise InvalidInputError("no device in the catalog can run this model with the engines and precisions asked for")
+    deployments = list(dict.fromkeys((row.precision, row.layout) for row in rows))
+    position = {pair: i for i, pair in enumerate(deployments)}
+    # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
+    table = memory_table(
+        shape, deployments, settings, block_tokens=memories[0].block_tokens, pooled_cache=memories[0].pooled_cache
+    )
+    entries = np.array([position[row.precision, row.layout] for row in rows], dtype=np.int64)
+    device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
+    index = np.array([memory_of[row.platform] for row in rows], dtype=np.int64)
+    plans = table.plans(entries, device_bytes, memories, index)
+    fits = plans.fits
+    for row, ok in zip(rows, fits.tolist(), strict=True):
+        if not ok:
+            device = every[row.platform].device
+            profile = None if device.partition is None else device.partition.profile
+            dropped[Dropped(device.id, "does_not_fit", "weights and one request exceed the memory", profile)] += 1
+    # A model is spread over nodes only as far as it must be: the fewest nodes that hold it, per platform and precision.
+    least: dict[tuple[int, Precision], int] = {}
+    for row, ok in zip(rows, fits.tolist(), strict=True):
+        if ok:
+            pair = (row.platform, row.precision)
+            least[pair] = min(least.get(pair, row.nodes_per_replica), row.nodes_per_replica)
+    keep = [
+        i for i, (row, ok) in enumerate(zip(rows, fits.tolist(), strict=True))
+        if ok and row.nodes_per_replica == least[row.platform, row.precision]
+    ]  # fmt: skip
+    if not keep:
+        raise InvalidInputError(
+            "the model fits no device or group of nodes in the catalog with the engines and precisions asked for"
+        )
+    chosen = [rows[i] for i in keep]
+    # Rows are grouped by engine, because captured batch sizes differ by engine.
+    order = sorted(range(len(keep)), key=lambda i: every[chosen[i].platform].engine)
+    chosen = [chosen[i] for i in order]
+    kept = np.array([keep[i] for i in order], dtype=np.int64)
+    grids: list[StepGrid] = []
+    fronts: dict[FrontEnd, list[int]] = {}
+    start = 0
+    while start < len(chosen):
+        engine = every[chosen[start].platform].engine
+        stop = start
+        while stop < len(chosen) and every[chosen[stop].platform].engine == engine:
+            stop += 1
+        stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
+        stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
+        copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
+        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs))
+        start = stop
+    for i, row in enumerate(chosen):
+        fronts.setdefault(front_end(every[row.platform].constants), []).append(i)
+    return SearchSpace(
+        shape=shape,
+        settings=settings,
+        platforms=every,
+        rows=tuple(chosen),
+        platform_index=np.array([row.platform for row in chosen], dtype=np.int64),
+        devices_per_replica=np.array([row.layout.devices for row in chosen], dtype=np.int64),
+        data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
+        nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
+        memory=_taken(plans, kept),
+        memory_table=table,
+        memory_entries=entries[kept],
+        grid=_joined(grids),
+        fronts=tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items()),
+        weight_formats=np.array([row.precision.weights for row in chosen]),
+        kv_formats=np.array([row.precision.kv_cache for row in chosen]),
+        narrow=np.array([row_rates[i].quantised_activations for i in kept.tolist()]) > 0,
+        memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
+        matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
+        power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),
+        twin=_twins(
+            [
+                (
+                    row_rates[i],
+                    row.layout,
+                    row.precision,
+                    float(plans.kv_cache_tokens[i]),
+                    every[row.platform].engine,
+                    id(every[row.platform].constants),
+                    every[row.platform].device.id,
+                    every[row.platform].device.partition,
+                )
+                for i, row in zip(kept.tolist(), chosen, strict=True)
+            ]
+        ),
+        dropped=dropped,
+    )
+
+
+def _twins(keys: Sequence[object]) -> NDArray[np.int64]:
+    """For each key the number of its first equal."""
+    first: dict[object, int] = {}
+    return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.int64)
+
+
+def _taken(plans: MemoryPlans, kept: NDArray[np.int64]) -> MemoryPlans:
+    return MemoryPlans(
+        *(getattr(plans, name)[kept] for name in (
+            "weights_bytes", "activations_bytes", "reserved_bytes", "kv_cache_bytes", "kv_cache_tokens", "fits"
+        ))
+    )  # fmt: skip
+
+
+def _joined(grids: Sequence[StepGrid]) -> StepGrid:
+    """Grids of several engines below each other."""
+
+    def slopes(name: str) -> tuple[tuple[float, NDArray[np.float64], NDArray[np.float64]], ...]:
+        columns = [getattr(grid, name) for grid in grids]
+        return tuple(
+            (part[0][0], np.vstack([p[1] for p in part]), np.vstack([p[2] for p in part]))
+            for part in zip(*columns, strict=True)
+        )
+
+    return StepGrid(
+        decode_s=np.vstack([g.decode_s for g in grids]),
+        mixed_s=np.vstack([g.mixed_s for g in grids]),
+        context=slopes("context"),
+        pairs=slopes("pairs"),
+        sequence_s=np.vstack([g.sequence_s for g in grids]),
+        lanes=np.vstack([g.lanes for g in grids]),
+        stages=np.vstack([g.stages for g in grids]),
+        token_bytes=np.vstack([g.token_bytes for g in grids]),
+        flops_per_token=np.vstack([g.flops_per_token for g in grids]),
+    )

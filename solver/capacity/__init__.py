@@ -1,0 +1,1 @@
+"""The largest rate that a replica sustains within its targets."""

@@ -1,0 +1,74 @@
+"""What a replica's percentiles are held against: targets, what measurements correct predictions by, confidence, distance."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from solver.replay.long_run import Metric
+from solver.workload import Percentile, Targets
+
+QUICK_EXCESS = 1.3
+"""A quick look that far above a target is believed: it shows too little crowding, so a long run shows more."""
+QUICK_EASE = 0.4
+"""A quick look that far below a target is believed once one draw agrees."""
+IDLE_EXCESS = 1.1
+"""The same without load, where nothing but lengths differs from one look to the next."""
+DRAW_EXCESS, DRAW_EASE = 1.2, 0.7
+"""The same for one draw of a long run."""
+
+_METRICS: tuple[tuple[str, Metric, str], ...] = (
+    ("time_to_first_token_s", "time_to_first_token_s", "time_to_first_token"),
+    ("time_per_output_token_s", "time_per_output_token_s", "time_per_output_token"),
+    ("end_to_end_s", "end_to_end_s", "end_to_end"),
+)
+
+
+class DrawPercentiles(Protocol):
+    """What draws of one load say."""
+
+    def value_s(self, metric: Metric, percentile: Percentile, /) -> float:
+        """A percentile over requests, averaged over the draws."""
+
+    def standard_error_s(self, metric: Metric, percentile: Percentile, /) -> float:
+        """Of that average, by how the draws differ; 0 for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Targets of one stream of requests on one candidate.
+
+    factors: measured over predicted, by metric or ``metric.percentile`` (``solver.prediction.estimate.Correction``). margin: factor on
+    predicted times that the asked confidence takes. network_s: round trip between users and replica, part of the wait for
+    the first and for the last token.
+    """
+
+    targets: Targets
+    factors: Mapping[str, float] = field(default_factory=dict)
+    margin: float = 1.0
+    network_s: float = 0.0
+
+    def ratio_of(self, run: DrawPercentiles) -> float:
+        """Largest value over its target, its sampling error counted; at most 1 where all hold, 0 without targets."""
+
+        def value(metric: Metric, percentile: Percentile) -> float:
+            return run.value_s(metric, percentile) + run.standard_error_s(metric, percentile)
+
+        return max(self._ratios(value), default=0.0)
+
+    def _ratios(self, value_of: Callable[[Metric, Percentile], float]) -> Iterator[float]:
+        for name, metric, corrected in _METRICS:
+            limits: Mapping[Percentile, float] = getattr(self.targets, name)
+            away = 0.0 if metric == "time_per_output_token_s" else self.network_s
+            for percentile, limit in limits.items():
+                factor = factor_of(self.factors, corrected, percentile) * self.margin
+                yield (value_of(metric, percentile) * factor + away) / limit if limit > 0.0 else math.inf
+
+
+def factor_of(factors: Mapping[str, float], metric: str, percentile: str) -> float:
+    """Measured over predicted of a percentile: its own factor, else that of its metric, else 1.
+
+    >>> factor_of({"time_to_first_token": 1.1}, "time_to_first_token", "p95"), factor_of({}, "power", "mean")
+    (1.1, 1.0)
+    """
+    return factors.get(f"{metric}.{percentile}", factors.get(metric, 1.0))

@@ -1,0 +1,209 @@
+"""Confirms replicas that serve several traffic classes at once, by simulating the mix each of them gets.
+
+The optimiser adds classes up as if a replica gave each a part of its time: Σ_k λ_k/μ_k ≤ x with every μ_k that of the
+class alone. In a real engine classes meet: long prompts make short replies wait. So the mix of a plan's replicas is
+simulated, every class against its own targets. Where it does not hold,
+
+    μ_k ← f_k·μ_k   with   Σ_k s·r_k/(f_k·μ_k) = 1      for the classes in the mix
+
+with s the largest share of the mix's rates r that holds: at that mix the replica's capacity is then what it serves
+(``factors_of_mix`` says how the cost of company is laid on the classes). The factors hold for every mix on the row, which
+is stricter than need be for some; so replicas for each class alone join the choice, and where some classes miss and others
+do not, replicas for either. A row whose mixes keep failing is left to one class a replica, where no mix is needed.
+"""
+
+import math
+from collections.abc import Sequence
+
+from solver.candidates.screening import Screened
+from solver.capacity.goal import DRAW_EXCESS
+from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
+from solver.errors import InvalidInputError, SaturatedError
+from solver.replay.long_run import DRAWS, MixedLongRun, draw_mixed
+from solver.replay.streams import MixedReplay, RequestStream
+from solver.traffic_classes import ALONE, ClassSet, alike
+
+Rates = tuple[float, ...]
+"""By class, of one replica; 0 where it takes none of a class."""
+
+MOST_TRIES_IN_BAD_COMPANY = 3
+"""Simulations to find how little of a mix holds where only some of its classes miss their targets: they had better part."""
+MOST_SHARED_SETS = 2
+"""Sets of several classes, beside all of them, for which a workload's replicas may be kept: each is a table of its own."""
+MOST_MIXES = 4
+"""Mixes of one row that may fail before its replicas are kept to one class each."""
+LEAST_SHARE = 1e-6
+"""Of a class's rate on a replica, in that of all classes together: less is none."""
+
+
+def admitted(screened: Screened, classes: ClassSet) -> ClassSet:
+    """Numbers of the classes that replicas take."""
+    return classes or tuple(range(len(screened.classes)))
+
+
+def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates: Rates) -> Rates:
+    """Simulate one replica under a mix: for each class its worst value over target; infinite above capacity.
+
+    Classes that no engine tells apart are one stream.
+    """
+    groups = [[k for k in group if rates[k] > 0.0] for group in groups_of(screened)]
+    groups = [group for group in groups if group]
+    streams = [
+        RequestStream(screened.classes[group[0]].workload.traffic, math.fsum(rates[k] for k in group))
+        for group in groups
+    ]
+    runs = screened.classes[groups[0][0]].candidate(row).runs
+    goals = [screened.classes[group[0]].candidate(row).goal for group in groups]
+    draws: list[MixedReplay] = []
+    each: list[float] = []
+    for number in range(DRAWS):
+        confirmations.simulations += 1
+        try:
+            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, number))
+        except (SaturatedError, InvalidInputError):
+            return tuple(math.inf if rate > 0.0 else 0.0 for rate in rates)
+        found = MixedLongRun(tuple(draws))
+        each = [goal.ratio_of(found.of_stream(stream)) for stream, goal in enumerate(goals)]
+        if number == 0 and max(each) > DRAW_EXCESS:
+            break  # one draw is enough to see that
+    ratios = [0.0] * len(rates)
+    for ratio, group in zip(each, groups, strict=True):
+        for k in group:
+            ratios[k] = ratio
+    return tuple(ratios)
+
+
+def mix_holds(
+    confirmations: Confirmations, workload: int, screened: Screened, row: int, classes: ClassSet, rates: Rates
+) -> bool:
+    """Does a replica meet every class's targets at these rates? What is found to be too much corrects the row's capacity."""
+    total = math.fsum(rates)
+    rates = tuple(rate if rate > LEAST_SHARE * total else 0.0 for rate in rates)
+    groups = groups_of(screened)
+    together = _together(groups, rates)
+    if any(_covers(held, together) for held in confirmations.held_mixes.get((workload, row), ())):
+        return True
+
+    def ratios_at(rate: float) -> Rates:
+        return mix_ratios(confirmations, screened, row, tuple(part * (rate / total) for part in rates))
+
+    first = ratios_at(total)
+    missing = tuple(k for k, ratio in enumerate(first) if ratio > 1.0)
+    held = total
+    if missing:
+        parts = sum(rate > 0.0 for rate in rates)
+        tries = MOST_TRIES if len(missing) == parts else MOST_TRIES_IN_BAD_COMPANY
+        known = iter([max(first)])
+        held = largest_holding(lambda rate: next(known, None) or max(ratios_at(rate)), total, most_tries=tries)
+    if held > 0.0:
+        seen = confirmations.held_mixes.get((workload, row), ())
+        mix = tuple(rate * (held / total) for rate in together)
+        confirmations.held_mixes[workload, row] = (*seen, mix)
+    if held >= total * (1.0 - 1e-9):
+        return True
+    alone = sum(rate > 0.0 for rate in together) == 1
+    _correct(confirmations, (workload, row, ALONE if alone else classes), screened, rates, held / total)
+    if not alone:
+        _divide(confirmations, (workload, row, classes), screened, rates, missing)
+    return False
+
+
+def learn(confirmations: Confirmations, workload: int, group: Sequence[int], screened: Screened) -> None:
+    """Add what simulation has found of classes that no engine tells apart where they have a replica to themselves."""
+    one = screened.classes[group[0]]
+    groups = groups_of(screened)
+    for row in one.simulated_rows():
+        bracket = one.candidate(row).bracket()
+        most = float(one.most_requests_per_s[row])
+        if 0.0 < bracket.at_most < most:
+            factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
+            for k in group:
+                factors[k] = min(factors[k], bracket.at_most / most)
+            confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
+        if bracket.holds > 0.0:
+            mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups)
+            confirmations.held_mixes[workload, row] = (*confirmations.held_mixes.get((workload, row), ()), mix)
+
+
+def be_pessimistic(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
+    """From now on only mixes of rows are planned with that have been simulated; any class alone still is."""
+    confirmations.pessimistic = True
+    for workload, one in enumerate(screened):
+        if one.classes:
+            known = confirmations.class_sets.get(workload, ())
+            alone = [(k,) for k in range(len(one.classes))] if len(one.classes) > 1 else []
+            confirmations.class_sets[workload] = tuple(dict.fromkeys((*known, *alone)))
+
+
+def groups_of(screened: Screened) -> list[list[int]]:
+    """Numbers of a workload's classes, those that no engine tells apart together."""
+    return alike([one.workload for one in screened.classes])
+
+
+def _together(groups: Sequence[Sequence[int]], rates: Rates) -> Rates:
+    """Rates of classes that no engine tells apart, added up."""
+    return tuple(math.fsum(rates[k] for k in group) for group in groups)
+
+
+def _covers(held: Rates, rates: Rates) -> bool:
+    return all(rate <= known * (1.0 + 1e-12) for known, rate in zip(held, rates, strict=True))
+
+
+def _correct(confirmations: Confirmations, key: MixKey, screened: Screened, rates: Rates, share: float) -> None:
+    """The capacities of the classes in the mix, so that what holds of it is all that the replica takes."""
+    workload, row, _ = key
+    groups = groups_of(screened)
+    alone = confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(rates))
+    work = [
+        share
+        * math.fsum(rates[k] / float(screened.classes[k].most_requests_per_s[row]) for k in group if rates[k] > 0.0)
+        for group in groups
+    ]
+    taking = [any(rates[k] > 0.0 for k in group) for group in groups]
+    parts = [w / alone[group[0]] if alone[group[0]] > 0.0 else 0.0 for w, group in zip(work, groups, strict=True)]
+    found = factors_of_mix(parts) if share > 0.0 else [0.0 if taken else 1.0 for taken in taking]
+    factors = list(confirmations.mix_factors.get(key, (1.0,) * len(rates)))
+    for group, factor in zip(groups, found, strict=True):
+        for k in group:
+            factors[k] = min(factors[k], factor * alone[k])
+    confirmations.mix_factors[key] = tuple(factors)
+
+
+def factors_of_mix(parts: Sequence[float]) -> list[float]:
+    """Factors f on what each class can do alone, with which a mix that holds fills the replica: Σ_k q_k/f_k = 1.
+
+    parts: q, the share of a replica that each class of the mix would take alone. What is missing from 1 is the cost of
+    company. It is laid on the classes by how much company each had, 1/f_k = 1 + (1 − Q)·(Q − q_k)/Σ_j q_j·(Q − q_j) with
+    Q = Σ q: a class that fills the replica nearly alone keeps its capacity, its few guests are what is dear. A class alone
+    has f = q.
+
+    >>> [round(f, 3) for f in factors_of_mix([0.6, 0.1, 0.0])]
+    [0.8, 0.4, 1.0]
+    >>> factors_of_mix([0.4])
+    [0.4]
+    """
+    whole = math.fsum(parts)
+    together = math.fsum(part * (whole - part) for part in parts)
+    if together <= 0.0:
+        return [min(1.0, part) if part > 0.0 else 1.0 for part in parts]
+    missing = max(0.0, 1.0 - whole)
+    return [1.0 / (1.0 + missing * (whole - part) / together) if part > 0.0 else 1.0 for part in parts]
+
+
+def _divide(
+    confirmations: Confirmations, key: MixKey, screened: Screened, rates: Rates, missing: Sequence[int]
+) -> None:
+    """Replicas for part of the classes, where the whole mix does not hold."""
+    workload, _, classes = key
+    taking = [k for k, rate in enumerate(rates) if rate > 0.0]
+    whole = admitted(screened, classes)
+    sets: list[ClassSet] = [(k,) for k in taking]
+    shared = sum(len(one) > 1 for one in confirmations.class_sets.get(workload, ()))
+    if len(missing) < len(taking) and shared < MOST_SHARED_SETS:
+        sets += [tuple(missing), tuple(k for k in whole if k not in missing)]
+    failed = confirmations.mixes_failed.get(key, 0) + 1
+    confirmations.mixes_failed[key] = failed
+    if failed >= MOST_MIXES:
+        confirmations.mix_factors[key] = (0.0,) * len(rates)
+    known = confirmations.class_sets.get(workload, ())
+    confirmations.class_sets[workload] = tuple(dict.fromkeys((*known, *(s for s in sets if s != whole))))

@@ -1,0 +1,1 @@
+"""One deployment: what may run, on which nodes, with which bounds."""

@@ -1,0 +1,148 @@
+"""One deployable configuration: a model on devices, in a layout, at a precision, under an engine."""
+
+from dataclasses import dataclass, replace
+
+from solver.engine.profiles import EngineProfile, engine_profile
+from solver.engine.simulate import Schedule
+from solver.engine.speculative import SpeculativeDecoding, speculative_schedule, speculative_tables
+from solver.engine.steady import FrontEnd
+from solver.errors import UnsupportedError
+from solver.hardware import Device
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.memory.weights import stored_bytes
+from solver.precision import Precision
+from solver.step.constants import Constants
+from solver.step.rates import Rates, rates
+from solver.step.tables import StepTables, step_tables
+from solver.workload import EngineSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """How a deployment drafts. draft: the draft model on the same devices in the same layout; None: it has no shape."""
+
+    decoding: SpeculativeDecoding
+    draft: "Configuration | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that decides how one deployment performs, except its traffic.
+
+    link_domain_devices: devices of a node that share the scale-up link. network_bytes_per_s: per device, between nodes;
+    0 inside one node. kv_cache_tokens: per replica, from the memory plan. speculation: None where nothing is drafted.
+    """
+
+    shape: LlmShape
+    device: Device
+    constants: Constants
+    layout: Layout
+    precision: Precision
+    engine: EngineSettings
+    link_domain_devices: int
+    network_bytes_per_s: float
+    kv_cache_tokens: float
+    speculation: Speculation | None = None
+
+    @property
+    def profile(self) -> EngineProfile:
+        return engine_profile(self.engine.name)
+
+    @property
+    def lanes(self) -> int:
+        """Batches in flight over the whole deployment: pipeline stages times data-parallel copies."""
+        return self.layout.pipeline_parallel * self.layout.data_parallel
+
+    def rates(self) -> Rates:
+        return rates(
+            self.device,
+            self.constants,
+            self.precision,
+            self.layout,
+            link_domain_devices=self.link_domain_devices,
+            network_bytes_per_s=self.network_bytes_per_s,
+            beside_experts_bytes=stored_bytes(self.shape, self.precision.weights).matrices,
+        )
+
+    def tables(self) -> StepTables:
+        """What its steps take. Raises InvalidInputError where drafting costs nothing stated or the draft has too few seats."""
+        if self.speculation is None:
+            return self.plain_tables()
+        decoding, draft = self.speculation.decoding, self.speculation.draft
+        wide = self._tables(decoding.draft_tokens + 1)
+        return speculative_tables(self.plain_tables(), wide, decoding, None if draft is None else draft.plain_tables())
+
+    def plain_tables(self) -> StepTables:
+        """Step tables without drafting."""
+        return self._tables(1)
+
+    def _tables(self, queries: int) -> StepTables:
+        """Step tables where every step works on so many tokens of each sequence."""
+        return step_tables(
+            self.shape,
+            self.rates(),
+            self.layout,
+            self.profile.graphs,
+            max_batched_tokens=self.engine.max_batched_tokens,
+            max_sequences=self.engine.max_sequences * queries,
+            queries=queries,
+        )
+
+    def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
+        """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""
+        c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
+        schedule = Schedule(
+            max_batched_tokens=self.engine.max_batched_tokens,
+            max_sequences=max(1, self.engine.max_sequences // stages),
+            kv_cache_tokens=self.kv_cache_tokens / stages,
+            mixes=profile.mixes,
+            chunked_prefill=profile.chunked_prefill,
+            static_batching=profile.static_batching,
+            preempts=profile.preempts,
+            block_slack_tokens=(profile.block_tokens - 1) / 2.0,
+            lag_fraction=c("schedule_lag_fraction"),
+            request_overhead_s=c("request_overhead_ms"),
+            request_ingest_s=c("request_ingest_us"),
+            prompt_token_s=c("prompt_token_us"),
+            token_front_end_s=c("token_front_end_us") * stages,
+            lane_step_s=c("pipeline_step_overhead_us") * stages,
+            cached_prefix_fraction=cached_prefix_fraction,
+            clock_headroom_fraction=c("clock_headroom_fraction"),
+            clock_sag_fraction=c("clock_sag_fraction"),
+            clock_settling_s=c("clock_settling_s"),
+        )
+        return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)
+
+    def with_constants(self, constants: Constants) -> "Configuration":
+        """The same under other constants, a draft model's device and engine included; what belongs to its weights stays."""
+        speculation = self.speculation
+        if speculation is not None and speculation.draft is not None:
+            draft = speculation.draft
+            priors = {
+                name: constants.priors.get(name, own) if own.llm == "*" else own
+                for name, own in draft.constants.priors.items()
+            }
+            moved = Constants(draft.constants.subject, priors)
+            speculation = replace(speculation, draft=replace(draft, constants=moved))
+        return replace(self, constants=constants, speculation=speculation)
+
+
+def front_end(constants: Constants) -> FrontEnd:
+    """The engine's times outside the device."""
+    return FrontEnd(
+        request_overhead_s=constants.si("request_overhead_ms"),
+        request_ingest_s=constants.si("request_ingest_us"),
+        prompt_token_s=constants.si("prompt_token_us"),
+        token_front_end_s=constants.si("token_front_end_us"),
+        schedule_lag_fraction=constants.si("schedule_lag_fraction"),
+    )
+
+
+def check_engine_available(device: Device, engine: str) -> None:
+    """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
+    if device.engines and engine not in device.engines:
+        raise UnsupportedError(
+            "engine_not_available",
+            f"{engine} is not known to run on {device.id}; known there: {', '.join(device.engines)}",
+        )

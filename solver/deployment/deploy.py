@@ -1,0 +1,79 @@
+"""One deployment as asked → a configuration that can run, with its memory, or the reason why it cannot."""
+
+from dataclasses import dataclass
+
+from solver.deployment.configuration import Configuration, check_engine_available
+from solver.deployment.layout_rules import LayoutProblem, layout_problem
+from solver.engine.profiles import engine_profile
+from solver.errors import UnsupportedError
+from solver.hardware import Device
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.memory.plan import MemoryPlan, engine_memory, max_concurrent_requests, memory_plan
+from solver.precision import Precision
+from solver.step.constants import Constants
+from solver.step.rates import compute_dtype
+from solver.workload import EngineSettings, Traffic
+
+
+def instances_problem(device: Device, layout: Layout) -> LayoutProblem | None:
+    """A model copy on an instance of a split device has that one only: instances do not reach each other."""
+    if device.partition is None or (layout.devices_per_replica == 1 and layout.expert_parallel == 1):
+        return None
+    return LayoutProblem(
+        "instances_not_joined",
+        f"instances of a split device are not joined: a copy of the model runs on one {device.partition.profile}, with"
+        " tensor, pipeline and expert parallelism of 1",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A configuration that fits. max_concurrent_requests: of the traffic's mean length, per replica."""
+
+    configuration: Configuration
+    memory: MemoryPlan
+    max_concurrent_requests: int
+
+
+def deploy(
+    shape: LlmShape,
+    device: Device,
+    constants: Constants,
+    layout: Layout,
+    precision: Precision,
+    engine: EngineSettings,
+    traffic: Traffic,
+) -> Deployed:
+    """Check and plan one deployment inside one node of the device's own scale-up domain.
+
+    Raises UnsupportedError (engine, precision, layout, context), DoesNotFitError and FigureMissingError.
+    """
+    engine_profile(engine.name)
+    check_engine_available(device, engine.name)
+    compute_dtype(device, precision.weights)
+    problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)
+    if problem is not None:
+        raise UnsupportedError(problem.reason, problem.message)
+    longest = traffic.maximum
+    limit = min(engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
+    if longest > limit:
+        raise UnsupportedError(
+            "context_too_long", f"requests of up to {longest} tokens exceed the {limit} tokens this deployment takes"
+        )
+    plan = memory_plan(
+        shape, device.memory_bytes, precision, layout, engine, engine_memory(constants.subject, constants.values_si())
+    )
+    configuration = Configuration(
+        shape=shape,
+        device=device,
+        constants=constants,
+        layout=layout,
+        precision=precision,
+        engine=engine,
+        link_domain_devices=device.link_domain_devices,
+        network_bytes_per_s=0.0,
+        kv_cache_tokens=float(plan.kv_cache_tokens),
+    )
+    seats = max_concurrent_requests(plan, traffic.prompt.mean + traffic.output.mean)
+    return Deployed(configuration, plan, min(seats * layout.data_parallel, engine.max_sequences * layout.data_parallel))

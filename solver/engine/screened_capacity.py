@@ -1,0 +1,247 @@
+"""The largest rate a replica serves within its targets: screening, before the event simulation confirms.
+
+Percentiles under Poisson arrivals: the number in flight is close to Poisson, and a request of few tokens is hit by
+more or fewer prompts than the mean; prompts queue for prefill like an M/G/1 queue whose tail is exponential. These
+are approximations for choosing what to simulate, never what is reported.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.steady import OperatingPoints
+from solver.limit import TargetLimit
+from solver.workload import Lengths, Percentile, Targets, Traffic
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+IN_FLIGHT_GRID: Vector = np.array(
+    [1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512], dtype=float
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Per candidate (N,): rate within targets, requests in flight there, and what stopped it.
+
+    limit: index into ``limits`` of the target that binds first (0: memory or seats, not a target).
+    best: the best value that target can reach at all (its value with one request in flight), in seconds.
+    """
+
+    requests_per_s: Vector
+    in_flight: Vector
+    limit: NDArray[np.intp]
+    best_s: Vector
+    limits: tuple[TargetLimit | None, ...]
+    time_per_output_token_s: Vector
+    time_to_first_token_s: Vector
+    memory_utilisation: Vector
+    compute_utilisation: Vector
+
+
+def _slope(values: Matrix) -> Matrix:
+    """Growth of each row per further request in flight, towards the next column of IN_FLIGHT_GRID."""
+    steps = np.diff(values, axis=1) / np.diff(IN_FLIGHT_GRID)[None, :]
+    return np.concatenate([steps, steps[:, -1:]], axis=1)
+
+
+VARIANCE_RATIOS: Vector = np.geomspace(1e-3, 1e6, 28)
+"""Grid on which mixture quantiles are tabulated: prompt interference over crowding, at a reply of two tokens."""
+RELAXATIONS: Vector = np.array([0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0, 1.3])
+"""The same for how soon crowding passes: lifetimes of a request over the time it takes."""
+
+
+@lru_cache(maxsize=64)
+def mixture_quantiles(replies: Lengths, fraction: float) -> Matrix:
+    """Quantile of a mixture of centred normals, one a reply length n, with variance g(r·n/Q) + u/(n−1), for every u and r.
+
+    Short replies meet more or fewer prompts per token than long ones, and see crowding as it is rather than its mean
+    over a while: g(x) = 2(x − 1 + e^−x)/x² for a crowd whose autocorrelation falls exponentially. Solved by bisection.
+    (u, r): (28, 8).
+    """
+    tokens = np.array([max(t - 1.0, 1.0) for t in replies.tokens])
+    shares = np.array(replies.shares)
+    span = RELAXATIONS[:, None] * tokens[None, :] / max(float(tokens @ shares), 1.0)
+    crowding = 2.0 * (span + np.expm1(-span)) / (span * span)
+    deviation = np.sqrt(crowding[None] + VARIANCE_RATIOS[:, None, None] / tokens[None, None, :])
+    low, high = np.zeros(deviation.shape[:2]), 6.0 * deviation.max(axis=2)
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        below = (_normal_cdf(middle[..., None] / deviation) * shares).sum(axis=2)
+        low, high = np.where(below < fraction, middle, low), np.where(below < fraction, high, middle)
+    return np.asarray((low + high) / 2.0, dtype=float)
+
+
+def _normal_cdf(z: Matrix) -> Matrix:
+    """Standard normal distribution function, to 1e-5 (logistic form of Bowling et al., 2009)."""
+    below: Matrix = 1.0 / (1.0 + np.exp(-(0.07056 * z**3 + 1.5976 * z)))
+    return below
+
+
+def output_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
+    """TPOT at a percentile: τ + σ_c·q(σ_w²/σ_c², r), q the quantile of the mixture over reply lengths.
+
+    σ_c = τ'(c)·√(c/r),  r = 1 − c·τ'(c)/τ(c)    more or fewer requests in flight
+    σ_w² = λ·τ·w²·(1 + cv²)                      more or fewer prompts during a reply of two tokens
+    """
+    mean = points.time_per_output_token_s
+    if percentile == "mean":
+        return mean
+    # Processor sharing at a rate that depends on how many share: P(n+1)/P(n) = λ·Q·τ(n+1)/(n+1), so around its mode the
+    # number in flight has variance c/r, and it takes 1/r lifetimes to get back there.
+    slope = np.maximum(_slope(mean), 0.0)
+    pull = np.clip(1.0 - IN_FLIGHT_GRID[None, :] * slope / np.maximum(mean, 1e-12), RELAXATIONS[0], RELAXATIONS[-1])
+    crowd = np.maximum(slope * np.sqrt(IN_FLIGHT_GRID[None, :] / pull), 1e-3 * mean)
+    per_lane = points.requests_per_s * IN_FLIGHT_GRID[None, :] / np.maximum(points.in_flight, 1e-12)
+    prompts = per_lane * mean * points.interruption_s**2 * (1.0 + squared_variation(traffic.prompt))
+    table = mixture_quantiles(traffic.output, float(percentile[1:]) / 100.0)
+    ratio = np.log(np.clip(prompts / (crowd * crowd), VARIANCE_RATIOS[0], VARIANCE_RATIOS[-1]))
+    return np.asarray(mean + crowd * _bilinear(table, np.log(VARIANCE_RATIOS), ratio, RELAXATIONS, pull))
+
+
+def _bilinear(table: Matrix, rows: Vector, at_row: Matrix, columns: Vector, at_column: Matrix) -> Matrix:
+    """``table`` on the grid rows × columns, read between its points."""
+    i = np.clip(np.searchsorted(rows, at_row) - 1, 0, len(rows) - 2)
+    j = np.clip(np.searchsorted(columns, at_column) - 1, 0, len(columns) - 2)
+    a = (at_row - rows[i]) / (rows[i + 1] - rows[i])
+    b = (at_column - columns[j]) / (columns[j + 1] - columns[j])
+    top = table[i, j] * (1.0 - b) + table[i, j + 1] * b
+    bottom = table[i + 1, j] * (1.0 - b) + table[i + 1, j + 1] * b
+    found: Matrix = top * (1.0 - a) + bottom * a
+    return found
+
+
+def squared_variation(lengths: Lengths) -> float:
+    """Squared coefficient of variation of a length distribution."""
+    mean = lengths.mean
+    second = sum(t * t * s for t, s in zip(lengths.tokens, lengths.shares, strict=True))
+    return max(0.0, second / (mean * mean) - 1.0) if mean > 0 else 0.0
+
+
+def queue_wait_s(points: OperatingPoints, prompt: Lengths, percentile: Percentile) -> Matrix:
+    """Time a prompt waits for prompts before it (Pollaczek–Khinchine mean; exponential tail).
+
+    E[W] = ρ·S(1+cv²)/(2(1−ρ));  W_p = S(1+cv²)/(2(1−ρ)) · ln(ρ/(1−p)) where that is positive
+    """
+    lanes = points.in_flight / IN_FLIGHT_GRID[None, :]
+    load = np.minimum(points.requests_per_s / np.maximum(lanes, 1.0) * points.prefill_s, 0.999)
+    scale = points.prefill_s * (1.0 + squared_variation(prompt)) / (2.0 * (1.0 - load))
+    if percentile == "mean":
+        return load * scale
+    tail = 1.0 - float(percentile[1:]) / 100.0
+    return scale * np.maximum(0.0, np.log(np.maximum(load, 1e-12) / tail))
+
+
+def first_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percentile) -> Matrix:
+    """TTFT at a percentile: mean passage, a longer prompt's own prefill, and waiting behind others."""
+    longer = 1.0
+    if percentile != "mean":
+        longer = traffic.prompt.quantile(float(percentile[1:]) / 100.0) / max(traffic.prompt.mean, 1.0)
+    own = points.time_to_first_token_s + (longer - 1.0) * points.prefill_s
+    return own + queue_wait_s(points, traffic.prompt, percentile)
+
+
+def capacity(
+    points: OperatingPoints,
+    traffic: Traffic,
+    targets: Targets,
+    margin: Matrix | float = 1.0,
+    network_s: Matrix | float = 0.0,
+    *,
+    generous: bool = False,
+) -> Capacity:
+    """Largest rate of every candidate at which all targets hold, interpolated between grid points.
+
+    generous: memory and seats are taken to suffice for one more grid point than they do.
+
+    margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
+    added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
+    """
+    limits: list[TargetLimit | None] = [None]
+    ratios: list[Matrix] = []
+    values: list[Matrix] = []
+    for percentile, limit in targets.time_to_first_token_s.items():
+        value = first_token_s(points, traffic, percentile) * margin + network_s
+        limits.append(TargetLimit("time_to_first_token_s", percentile))
+        values.append(value)
+        ratios.append(value / limit)
+    for percentile, limit in targets.time_per_output_token_s.items():
+        value = output_token_s(points, traffic, percentile) * margin
+        limits.append(TargetLimit("time_per_output_token_s", percentile))
+        values.append(value)
+        ratios.append(value / limit)
+    for percentile, limit in targets.end_to_end_s.items():
+        tokens = traffic.output.mean if percentile == "mean" else traffic.output.quantile(float(percentile[1:]) / 100.0)
+        per_token = output_token_s(points, traffic, percentile)
+        value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin + network_s
+        limits.append(TargetLimit("end_to_end_s", percentile))
+        values.append(value)
+        ratios.append(value / limit)
+    rows = points.requests_per_s.shape[0]
+    feasible = points.feasible
+    if generous:
+        feasible = np.concatenate([np.ones_like(feasible[:, :1]), feasible[:, :-1]], axis=1)
+    memory = np.where(feasible, 0.0, 2.0)
+    worst = np.stack([memory, *ratios]) if ratios else memory[None]
+    binding = np.argmax(worst, axis=0)
+    ratio = np.max(worst, axis=0)
+    ok = ratio <= 1.0
+    rate = np.where(ok, points.requests_per_s, 0.0)
+    last = np.argmax(rate, axis=1)
+    each = np.arange(rows)
+    after = np.minimum(last + 1, rate.shape[1] - 1)
+    beyond = ratio[each, after]
+    here = ratio[each, last]
+    share = np.where((beyond > 1.0) & (beyond > here), (1.0 - here) / np.maximum(beyond - here, 1e-12), 0.0)
+    share = np.clip(np.where(binding[each, after] == 0, 0.0, share), 0.0, 1.0)
+    possible = ok.any(axis=1)
+
+    def between(matrix: Matrix) -> Vector:
+        return np.where(possible, matrix[each, last] + share * (matrix[each, after] - matrix[each, last]), 0.0)
+
+    blocking = np.where(possible, binding[each, after], binding[:, 0])
+    best = np.zeros(rows)
+    for index, value in enumerate(values, start=1):
+        best = np.where(blocking == index, value[:, 0], best)
+    return Capacity(
+        requests_per_s=np.maximum(between(points.requests_per_s), 0.0),
+        in_flight=between(points.in_flight),
+        limit=blocking,
+        best_s=best,
+        limits=tuple(limits),
+        time_per_output_token_s=between(points.time_per_output_token_s),
+        time_to_first_token_s=between(points.time_to_first_token_s),
+        memory_utilisation=between(points.memory_utilisation),
+        compute_utilisation=between(points.compute_utilisation),
+    )
+
+
+def most_requests_per_s(
+    points: OperatingPoints,
+    traffic: Traffic,
+    targets: Targets,
+    margin: Matrix | float = 1.0,
+    network_s: Matrix | float = 0.0,
+) -> Vector:
+    """A rate that no candidate sustains more of: screening with its own errors allowed for, all in the candidate's favour.
+
+    Times are taken TIME_SLACK shorter, and rates RATE_SLACK larger than that gives. It never falls as a target is loosened:
+    of two grid points whose rates differ by rounding alone, the more crowded one counts as no slower.
+    """
+    points = replace(points, requests_per_s=np.maximum.accumulate(points.requests_per_s, axis=1))
+    found = capacity(points, traffic, targets, margin / TIME_SLACK, network_s, generous=True)
+    return found.requests_per_s * RATE_SLACK
+
+
+def saturation_requests_per_s(points: OperatingPoints) -> Vector:
+    """A rate above what any candidate completes, whatever the latency."""
+    return np.asarray(points.requests_per_s.max(axis=1)) * RATE_SLACK * RATE_SLACK
+
+
+TIME_SLACK = 1.35
+"""How much shorter than screened any simulated percentile was, at most, and some: ``python -m tests.bench.screening``."""
+RATE_SLACK = 1.35
+"""The same for rates that seats and the front end limit."""

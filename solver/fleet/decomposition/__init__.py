@@ -1,0 +1,1 @@
+"""Fleets of several workloads: bounds and plans from the workloads one by one."""

@@ -1,0 +1,135 @@
+"""What a loss of providers or regions leaves, and what surviving it takes at least.
+
+After a loss the replicas that remain take all demand: traffic is routed anew, nothing is started or moved. They may
+then be used up to ``Survive.utilisation_limit_fraction``, where normal operation keeps the workload's own limit.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver.fleet.groups.offer_groups import OfferGroup, Pairs, loads
+from solver.fleet.plan import Plan
+from solver.fleet.problem import DomainKind, FleetProblem, FloatArray
+from solver.fleet.routing import balance_load
+
+
+@dataclass(frozen=True, slots=True)
+class WorstLoss:
+    """The loss that leaves a workload's replicas busiest. utilisation_fraction: of their capacity; inf if none is left."""
+
+    workload: int
+    kind: DomainKind
+    lost: tuple[str, ...]
+    utilisation_fraction: float
+
+
+def headroom_factor(problem: FleetProblem, workload: int) -> float:
+    """ρ_w / ρ_f: capacity wanted after a loss, in units of the capacity wanted in normal operation.
+
+    Below one where replicas may be used harder after a loss than before it.
+    """
+    after = problem.limits.survive.utilisation_limit_fraction
+    return problem.demands[workload].utilisation_limit_fraction / after
+
+
+def is_routed_by_class(problem: FleetProblem, workload: int) -> bool:
+    """Has the workload several traffic classes, so that capacity is no single number?"""
+    return sum(rate > 0 for rate in problem.demands[workload].requests_per_s) > 1
+
+
+def least_capacity(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> FloatArray:
+    """By workload, the least capacity of any plan in units of what normal operation wants.
+
+    Each of D domains is in k/D of all losses of k of them. Summed over all losses, what remains of capacity C is
+    (1 − k/D) of it, and after each it must be h, the ``headroom_factor``:
+
+        C ≥ max(1, h · D / (D − k));   inf where D ≤ k
+    """
+    least = np.ones(len(problem.demands))
+    for position, (_, count) in enumerate(problem.limits.survive.losses):
+        names = [group.domains[position] for group in groups]
+        number = {name: n for n, name in enumerate(dict.fromkeys(names))}
+        domain_of_group = np.array([number[name] for name in names], dtype=np.int64)
+        for w in range(len(problem.demands)):
+            start, end = (int(edge) for edge in np.searchsorted(pairs.workload, [w, w + 1]))
+            domains = len(np.unique(domain_of_group[pairs.group[start:end]]))
+            factor = headroom_factor(problem, w) * domains / (domains - count) if domains > count else math.inf
+            least[w] = max(least[w], factor)
+    return least
+
+
+def worst_losses(problem: FleetProblem, load: FloatArray, replicas: Mapping[tuple[int, int], int]) -> list[WorstLoss]:
+    """For each workload and each kind of loss to be survived, the worst one.
+
+    load: see ``Pairs.load``, by deployment row. replicas: by (deployment row, position of an offer).
+    """
+    found = []
+    for w, demand in enumerate(problem.demands):
+        mine = {key: count for key, count in replicas.items() if int(problem.deployments.workload[key[0]]) == w}
+        if not any(demand.requests_per_s):
+            continue
+        for kind, count in problem.limits.survive.losses:
+            worst = max(
+                (
+                    WorstLoss(w, kind, lost, _busiest_without(problem, load, mine, w, kind, frozenset(lost)))
+                    for lost in _losses(problem, load, mine, w, kind, count)
+                ),
+                key=lambda loss: loss.utilisation_fraction,
+            )
+            found.append(worst)
+    return found
+
+
+def losses_of_plan(problem: FleetProblem, plan: Plan) -> list[WorstLoss]:
+    """``worst_losses`` of a finished plan, at the demand as stated."""
+    if not problem.limits.survive.losses:
+        return []
+    position = {offer.id: o for o, offer in enumerate(problem.offers)}
+    row_of_key = {key: row for row, key in enumerate(problem.deployments.key.tolist())}
+    placed = {(row_of_key[key], position[offer]): count for (key, offer), count in plan.replicas().items()}
+    return worst_losses(problem, loads(problem), placed)
+
+
+def _losses(
+    problem: FleetProblem,
+    load: FloatArray,
+    replicas: Mapping[tuple[int, int], int],
+    workload: int,
+    kind: DomainKind,
+    count: int,
+) -> list[tuple[str, ...]]:
+    """Losses among which the worst one is: of a single traffic class, that of the domains with most capacity."""
+    capacity: dict[str, float] = {}
+    for (row, offer), number in replicas.items():
+        name = problem.offers[offer].domain(kind)
+        work = load[row].max()
+        capacity[name] = capacity.get(name, 0.0) + (number / work if 0 < work < math.inf else 0.0)
+    names = sorted(capacity, key=lambda name: (-capacity[name], name))
+    if len(names) <= count:
+        return [tuple(names)]
+    if is_routed_by_class(problem, workload):
+        return list(itertools.combinations(names, count))
+    return [tuple(names[:count])]
+
+
+def _busiest_without(
+    problem: FleetProblem,
+    load: FloatArray,
+    replicas: Mapping[tuple[int, int], int],
+    workload: int,
+    kind: DomainKind,
+    lost: frozenset[str],
+) -> float:
+    left: dict[int, int] = {}
+    for (row, offer), number in replicas.items():
+        if problem.offers[offer].domain(kind) not in lost:
+            left[row] = left.get(row, 0) + number
+    if not left:
+        return math.inf
+    rows = sorted(left)
+    busiest = balance_load(load[rows], [left[row] for row in rows])[0]
+    return busiest * problem.demands[workload].utilisation_limit_fraction

@@ -1,0 +1,1 @@
+"""Plans without a solver: where it starts, what it falls back on."""

@@ -1,0 +1,1 @@
+"""The mixed-integer programme, one function a constraint."""

@@ -1,0 +1,120 @@
+"""Constraints of what is left after a loss of providers or regions, one function a constraint."""
+
+import itertools
+
+import numpy as np
+import pulp
+
+from solver.fleet.groups.survival_bounds import headroom_factor, is_routed_by_class
+from solver.fleet.model.programme import FleetProgramme, Terms
+from solver.fleet.problem import DomainKind
+from solver.fleet.reduce import workload_ranges
+
+SPREAD_CHORDS = 12
+"""Chords drawn of the capacity that so many domains ask for; after the twelfth it falls by less than a hundredth."""
+
+
+def add_survival(model: FleetProgramme) -> None:
+    """After any loss of k providers (regions), what is left serves all demand: see the two functions this calls."""
+    problem, pairs = model.reduced.problem, model.reduced.pairs
+    for position, (kind, count) in enumerate(problem.limits.survive.losses):
+        names = [group.domains[position] for group in model.reduced.groups]
+        for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
+            members: dict[str, list[int]] = {}
+            for i in range(start, end):
+                members.setdefault(names[int(pairs.group[i])], []).append(i)
+            if not any(problem.demands[w].requests_per_s):
+                continue
+            if is_routed_by_class(problem, w):
+                for number, lost in enumerate(itertools.combinations(sorted(members), count)):
+                    kept = sorted(i for name in members.keys() - set(lost) for i in members[name])
+                    add_rerouting(model, w, kept, f"{kind}_{w}_{number}")
+            else:
+                add_largest_losses(model, w, [members[name] for name in sorted(members)], kind, count)
+
+
+def add_rerouting(model: FleetProgramme, w: int, kept: list[int], name: str) -> None:
+    """One loss, several traffic classes: shares of their own over the pairs that are left, same replicas.
+
+    Σ_{i left} y_ik^f = 1 (= θ),   h · Σ_k λ_k / (ρ μ_ik) · y_ik^f ≤ x_i,   h the ``headroom_factor``.
+    """
+    load, factor = model.reduced.pairs.load, headroom_factor(model.reduced.problem, w)
+    wanted = [k for k, rate in enumerate(model.reduced.problem.demands[w].requests_per_s) if rate > 0]
+    served: dict[int, Terms] = {k: {} for k in wanted}
+    for i in kept:
+        work: Terms = {}
+        for k in wanted:
+            if 0 < load[i, k] < np.inf:
+                share = model.programme.add_variable(f"z_{name}_{i}_{k}", 0, None)
+                served[k][share] = 1.0
+                work[share] = factor * float(load[i, k])
+        if work:
+            work[model.replicas[i]] = -1.0
+            model.at_most(work, 0.0, f"capacity_{name}_{i}")
+    multiple = model.multiple_of(w)
+    for k in wanted:
+        terms = served[k]
+        if multiple is not None:
+            terms[multiple] = -1.0
+        model.equal(terms, 0.0 if multiple is not None else 1.0, f"demand_{name}_{k}")
+
+
+def add_largest_losses(model: FleetProgramme, w: int, members: list[list[int]], kind: DomainKind, count: int) -> None:
+    """One traffic class: all capacity less that of the k domains with most of it is still enough.
+
+    Capacity of a domain, in units of the demand:  C_d = Σ_{i in d} ρ μ_i / λ · x_i,  and T = Σ_d C_d.  The sum of the k
+    largest is min_t k t + Σ_d max(0, C_d − t), so one row and one for each domain say it for every loss at once:
+
+        T − k t − Σ_d s_d ≥ h (= h θ),   C_d − t − s_d ≤ 0,   s_d ≥ 0 (none for k = 1)
+    """
+    problem, load = model.reduced.problem, model.reduced.pairs.load
+    (k,) = (k for k, rate in enumerate(problem.demands[w].requests_per_s) if rate > 0)
+    factor = headroom_factor(problem, w)
+    name = f"{kind}_{w}"
+    level, total = (model.programme.add_variable(f"{symbol}_{name}", 0, None) for symbol in ("t", "T"))
+    remaining: Terms = {total: 1.0, level: -float(count)}
+    everything: Terms = {total: -1.0}
+    for d, rows in enumerate(members):
+        held: Terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in rows if load[i, k] < np.inf}
+        if not held:
+            continue
+        everything.update(held)
+        held[level] = -1.0
+        if count > 1:
+            above = model.programme.add_variable(f"s_{name}_{d}", 0, None)
+            remaining[above] = held[above] = -1.0
+        model.at_most(held, 0.0, f"held_{name}_{d}")
+    model.equal(everything, 0.0, f"capacity_{name}")
+    multiple = model.multiple_of(w)
+    if multiple is not None:
+        remaining[multiple] = -factor
+    model.at_least(remaining, 0.0 if multiple is not None else factor, f"survive_{name}")
+    if multiple is None:
+        _add_spread_cuts(model, w, total, count, factor, name)
+
+
+def _add_spread_cuts(
+    model: FleetProgramme, w: int, total: pulp.LpVariable, count: int, factor: float, name: str
+) -> None:
+    """Few nodes mean few domains, and few domains mean much capacity:  T ≥ h · N / (N − k).
+
+    U domains in use leave at most (1 − k/U) of T after the worst loss, and U is at most the nodes N that the workload
+    may be on, and at most its replicas. The right side is convex, so its chords between whole numbers m and m + 1 hold
+    for every whole N > k. They cut off only fractional spreads over more domains than there are nodes:
+
+        T ≥ h · (g(m) + (g(m + 1) − g(m)) · (N − m)),   g(m) = m / (m − k)
+    """
+    pairs = model.reduced.pairs
+    start, end = workload_ranges(model.reduced.problem, pairs)[w]
+    groups = sorted(set(pairs.group[start:end].tolist()))
+    places: list[Terms] = [
+        {model.nodes[o]: 1.0 for p in groups for o in model.reduced.groups[p].offers},
+        dict.fromkeys(model.replicas[start:end], 1.0),
+    ]
+    for which, counted in enumerate(places):
+        number = model.programme.add_variable(f"N_{name}_{which}", 0, None)
+        model.equal({**counted, number: -1.0}, 0.0, f"places_{name}_{which}")
+        for m in range(count + 1, count + 1 + SPREAD_CHORDS):
+            here, slope = m / (m - count), (m + 1) / (m + 1 - count) - m / (m - count)
+            terms: Terms = {total: 1.0, number: -factor * slope}
+            model.at_least(terms, factor * (here - slope * m), f"spread_{name}_{which}_{m}")

@@ -1,0 +1,157 @@
+"""Fleets that no plan serves: which limits conflict, and the smallest change of each that admits a plan.
+
+Every figure comes from solving a changed problem, none from a dual.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from solver.fleet.limits import ChangedProblem, offer_change, places_change, replicas_change, survival_change
+from solver.fleet.plan import FleetResult
+from solver.fleet.problem import FleetProblem, OfferSlot
+from solver.fleet.solve import Solve, solve_fleet
+from solver.limit import Limit, LimitKind
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxedLimit:
+    """The smallest change of one limit that admits a plan, and the plan with its price."""
+
+    change: ChangedProblem
+    result: FleetResult
+
+
+def has_plan(problem: FleetProblem, solve: Solve = solve_fleet) -> bool:
+    """Is there any plan? Asked of the cost problem; an unknown answer counts as none."""
+    return solve(replace(problem, objective="cost")).plan is not None
+
+
+def is_unlimited(problem: FleetProblem) -> bool:
+    """Can everything be bought as often as wanted? Then any demand has a plan that has one at all."""
+    limits = problem.limits
+    return (
+        limits.budget_usd_per_hour is None
+        and limits.power_w is None
+        and limits.carbon_kg_per_hour is None
+        and limits.max_spot_fraction is None
+        and not limits.quotas
+        and not limits.survive.losses
+        and all(offer.max_nodes is None for offer in problem.offers)
+    )
+
+
+def conflicts(limits: Sequence[Limit], has_plan_without: Callable[[frozenset[Limit]], bool]) -> tuple[Limit, ...]:
+    """A set of limits that together rule every plan out, none of which can be spared (deletion filter).
+
+    ``has_plan_without(lifted)`` says whether some of ``limits`` lifted leave a plan. Limits are tried for removal in order,
+    so put those to blame last. Empty where a plan exists, or where lifting everything does not help: then the demand itself
+    cannot be served.
+    """
+    everything = frozenset(limits)
+    if has_plan_without(frozenset()) or not has_plan_without(everything):
+        return ()
+    lifted: frozenset[Limit] = frozenset()
+    for limit in limits:
+        if not has_plan_without(lifted | {limit}):
+            lifted |= {limit}
+    return tuple(limit for limit in limits if limit not in lifted)
+
+
+def relaxations(
+    problem: FleetProblem,
+    solve: Solve = solve_fleet,
+    offer_ids: Sequence[str] = (),
+    further: Sequence[Sequence[ChangedProblem]] = (),
+) -> list[RelaxedLimit]:
+    """Each single smallest change that admits a plan, cheapest plan first.
+
+    Budget and power are minimised outright; counts (spares, ``offer_ids``' nodes) are searched by halving; each
+    sequence in ``further`` holds one limit's changes in growing order, of which the first with a plan is taken.
+    """
+    found = [_least_budget(problem, solve), _least_power(problem, solve)]
+    spare = problem.limits.spare_nodes
+    fewer = [
+        ChangedProblem(
+            Limit(LimitKind.SPARE_NODES), spare, k, replace(problem, limits=replace(problem.limits, spare_nodes=k))
+        )
+        for k in range(spare - 1, -1, -1)
+    ]
+    found.append(_first_with_plan(fewer, solve))
+    for kind, count in problem.limits.survive.losses:
+        steps = [survival_change(problem, kind, count, k) for k in range(count - 1, -1, -1)]
+        found.append(_first_with_plan(steps, solve))
+    for w, demand in enumerate(problem.demands):
+        if demand.min_replicas > 1:
+            steps = [replicas_change(problem, w, k) for k in _halvings(demand.min_replicas)]
+            found.append(_first_with_plan(steps, solve))
+        if demand.allowed_offer_ids is not None:
+            found.append(_first_with_plan([places_change(problem, w)], solve))
+    limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
+    found += [_fewest_more_nodes(problem, offer, solve) for offer in limited]
+    found += [_first_with_plan(steps, solve) for steps in further]
+    present = [relaxation for relaxation in found if relaxation is not None]
+    return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit))
+
+
+def largest_multiple(problem: FleetProblem, solve: Solve = solve_fleet) -> FleetResult:
+    """The largest multiple of all demand that the limits admit (below 1 where the problem is infeasible).
+
+    Raises InvalidInputError where nothing limits it.
+    """
+    return solve(replace(problem, objective="throughput"))
+
+
+def _least_budget(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
+    budget = problem.limits.budget_usd_per_hour
+    if budget is None:
+        return None
+    free = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=None), objective="cost")
+    result = solve(free)
+    if result.usd_per_hour is None:
+        return None
+    changed = replace(problem, limits=replace(problem.limits, budget_usd_per_hour=result.usd_per_hour))
+    return RelaxedLimit(ChangedProblem(Limit(LimitKind.BUDGET), budget, result.usd_per_hour, changed), result)
+
+
+def _least_power(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
+    cap = problem.limits.power_w
+    if cap is None:
+        return None
+    free = replace(problem, limits=replace(problem.limits, power_w=None), objective="power")
+    result = solve(free)
+    if result.power_w is None:
+        return None
+    changed = replace(problem, limits=replace(problem.limits, power_w=result.power_w))
+    return RelaxedLimit(ChangedProblem(Limit(LimitKind.POWER), cap, result.power_w, changed), result)
+
+
+def _first_with_plan(changes: Iterable[ChangedProblem], solve: Solve) -> RelaxedLimit | None:
+    for change in changes:
+        result = solve(change.problem)
+        if result.plan is not None:
+            return RelaxedLimit(change, result)
+    return None
+
+
+def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> RelaxedLimit | None:
+    unlimited = offer_change(problem, offer, None)
+    result = solve(replace(unlimited.problem, objective="cost"))
+    if result.plan is None or offer.max_nodes is None:
+        return None
+    low, high = offer.max_nodes, max(offer.max_nodes + 1, result.plan.nodes_by_offer().get(offer.id, 0))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if has_plan(offer_change(problem, offer, middle).problem, solve):
+            high = middle
+        else:
+            low = middle
+    return _first_with_plan([offer_change(problem, offer, high)], solve)
+
+
+def _halvings(count: int) -> list[int]:
+    """Fewer and fewer, down to one: 12 → 6, 3, 1."""
+    steps = []
+    while count > 1:
+        count //= 2
+        steps.append(count)
+    return steps

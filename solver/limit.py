@@ -1,0 +1,67 @@
+"""What a request may limit, as a thing: which limit it is and whose. What it is called is the service's business."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from solver.workload import Percentile, Targets
+
+TargetMetric = Literal["time_to_first_token_s", "time_per_output_token_s", "end_to_end_s"]
+TARGET_METRICS: tuple[TargetMetric, ...] = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TargetLimit:
+    """One percentile of one latency that a workload states a target for."""
+
+    metric: TargetMetric
+    percentile: Percentile
+
+
+def target_limits(targets: Targets) -> Iterator[tuple[TargetLimit, float]]:
+    """Every target that is stated, with its seconds."""
+    for metric in TARGET_METRICS:
+        for percentile, seconds in getattr(targets, metric).items():
+            yield TargetLimit(metric, percentile), seconds
+
+
+class LimitKind(StrEnum):
+    """What is limited. Values in SI units: USD an hour, watts, requests a second, seconds; the rest are counts and shares."""
+
+    BUDGET = "budget"
+    POWER = "power"
+    SPOT_SHARE = "spot_share"
+    SPARE_NODES = "spare_nodes"
+    QUOTA = "quota"
+    """``of``: its name; empty: all of them."""
+    LOSSES = "losses"
+    """How many providers or regions (``of``) may be lost."""
+    NODES = "nodes"
+    """Of an offer (``of``: its id); empty: of all of them."""
+    PLACES_USED = "places_used"
+    """In how many providers, regions or kinds of devices (``of``) a workload may be."""
+    MIN_REPLICAS = "min_replicas"
+    ADMITTED_OFFERS = "admitted_offers"
+    """Which offers a workload may stand on."""
+    TARGET = "target"
+    ALL_TARGETS = "all_targets"
+    """Times a factor."""
+    RATE = "rate"
+    CHOICE = "choice"
+    """Of regions, providers or commitments (``of``), which leaves offers out."""
+    BUYING_RULE = "buying_rule"
+    """Of the buyer's policy (``of``: its name), which leaves offers out; empty: the whole policy, places used included."""
+    CANDIDATES = "candidates"
+    """That anything allowed can run the model at all."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Limit:
+    """workload: its number, −1 where it is the fleet's. target, traffic_class: of a target only; the class where there are some."""
+
+    kind: LimitKind
+    of: str = ""
+    workload: int = -1
+    target: TargetLimit | None = None
+    traffic_class: str = ""

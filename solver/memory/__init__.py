@@ -1,0 +1,1 @@
+"""What a deployment holds: weights, cache, what fits, how many tokens."""

@@ -1,0 +1,140 @@
+"""Which offers a plan may need: not those that another one stands in for at no more cost."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from solver.hardware import Offer
+from solver.planning.types import Losses, PlanningInput
+from solver.workload import ANYWHERE
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def needed_offers(planning: PlanningInput) -> list[Offer]:
+    """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are, and where
+    carbon matters is no less clean."""
+    stand_ins = _stand_ins(planning)
+    ranked = [(_rank(planning, offer), stand_ins(offer), offer) for offer in planning.offers]
+    unlimited: dict[tuple[object, ...], list[_Rank]] = {}
+    for rank, key, _ in sorted((one for one in ranked if one[2].max_nodes is None), key=lambda one: one[0]):
+        better = unlimited.setdefault(key, [])
+        if not _beaten(rank, better):
+            better.append(rank)
+    kept = [offer for rank, key, offer in ranked if not _beaten(rank, unlimited.get(key, ()))]
+    return without_beaten_places(planning, kept)
+
+
+def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
+    """Where workloads may be in few places: offers without places whose every machine another place has, no dearer and without
+    a limit.
+
+    What is in such a place moves to the other whole, at no more cost. The other is of the same provider, unless one place of
+    each kind is all there may be: elsewhere the move could add a provider, or join two that must be lost apart.
+    """
+    kinds, losses = dict(planning.limits.most_places), planning.limits.survive
+    if not offers or not kinds.keys() & {"provider", "region"} or (losses.regions and "region" not in kinds):
+        return offers
+    alike = _stand_ins(replace(planning, limits=replace(planning.limits, most_places=(), survive=Losses())))
+    by_region = "region" in kinds
+    places = sorted({_place(offer, by_region) for offer in offers})
+    number = {place: n for n, place in enumerate(places)}
+    machines: dict[tuple[object, ...], int] = {}
+    asks: dict[tuple[int, int], list[_Rank]] = {}
+    has: dict[tuple[int, int], list[_Rank]] = {}
+    for offer in offers:
+        at = number[_place(offer, by_region)], machines.setdefault(alike(offer), len(machines))
+        rank = _rank(planning, offer)
+        asks.setdefault(at, []).append(rank)
+        if offer.max_nodes is None:
+            has.setdefault(at, []).append(rank)
+    shape = len(places), len(machines)
+    one_of_each = all(most == 1 for most in kinds.values()) and not (losses.providers or losses.regions)
+    # What must be lost apart may not be joined: of so many places that cover it, one is not used yet.
+    covers_needed = kinds["region"] if losses.regions else 1
+    covers = _no_dearer(_least_prices(has, shape), _least_prices(asks, shape))
+    np.fill_diagonal(covers, val=False)
+    if not one_of_each:
+        providers = np.array([provider for provider, _ in places])
+        covers &= providers[:, None] == providers[None, :]
+    if planning.carbon_matters:
+        for other, place in np.argwhere(covers).tolist():
+            covers[other, place] = _as_clean(other, place, has, asks)
+    # Of two that cover each other the first stays.
+    first = np.arange(len(places))[:, None] < np.arange(len(places))[None, :]
+    beaten = (covers & (first | ~covers.T)).sum(axis=0) >= covers_needed
+    return [o for o in offers if not beaten[number[_place(o, by_region)]]]
+
+
+def _least_prices(ranks: Mapping[tuple[int, int], Sequence["_Rank"]], shape: tuple[int, int]) -> FloatArray:
+    """USD an hour by place and machine; infinite where there is none."""
+    least = np.full(shape, np.inf)
+    for at, found in ranks.items():
+        least[at] = min(rank[0] for rank in found)
+    return least
+
+
+def _no_dearer(has: FloatArray, asks: FloatArray) -> BoolArray:
+    """Which place (row) has every machine of which other (column) at no more than its least price."""
+    return np.stack([(has <= asked).all(axis=1) for asked in asks], axis=1)
+
+
+def _as_clean(
+    other: int,
+    place: int,
+    has: Mapping[tuple[int, int], Sequence["_Rank"]],
+    asks: Mapping[tuple[int, int], Sequence["_Rank"]],
+) -> bool:
+    """Is there, for each offer of the place, one of the other that is neither dearer nor emits more?"""
+    return all(
+        any(better[0] <= rank[0] and better[2] <= rank[2] for better in has[other, machine])
+        for (at, machine), ranks in asks.items()
+        if at == place
+        for rank in ranks
+    )
+
+
+def _place(offer: Offer, by_region: bool) -> tuple[str, str]:
+    return offer.provider, offer.region if by_region else ""
+
+
+_Rank = tuple[float, str, float]
+
+
+def _beaten(rank: _Rank, by: Sequence[_Rank]) -> bool:
+    return any(other[:2] < rank[:2] and other[2] <= rank[2] for other in by)
+
+
+def _rank(planning: PlanningInput, offer: Offer) -> _Rank:
+    """(price, id, how much its electricity emits where that matters)."""
+    return offer.usd_per_hour, offer.id, offer.kg_co2e_per_kwh if planning.carbon_matters else 0.0
+
+
+def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]:
+    """Offers with equal keys can stand in for each other: one machine, equally interruptible, and alike in whatever
+    the request tells offers apart by: quotas, places of workloads and how many they may be in, losses to be survived."""
+    limits, losses = planning.limits, planning.limits.survive
+    quotas = [quota.offer_ids for quota in limits.quotas]
+    places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
+    distances = [w.network_s_by_region for w in planning.workloads if w.network_s_by_region]
+    kinds = {kind for kind, _ in limits.most_places}
+    by_provider = bool(losses.providers or "provider" in kinds or "region" in kinds)
+    by_region = bool(losses.regions or "region" in kinds)
+    if not (quotas or places or distances or by_provider or by_region):
+        return lambda offer: (offer.node.id, offer.commitment == "spot")
+
+    def key(offer: Offer) -> tuple[object, ...]:
+        return (
+            offer.node.id,
+            offer.commitment == "spot",
+            tuple(offer.id in ids for ids in quotas),
+            tuple(place.admit(offer.provider, offer.region) for place in places),
+            tuple(away.get(offer.region) for away in distances),
+            offer.provider if by_provider else None,
+            offer.region if by_region else None,
+        )
+
+    return key

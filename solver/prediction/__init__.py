@@ -1,0 +1,1 @@
+"""What a fixed deployment is predicted to do, with an interval and what it rests on."""

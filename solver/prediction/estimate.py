@@ -1,0 +1,382 @@
+"""Predict one fixed deployment: replay its load, name what its time is made of, say how sure the prediction is."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from solver.deployment.bound import Bound, roofline_bound
+from solver.deployment.configuration import Configuration
+from solver.errors import SaturatedError
+from solver.replay.long_run import LongRun, Metric, draw, long_run
+from solver.replay.one_stream import Replay, Statistics, replay
+from solver.step.constants import CONSTANTS, Constants
+from solver.step.named_terms import Term, dominant, step_terms
+from solver.step.power import board_power_w
+from solver.step.rates import compute_dtype
+from solver.step.tables import StepTables
+from solver.workload import PERCENTILES, Load, Traffic
+
+METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
+HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
+"""Constants that do not move with the others when an interval is made: they have no slow and fast end."""
+NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
+NARROW_DTYPES = ("fp8", "int8", "fp4")
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedInterval:
+    """A predicted quantity with the range in which nine of ten measured values are expected."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What measurements say about one configuration.
+
+    factors: measured over predicted, by metric. spreads: (low, high) factors around that, by metric.
+    """
+
+    basis: str
+    evidence: tuple[str, ...] = ()
+    factors: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Least and largest of measured over predicted among the runs that are cited, where they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One prediction. Times in seconds, rates of the whole deployment, power of all its devices in watts."""
+
+    basis: str
+    evidence: tuple[str, ...]
+    time_to_first_token_s: dict[str, PredictedInterval]
+    time_per_output_token_s: dict[str, PredictedInterval]
+    inter_token_s: dict[str, PredictedInterval]
+    end_to_end_s: dict[str, PredictedInterval]
+    output_tokens_per_s: PredictedInterval
+    requests_per_s: PredictedInterval
+    power_w: PredictedInterval
+    joules_per_output_token: PredictedInterval
+    prefill_bottleneck: str
+    decode_bottleneck: str
+    step: tuple[Term, ...]
+    bound: Bound
+    decoding_sequences: float
+    """Mean number in flight of one replica, at least one: those of ``step``."""
+
+
+def estimate(
+    configuration: Configuration,
+    traffic: Traffic,
+    load: Load,
+    correction: Correction | None = None,
+) -> Estimate:
+    """Predict a load on a configuration.
+
+    Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
+    with all of them moved against and in favour of speed by half their range (errors of independent constants partly
+    cancel). What one draw of a steady load differs from the next widens every interval.
+    Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
+    """
+    configuration = without_probes(configuration, correction)
+    tables = configuration.tables()
+    run = _run(configuration, tables, traffic, load)
+    moved = None
+    if needs_moving(correction):
+        slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.draws[0])
+        moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.draws[0])
+    return estimated(configuration, tables, traffic, load, run, moved, correction)
+
+
+def _run(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LongRun:
+    """The load replayed: a steady open one in the long run, others as they are."""
+    if load.kind == "open" and load.requests is None:
+        return long_run(configuration, tables, traffic, load.requests_per_s)
+    return LongRun((replay(configuration, tables, traffic, load),))
+
+
+def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
+    """The configuration as a correction found it.
+
+    Factors of a measured one were made against constants without probes, and runs of it say what the probes would.
+    """
+    if correction is None or correction.basis != "measured":
+        return configuration
+    return configuration.with_constants(configuration.constants.without_probes())
+
+
+def needs_moving(correction: Correction | None) -> bool:
+    """Does the interval come from the constants' ranges, because no measurement gives a spread?"""
+    return correction is None or not correction.spreads
+
+
+def estimated(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    run: LongRun,
+    moved: tuple[Replay, Replay] | None,
+    correction: Correction | None,
+) -> Estimate:
+    """A run as a prediction. moved: its first draw with slow and with fast constants, where ``needs_moving``."""
+    result = run.mean
+    if moved is not None:
+        basis = correction.basis if correction else configuration.constants.basis
+        basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
+        spreads = moved_spreads(run.draws[0], *moved, configuration.constants)
+        if configuration.speculation is not None:
+            spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
+        factors: Mapping[str, float] = correction.factors if correction else {}
+    else:
+        assert correction is not None
+        basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
+    if correction is not None:
+        spreads = holding(spreads, factors, correction.ranges)
+    power = mean_power_w(configuration, result)
+    busy_sequences = max(1.0, result.mean_in_flight)
+    steps = decode_terms(configuration, tables, busy_sequences, traffic)
+    bound = roofline_bound(configuration, traffic, load)
+
+    def interval(metric: str, value: float, floor: float = 0.0, ceiling: float = float("inf")) -> PredictedInterval:
+        return metric_interval(metric, value, spreads, factors, floor, ceiling)
+
+    def times(metric: Metric, floor: float = 0.0) -> dict[str, PredictedInterval]:
+        known = percentile_intervals(metric.removesuffix("_s"), getattr(result, metric), spreads, factors, floor)
+        return {
+            percentile: sampled(known[percentile], run.sampling_error_fraction(metric, percentile), floor)
+            for percentile in PERCENTILES
+        }
+
+    output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
+    per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
+    watts = interval("power", power)
+    return Estimate(
+        basis=basis,
+        evidence=(correction.evidence if correction else ()) + configuration.constants.evidence,
+        time_to_first_token_s=times("time_to_first_token_s"),
+        time_per_output_token_s=times(
+            "time_per_output_token_s", bound.time_per_output_token_s if traffic.output.maximum > 1 else 0.0
+        ),
+        inter_token_s=times("inter_token_s"),
+        end_to_end_s=times("end_to_end_s"),
+        output_tokens_per_s=output_rate,
+        requests_per_s=PredictedInterval(
+            *(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))
+        ),
+        power_w=watts,
+        joules_per_output_token=PredictedInterval(
+            watts.expected / output_rate.expected,
+            watts.low / output_rate.high,
+            watts.high / max(output_rate.low, 1e-12),
+        ),
+        prefill_bottleneck=dominant(prefill_terms(configuration, traffic)),
+        decode_bottleneck=dominant(steps),
+        step=steps,
+        bound=bound,
+        decoding_sequences=busy_sequences,
+    )
+
+
+def holding(
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    ranges: Mapping[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    """Spreads wide enough for the very runs that a prediction cites, whose median its factor only leans towards.
+
+    >>> holding({"power": (0.9, 1.1)}, {"power": 1.2}, {"power": (1.3, 1.5)})
+    {'power': (0.9, 1.25)}
+    """
+    wide = dict(spreads)
+    for metric, (least, most) in ranges.items():
+        factor = factors.get(metric, 1.0)
+        for name, (low, high) in spreads.items():
+            if name == metric or (name.partition(".")[0] == metric and name not in ranges):
+                wide[name] = (min(low, least / factor), max(high, most / factor))
+    return wide
+
+
+def metric_interval(
+    metric: str,
+    value: float,
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    floor: float = 0.0,
+    ceiling: float = float("inf"),
+) -> PredictedInterval:
+    """A predicted value times its factor, with its spread, within the roofline's floor and ceiling."""
+    low, high = spreads.get(metric, (1.0, 1.0))
+    factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
+    expected = min(max(value * factor, floor), ceiling)
+    return PredictedInterval(
+        expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
+    )
+
+
+def sampled(interval: PredictedInterval, sampling_error_fraction: float, floor: float = 0.0) -> PredictedInterval:
+    """An interval with the sampling error of its simulation on top: independent errors add in squares of logarithms.
+
+    >>> wide = sampled(PredictedInterval(1.0, 0.9, 1.1), 0.05)
+    >>> round(wide.low, 3), round(wide.high, 3)
+    (0.875, 1.134)
+    """
+    noise = NINE_OF_TEN_SCORE * sampling_error_fraction
+    if noise <= 0.0 or not interval.low > 0.0:
+        return interval
+    below = math.hypot(math.log(interval.expected / interval.low), noise)
+    above = math.hypot(math.log(interval.high / interval.expected), noise)
+    low = max(interval.expected * math.exp(-below), min(floor, interval.expected))
+    return PredictedInterval(interval.expected, low, interval.expected * math.exp(above))
+
+
+def percentile_intervals(
+    metric: str,
+    values: Statistics,
+    spreads: Mapping[str, tuple[float, float]],
+    factors: Mapping[str, float],
+    floor: float = 0.0,
+) -> dict[str, PredictedInterval]:
+    """The same for the mean and every percentile, each with its own spread where it has one."""
+    return {
+        name: metric_interval(
+            f"{metric}.{name}" if f"{metric}.{name}" in spreads else metric, value, spreads, factors, floor
+        )
+        for name, value in values.items()
+    }
+
+
+def widened(spreads: Mapping[str, tuple[float, float]], exponent: float) -> dict[str, tuple[float, float]]:
+    """Spreads to a power above 1: for what was never measured.
+
+    >>> widened({"power": (0.5, 2.0)}, 2.0)
+    {'power': (0.25, 4.0)}
+    """
+    return {metric: (low**exponent, high**exponent) for metric, (low, high) in spreads.items()}
+
+
+def decode_terms(
+    configuration: Configuration, tables: StepTables, sequences: float, traffic: Traffic
+) -> tuple[Term, ...]:
+    """Terms of a decode step with ``sequences`` in flight, drafting among them where tokens are drafted."""
+    shape, rates, layout = configuration.shape, configuration.rates(), configuration.layout
+    if configuration.speculation is None:
+        return step_terms(shape, rates, layout, sequences, traffic)
+    seat = min(round(sequences), len(tables.draft_s) - 1)
+    queries = configuration.speculation.decoding.draft_tokens + 1.0
+    return step_terms(
+        shape, rates, layout, sequences, traffic, queries=queries, drafting_s=tables.draft_s[max(seat, 1)]
+    )
+
+
+def mean_power_w(configuration: Configuration, result: Replay) -> float:
+    """Mean power of all devices of the deployment over a replay."""
+    return devices_power_w(configuration, result.memory_utilisation, result.compute_utilisation)
+
+
+def devices_power_w(configuration: Configuration, memory_utilisation: float, compute_utilisation: float) -> float:
+    """Mean power of all devices of the deployment at these shares of the datasheet rates."""
+    narrow = compute_dtype(configuration.device, configuration.precision.weights) in NARROW_DTYPES
+    per_device = board_power_w(
+        configuration.device.power_limit_w,
+        configuration.constants,
+        memory_utilisation=memory_utilisation,
+        compute_utilisation=compute_utilisation,
+        narrow=narrow,
+    )
+    return float(np.asarray(per_device)) * configuration.layout.devices
+
+
+def prefill_step_tokens(configuration: Configuration, traffic: Traffic) -> float:
+    """Tokens of the mean prompt in one step."""
+    return max(min(traffic.prompt.mean, float(configuration.engine.max_batched_tokens)), 1.0)
+
+
+def prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
+    tokens = prefill_step_tokens(configuration, traffic)
+    return step_terms(
+        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=tokens
+    )
+
+
+def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 0.5) -> Constants:
+    """Every constant moved by ``share`` of the way to the slow or fast end of its range."""
+    values = {}
+    for name, prior in constants.priors.items():
+        if CONSTANTS[name].unit not in ("fraction", "us", "ms", "tokens") or "power" in name or name in HELD_CONSTANTS:
+            continue
+        faster_when_larger = "efficiency" in name
+        slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
+        values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
+    return Constants(
+        constants.subject,
+        {n: replace(p, value=values[n]) if n in values else p for n, p in constants.priors.items()},
+    )
+
+
+def _shifted(
+    configuration: Configuration, traffic: Traffic, load: Load, *, towards_slow: bool, fallback: Replay
+) -> Replay:
+    """The first draw with moved constants; an open load that then saturates keeps the centre's result, stretched."""
+    moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
+    try:
+        if load.kind == "open" and load.requests is None:
+            return draw(moved, moved.tables(), traffic, load.requests_per_s, 0)
+        return replay(moved, moved.tables(), traffic, load)
+    except SaturatedError as limit:
+        return stretched(fallback, load, limit, configuration.constants)
+
+
+def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:
+    """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
+    wait = constants.si("interval_saturated_wait")
+    stretch = max(
+        constants.si("interval_saturated_stretch"), load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12)
+    )
+    worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
+    later: Statistics = {name: value * wait * stretch for name, value in fallback.time_to_first_token_s.items()}
+    rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
+    return replace(
+        fallback,
+        time_per_output_token_s=worse,
+        time_to_first_token_s=later,
+        end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
+        inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
+        output_tokens_per_s=fallback.output_tokens_per_s * rate,
+    )
+
+
+def power_spread(constants: Constants) -> tuple[float, float]:
+    """Factors (low, high) on a board's power where no measured run says more."""
+    share = constants.si("interval_power_fraction")
+    return 1.0 - share, 1.0 + share
+
+
+def moved_spreads(centre: Replay, slow: Replay, fast: Replay, constants: Constants) -> dict[str, tuple[float, float]]:
+    """Factors (low, high) by metric and percentile from the two moved replays."""
+
+    def pair(one: float, other: float, middle: float) -> tuple[float, float]:
+        if middle <= 0:
+            return 1.0, 1.0
+        low, high = sorted((one / middle, other / middle))
+        return min(low, 1.0), max(high, 1.0)
+
+    spreads: dict[str, tuple[float, float]] = {}
+    for metric, attribute in (
+        ("time_to_first_token", "time_to_first_token_s"),
+        ("time_per_output_token", "time_per_output_token_s"),
+        ("inter_token", "inter_token_s"),
+        ("end_to_end", "end_to_end_s"),
+    ):
+        for name, middle in getattr(centre, attribute).items():
+            spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
+    spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
+    spreads["power"] = power_spread(constants)
+    return spreads

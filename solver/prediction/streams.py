@@ -1,0 +1,85 @@
+"""Predict one deployment under several streams of requests at once: the whole, and each stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solver.deployment.configuration import Configuration
+from solver.errors import SaturatedError
+from solver.prediction.estimate import (
+    Correction,
+    Estimate,
+    estimated,
+    moved_constants,
+    needs_moving,
+    stretched,
+    without_probes,
+)
+from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
+from solver.replay.one_stream import Replay
+from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
+from solver.traffic_classes import mixed_traffic
+from solver.workload import Load, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class MixedEstimate:
+    """whole: over all requests together. streams: over those of each, in the order given; power is of the deployment."""
+
+    whole: Estimate
+    streams: tuple[Estimate, ...]
+
+
+def estimate_mixed(
+    configuration: Configuration,
+    streams: Sequence[RequestStream],
+    correction: Correction | None = None,
+) -> MixedEstimate:
+    """As ``estimate`` for a steady open load, from one long run of all streams; each has an interval of its own.
+
+    A correction holds for the configuration whatever its requests are, so for every stream alike. Raises as ``estimate``.
+    """
+    configuration = without_probes(configuration, correction)
+    tables = configuration.tables()
+    run = long_run_mixed(configuration, tables, streams)
+    total = Load("open", requests_per_s=sum(one.requests_per_s for one in streams))
+    moved: tuple[MixedReplay, MixedReplay] | None = None
+    if needs_moving(correction):
+        ends = [_moved(configuration, streams, run.draws[0], total, towards_slow=slow) for slow in (True, False)]
+        moved = ends[0], ends[1]
+    traffic = mixed_traffic([(one.traffic, one.requests_per_s) for one in streams])
+
+    def made(of: Traffic, load: Load, centre: LongRun, both: tuple[Replay, Replay] | None) -> Estimate:
+        return estimated(configuration, tables, of, load, centre, both, correction)
+
+    return MixedEstimate(
+        made(traffic, total, run.whole, None if moved is None else (moved[0].whole, moved[1].whole)),
+        tuple(
+            made(
+                one.traffic,
+                Load("open", requests_per_s=one.requests_per_s),
+                run.of_stream(n),
+                None if moved is None else (moved[0].streams[n], moved[1].streams[n]),
+            )
+            for n, one in enumerate(streams)
+        ),
+    )
+
+
+def _moved(
+    configuration: Configuration,
+    streams: Sequence[RequestStream],
+    centre: MixedReplay,
+    total: Load,
+    *,
+    towards_slow: bool,
+) -> MixedReplay:
+    """The first draw with moved constants; a load that then saturates keeps the centre's result, stretched."""
+    constants = moved_constants(configuration.constants, towards_slow=towards_slow)
+    moved = configuration.with_constants(constants)
+    try:
+        return replay_mixed(moved, moved.tables(), streams, seed=1, requests=draw_requests(moved))
+    except SaturatedError as limit:
+        whole = stretched(centre.whole, total, limit, configuration.constants)
+        return MixedReplay(
+            whole, tuple(stretched(one, total, limit, configuration.constants) for one in centre.streams)
+        )

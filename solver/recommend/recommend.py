@@ -1,0 +1,351 @@
+"""Workloads in, plan out: screen, assemble, solve, confirm by simulation, verify, explain."""
+
+import math
+from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from solver.candidates.confidence import margins
+from solver.candidates.rejections import Rejection, rejections
+from solver.candidates.screening import Screened, screen, screen_classes
+from solver.candidates.space import SearchSpace, build_space
+from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.loop import progress, solve_confirmed
+from solver.confirmation.mixes import groups_of, learn
+from solver.errors import NoPlanInTimeError, VerificationError
+from solver.explain.binding import binding_limits
+from solver.explain.freed import lower_precision, with_lower_formats
+from solver.explain.infeasible import explain_infeasible
+from solver.explain.resolver import Resolver
+from solver.explain.sourcing import sourcing_changes
+from solver.fleet import FleetResult, Plan, verify
+from solver.fleet.binding import devices_used, without_device
+from solver.fleet.groups.survival_bounds import losses_of_plan
+from solver.fleet.plan import gap_between
+from solver.outcome import Outcome, Status
+from solver.planning.assemble import (
+    Assembly,
+    assemble,
+    fewest_nodes,
+    plan_entries,
+    split_devices,
+    with_default_limits,
+)
+from solver.planning.types import (
+    Alternative,
+    Loss,
+    Observer,
+    PlanningInput,
+    Recommendation,
+    SearchProgress,
+    unobserved,
+)
+from solver.recommend.disaggregation import wants_pools, with_pools
+from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.shedding import shed
+from solver.recommend.solve_report import report
+from solver.traffic_classes import streams_of, with_confidence
+from solver.workload import EngineSettings, Workload
+
+ROUNDING_FRACTION = 1e-6
+"""Of a price: what two proofs may differ by."""
+
+SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedRequest:
+    """A request as it was solved: what every question about its answer starts from.
+
+    assembly: with the capacities in force at the end. alternatives: None where they were not looked for yet.
+    """
+
+    planning: PlanningInput
+    assembly: Assembly
+    result: FleetResult
+    rounds: int
+    confirmations: Confirmations
+    alternatives: tuple[Alternative, ...] | None = None
+
+
+def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
+    """The proven-cheapest plan for all workloads together, or the reasons why there is none.
+
+    memo keeps search spaces between calls with the same catalog_key. observe is told how far the search is.
+    Raises InvalidInputError for workloads no catalog row can describe, NoPlanInTimeError and SolverFailedError where
+    there is no answer, and VerificationError on a defect.
+    """
+    return explained(solve_request(planning, memo, observe), memo, observe)
+
+
+def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> SolvedRequest:
+    """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
+    began = planning.clock()
+    observe(SearchProgress("screening"))
+    assembly = assemble(planning, [screened(planning, w, memo) for w in planning.workloads])
+    if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
+        assembly = with_default_limits(planning, assembly)
+    confirmations = Confirmations(spent_s=planning.clock() - began)
+    learn_alone(planning, assembly, confirmations)
+    solved_request = SolvedRequest(
+        planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
+    )
+    if any(workload.classes for workload in planning.workloads):
+        solved_request = bettered(solved_request, observe)
+    if solved_request.result.plan is not None:
+        check(solved_request.assembly, solved_request.result)
+    return solved_request
+
+
+def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> None:
+    """What simulation finds of each traffic class's best replicas where it has the offers to itself.
+
+    A problem of one class is solved in a small part of the time that one of many takes, and what a row does for a class
+    alone holds in every company.
+    """
+    for w, one in enumerate(assembly.screened):
+        for group in groups_of(one):
+            if not one.classes:
+                continue
+            stream = one.classes[group[0]]
+            rate = math.fsum(one.classes[k].workload.requests_per_s for k in group)
+            stream = replace(stream, workload=replace(stream.workload, requests_per_s=rate))
+            alone = Confirmations()
+            single = replace(planning, workloads=(stream.workload,))
+            with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
+                alone_only = assemble(single, [stream], assembly.problem.offers)
+                solve_confirmed(alone_only, single, alone)
+            confirmations.simulations += alone.simulations
+            confirmations.spent_s += alone.spent_s
+            learn(confirmations, w, group, one)
+
+
+def bettered(solved_request: SolvedRequest, observe: Observer) -> SolvedRequest:
+    """The plan with its alternatives, or a cheaper one that looking for those has led to.
+
+    What simulation says of one mix is held against like ones, so a plan without a device can turn out cheaper than the
+    first with it: what was learnt on the way is then planned with once more, and the cheapest of all is the answer.
+    """
+    planning, first = solved_request.planning, solved_request.result
+    if first.plan is None or not planning.alternatives or planning.objective != "cost":
+        return solved_request
+    learnt = solved_request.confirmations.copied()
+    others = without_each_device(planning, solved_request.assembly, first, Resolver(planning, learnt, learns=True))
+    best = min((other for _, _, other in others), key=_price, default=first)
+    if _price(best) < _price(first) * (1.0 - ROUNDING_FRACTION):
+        assembly, result, rounds = solve_confirmed(
+            solved_request.assembly, planning, learnt, observe, draft_first=False
+        )
+        if result.plan is None or _price(best) < _price(result) * (1.0 - ROUNDING_FRACTION):
+            assembly, result = next((a, other) for _, a, other in others if other is best)
+            # Proven for fewer offers, so all that is known of the whole is the lower of both bounds.
+            bound = min(best.bound or 0.0, first.bound or 0.0)
+            gap = gap_between(_price(best), bound)
+            result = replace(best, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT, bound=bound, gap_fraction=gap)
+            assembly = replace(
+                assembly, problem=replace(assembly.problem, offers=solved_request.assembly.problem.offers)
+            )
+        solved_request = SolvedRequest(planning, assembly, result, solved_request.rounds + rounds, learnt)
+    return replace(solved_request, alternatives=alternatives(planning, solved_request.result, others))
+
+
+def _price(result: FleetResult) -> float:
+    return math.inf if result.usd_per_hour is None else result.usd_per_hour
+
+
+def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
+    """One workload's candidates with the capacities that its targets leave them."""
+    space = space_of(planning, workload, memo)
+
+    def screen_one(stream: Workload) -> Screened:
+        return screen(
+            stream,
+            space,
+            margins(stream, space, planning.corrections),
+            power_matters=planning.power_matters,
+            corrections=planning.corrections,
+        )
+
+    return screen_classes(workload, screen_one) if workload.classes else screen_one(workload)
+
+
+def check(assembly: Assembly, result: FleetResult) -> None:
+    """Raises VerificationError where the independent checker refuses the plan."""
+    problems = verify(assembly.problem, result)
+    if problems:
+        raise VerificationError("; ".join(problems[:5]))
+
+
+def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
+    """The answer of a request that is solved: entries, alternatives, binding limits, or why there is no plan."""
+    observe(progress("explaining", solved_request.result))
+    planning, assembly, result = solved_request.planning, solved_request.assembly, solved_request.result
+    confirmations, rounds = solved_request.confirmations, solved_request.rounds
+    # Of what could be bought: why anything else does not work is no answer to what was asked.
+    offered = {offer.node.device.id for offer in planning.offers}
+    rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
+    if result.plan is None:
+        refused = infeasible(solved_request, rejected)
+        if wants_pools(planning):
+            refused = with_pools(planning, assembly, confirmations, refused)
+            if refused.entries:
+                return refused
+        return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
+    entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
+    resolver = Resolver(planning, confirmations)
+    others = solved_request.alternatives
+    if others is None:
+        others = alternatives(planning, result, without_each_device(planning, assembly, result, resolver))
+    binding = binding_limits(planning, assembly, result, resolver) if planning.explain else ()
+    sourcing = sourcing_changes(planning, assembly, result, resolver) if planning.explain else ()
+    lower = None
+    if planning.explain and planning.lower_formats:
+        wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
+        lower = lower_precision(planning, wider, result, resolver)
+    found = Recommendation(
+        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo, resolver),
+        solve=report(result, confirmations, rounds),
+        entries=entries,
+        nodes=result.plan.nodes_by_offer(),
+        usd_per_hour=result.usd_per_hour or 0.0,
+        power_w=result.power_w or 0.0,
+        throughput_multiple=result.throughput_multiple,
+        alternatives=others,
+        binding=binding,
+        rejected=tuple(rejected),
+        worst_losses=worst_losses(assembly, result.plan),
+        splits=split_devices(assembly, result.plan),
+        sourcing=sourcing,
+        lower_precision=lower,
+    )
+    return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
+
+
+def shortened(
+    planning: PlanningInput, assembly: Assembly, confirmations: Confirmations, refused: Recommendation
+) -> Recommendation:
+    """A plan for what can be served, by priority, with the reasons why not everything can; as ``refused`` if nothing."""
+    confirmations = replace(confirmations, spent_s=0.0)
+    cut = shed(planning, assembly, lambda changed: solve_confirmed(changed, planning, confirmations))
+    if cut is None or cut.result.plan is None:
+        return refused
+    check(cut.assembly, cut.result)
+    entries = plan_entries(planning, cut.assembly, cut.result.plan)
+    return replace(
+        refused,
+        solve=report(cut.result, confirmations, cut.rounds),
+        entries=tuple(with_estimate(planning, entry) for entry in entries),
+        nodes=cut.result.plan.nodes_by_offer(),
+        usd_per_hour=cut.result.usd_per_hour or 0.0,
+        power_w=cut.result.power_w or 0.0,
+        throughput_multiple=cut.result.throughput_multiple,
+        worst_losses=worst_losses(cut.assembly, cut.result.plan),
+        splits=split_devices(cut.assembly, cut.result.plan),
+        shares=cut.shares,
+    )
+
+
+def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
+    """For each workload and kind of loss to be survived, the worst and what it leaves."""
+    return tuple(
+        Loss(assembly.screened[one.workload].workload.name, one.kind, one.lost, one.utilisation_fraction)
+        for one in losses_of_plan(assembly.problem, plan)
+    )
+
+
+def confidence_premium(
+    planning: PlanningInput, result: FleetResult, memo: SpaceMemo, resolver: Resolver
+) -> float | None:
+    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that, or there was
+    no time to find out."""
+    streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
+    if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
+        return None
+    even = tuple(replace(with_confidence(w, 0.5), roles=("aggregated",)) for w in planning.workloads)
+    every = [screened(planning, workload, memo) for workload in even]
+    try:
+        plain = resolver.best(assemble(planning, every, None), other_targets=True)
+    except NoPlanInTimeError:
+        return None
+    return None if plain.usd_per_hour is None else result.usd_per_hour - plain.usd_per_hour
+
+
+def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
+    """The search space of a workload's model at its context and formats, from the memo where it is known."""
+    settings = engine_settings(planning.engine, workload)
+    partitions = planning.limits.partitions
+    formats = (workload.weight_formats, workload.kv_cache_formats)
+    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, workload.engines)
+    space = memo.get(key)
+    if space is None:
+        space = memo[key] = build_space(
+            planning.shapes[workload.llm_id],
+            planning.nodes,
+            planning.priors,
+            workload.weight_formats,
+            workload.kv_cache_formats,
+            settings,
+            partitions,
+            workload.engines,
+        )
+    return space
+
+
+def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
+    """Engine settings with the workload's context as the longest request."""
+    return replace(engine, max_context_tokens=workload.context_tokens)
+
+
+def without_each_device(
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
+) -> list[tuple[str, Assembly, FleetResult]]:
+    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
+    found = []
+    for device in devices_used(assembly.problem, result)[: planning.alternatives]:
+        without = replace(assembly, problem=without_device(assembly.problem, device))
+        with suppress(NoPlanInTimeError):  # not known is not the same as none
+            found.append((f"cheapest without {device}", *resolver.confirmed(without)))
+    return found
+
+
+def alternatives(
+    planning: PlanningInput, result: FleetResult, others: Sequence[tuple[str, Assembly, FleetResult]]
+) -> tuple[Alternative, ...]:
+    """What each of these plans costs beyond the one that is recommended."""
+    return tuple(
+        Alternative(why, None, None, ())
+        if other.plan is None or other.usd_per_hour is None
+        else Alternative(
+            why,
+            other.usd_per_hour - (result.usd_per_hour or 0.0),
+            abs((other.objective or 0.0) - (result.objective or 0.0)),
+            plan_entries(planning, changed, other.plan),
+        )
+        for why, changed, other in others
+    )
+
+
+def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> Recommendation:
+    """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
+    why = explain_infeasible(
+        solved_request.planning,
+        solved_request.assembly,
+        Resolver(solved_request.planning, solved_request.confirmations),
+    )
+    return Recommendation(
+        solve=report(solved_request.result, solved_request.confirmations, solved_request.rounds),
+        entries=(),
+        nodes={},
+        usd_per_hour=0.0,
+        power_w=0.0,
+        throughput_multiple=None,
+        alternatives=(),
+        binding=(),
+        rejected=tuple(rejected),
+        conflicts=why.conflicts,
+        relaxations=why.relaxations,
+        largest_servable_multiple=why.largest_servable_fraction,
+    )
+
+
+__all__ = ["Screened", "SolvedRequest", "SpaceMemo", "VerificationError", "explained", "recommend", "solve_request"]

@@ -1,0 +1,22 @@
+"""How a plan was found, as the answer states it."""
+
+from solver.confirmation.confirmations import Confirmations
+from solver.fleet import FleetResult
+from solver.outcome import Outcome
+from solver.planning.types import SolveReport
+
+
+def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> SolveReport:
+    """The last solve, and what its plan took to hold in simulation."""
+    return SolveReport(
+        outcome=Outcome.INFEASIBLE if result.plan is None else result.outcome,
+        status=result.status,
+        objective=result.objective,
+        bound=result.bound,
+        gap_fraction=result.gap_fraction,
+        candidates=result.candidates,
+        solver=result.solver,
+        solver_seconds=result.solver_seconds,
+        confirmation_rounds=rounds,
+        simulated=confirmations.simulations,
+    )

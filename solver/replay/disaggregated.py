@@ -1,0 +1,225 @@
+"""Replays an open load on a prefill and a decode pool and condenses it into statistics over requests."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solver.deployment.kv_transfer import ServingPool
+from solver.engine.disaggregated import KvLink, Pool, prompt_cache_bytes, simulate_disaggregated
+from solver.engine.replayable import MOST_REQUESTS
+from solver.engine.simulate import Schedule, simulate
+from solver.errors import InvalidInputError, SaturatedError, UnsupportedError
+from solver.replay.one_stream import (
+    STEADY_REQUESTS,
+    STEADY_WARM_UP_FRACTION,
+    Replay,
+    Statistics,
+    Vector,
+    lane_seats,
+    sampled_requests,
+    spread_lengths,
+    statistics,
+    weighted_statistics,
+)
+from solver.workload import Load, Traffic
+
+REQUESTS_PER_LANE = 500
+MOST_STEADY_REQUESTS = 32_000
+BUSY_FRACTION = 0.9
+"""Share of time, or of seats, from which a part may be above its capacity, so that capacity is worth finding."""
+CAPACITY_REQUESTS = 2_000
+FINITE_SATURATION_MARGIN = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """Share of the datasheet memory bandwidth and matrix rate that a pool's devices use on average."""
+
+    memory: float
+    compute: float
+
+
+@dataclass(frozen=True, slots=True)
+class DisaggregatedReplay:
+    """statistics: of the whole, times in seconds. transfer_s: of prompts' caches, waiting included. link: per lane."""
+
+    statistics: Replay
+    transfer_s: Statistics
+    prefill: Utilisation
+    decode: Utilisation
+    prefill_busy_fraction: float
+    link_busy_fraction: float
+    decode_busy_fraction: float
+
+
+def sent_tokens(traffic: Traffic, prompt: int) -> int:
+    """Prompt tokens whose cache travels: a shared prefix is cached in both pools.
+
+    >>> from solver.workload import fixed_lengths
+    >>> sent_tokens(Traffic(fixed_lengths(100), fixed_lengths(1), 0.25), 100)
+    75
+    """
+    return prompt - int(prompt * traffic.shared_prefix_fraction)
+
+
+def cache_bytes_sent(prefill: ServingPool, decode: ServingPool, traffic: Traffic, prompt: int) -> float:
+    """Bytes of one prompt's cache on its way; heads copied by tensor parallelism travel once for each copy needed."""
+    own, other = prefill.configuration, decode.configuration
+    degree = max(own.layout.tensor_parallel, other.layout.tensor_parallel)
+    return prompt_cache_bytes(own.shape, own.precision.kv_cache, sent_tokens(traffic, prompt), degree)
+
+
+def pool_schedule(pool: ServingPool, traffic: Traffic) -> Schedule:
+    """How one lane of the pool schedules; its pipeline's other lanes contend with it."""
+    schedule = pool.configuration.schedule(traffic.shared_prefix_fraction)
+    return replace(schedule, contending_lanes=pool.configuration.layout.pipeline_parallel - 1)
+
+
+def prefill_capacity_requests_per_s(pool: ServingPool, traffic: Traffic) -> float:
+    """Most prompts per second the prefill pool completes, whatever the latency."""
+    schedule = pool_schedule(pool, traffic)
+    rng = np.random.default_rng(7)
+    prompts = spread_lengths(traffic.prompt, CAPACITY_REQUESTS, rng)
+    clients = min(lane_seats(schedule, traffic), CAPACITY_REQUESTS // 4)
+    trace = simulate(pool.configuration.tables(), schedule, prompts, np.ones_like(prompts), concurrency=max(1, clients))
+    return _middle_rate(trace.completed_s, trace.duration_s) * pool.lanes
+
+
+def decode_capacity_requests_per_s(pool: ServingPool, traffic: Traffic) -> float:
+    """Most replies per second the decode pool completes, whatever the latency; endless where replies have one token."""
+    if traffic.output.maximum < 2:
+        return math.inf
+    schedule = replace(pool_schedule(pool, traffic), prefilled=True)
+    seats = lane_seats(schedule, traffic)
+    count = min(8 * seats, 2 * STEADY_REQUESTS)
+    rng = np.random.default_rng(7)
+    prompts = spread_lengths(traffic.prompt, count, rng)
+    # A reply of one token never gets here; one of two stands for it, which counts it as work it is not.
+    outputs = np.maximum(2, spread_lengths(traffic.output, count, rng))
+    trace = simulate(pool.configuration.tables(), schedule, prompts, outputs, concurrency=seats)
+    return _middle_rate(trace.completed_s, trace.duration_s) * pool.lanes
+
+
+def link_capacity_requests_per_s(prefill: ServingPool, decode: ServingPool, link: KvLink, traffic: Traffic) -> float:
+    """Most caches per second that all lanes of the prefill pool send: lanes / E[latency + bytes / rate]."""
+    mean_s = math.fsum(
+        share * (link.latency_s + cache_bytes_sent(prefill, decode, traffic, tokens) / link.bytes_per_s)
+        for tokens, share in zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)
+    )
+    leaving = math.fsum(s for t, s in zip(traffic.output.tokens, traffic.output.shares, strict=True) if t > 1)
+    return prefill.lanes / (mean_s * leaving) if mean_s * leaving > 0 else math.inf
+
+
+def disaggregated_capacity_requests_per_s(
+    prefill: ServingPool, decode: ServingPool, link: KvLink, traffic: Traffic
+) -> float:
+    """The smallest of what the prefill pool, the link and the decode pool complete."""
+    return min(
+        prefill_capacity_requests_per_s(prefill, traffic),
+        link_capacity_requests_per_s(prefill, decode, link, traffic),
+        decode_capacity_requests_per_s(decode, traffic),
+    )
+
+
+def _middle_rate(completed_s: Vector, duration_s: float) -> float:
+    """Completions per second in the middle of a run that starts empty and drains."""
+    ends = np.sort(completed_s)
+    first, last = int(len(ends) * 0.3), int(len(ends) * 0.9) - 1
+    span = float(ends[last] - ends[first]) if last > first else 0.0
+    return (last - first) / span if span > 0 else len(ends) / max(duration_s, 1e-12)
+
+
+def replay_disaggregated(
+    prefill: ServingPool,
+    decode: ServingPool,
+    link: KvLink,
+    traffic: Traffic,
+    load: Load,
+    *,
+    seed: int = 1,
+    requests: int | None = None,
+) -> DisaggregatedReplay:
+    """Simulate both pools under the load.
+
+    Pools whose lane counts share a divisor are simulated at that part of their size and of the load. requests: replayed
+    in steady state. Raises UnsupportedError for a closed load, SaturatedError for one above capacity, and
+    InvalidInputError for an impossible one.
+    """
+    if load.kind != "open":
+        raise UnsupportedError(
+            "load_kind", "pools of their own are predicted under an open load: state requests_per_s, not concurrency"
+        )
+    if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
+        raise InvalidInputError("an open load needs a positive rate")
+    if prefill.replicas < 1 or decode.replicas < 1:
+        raise InvalidInputError("each pool needs at least one replica")
+    part = math.gcd(prefill.lanes, decode.lanes)
+    lanes_p, lanes_d, rate = prefill.lanes // part, decode.lanes // part, load.requests_per_s / part
+    finite = load.requests is not None
+    if finite:
+        count = max(1, round((load.requests or 0) / part))
+    else:
+        most = max(STEADY_REQUESTS, REQUESTS_PER_LANE * max(lanes_p, lanes_d))
+        count = min(requests or most, MOST_STEADY_REQUESTS)
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
+    prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
+    lengths, length_of = np.unique(prompts, return_inverse=True)
+    sizes = np.array([cache_bytes_sent(prefill, decode, traffic, tokens) for tokens in lengths.tolist()])
+    tables = prefill.configuration.tables(), decode.configuration.tables()
+    schedules = pool_schedule(prefill, traffic), pool_schedule(decode, traffic)
+    trace = simulate_disaggregated(
+        Pool(tables[0], schedules[0], lanes_p),
+        Pool(tables[1], schedules[1], lanes_d),
+        link,
+        sizes[length_of],
+        prompts,
+        outputs,
+        unit_arrivals / rate,
+    )
+    first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
+    decoding_s = trace.end_to_end_s - trace.time_to_first_token_s
+    seated = rate / lanes_d * float(decoding_s.mean())
+    prompts_seated = rate / lanes_p * float(np.mean(trace.time_to_first_token_s))
+    crowded = (
+        max(trace.prefill_busy_fraction, trace.link_busy_fraction) > BUSY_FRACTION
+        or seated > BUSY_FRACTION * lane_seats(schedules[1], traffic)
+        or prompts_seated > BUSY_FRACTION * lane_seats(schedules[0], traffic)
+    )
+    if crowded:
+        limit = disaggregated_capacity_requests_per_s(prefill, decode, link, traffic)
+        if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else 1.0):
+            raise SaturatedError(limit)
+    served = count / trace.duration_s if finite else rate
+    tokens = trace.output_tokens / count
+    several = outputs[first:] > 1
+    per_output, moved = trace.time_per_output_token_s[first:][several], trace.transfer_s[first:][several]
+
+    def used(work: tuple[float, float], pool: int, lanes: int) -> Utilisation:
+        spent = trace.duration_s * lanes
+        return Utilisation(
+            work[0] / spent / tables[pool].peak_bytes_per_s, work[1] / spent / tables[pool].peak_flop_per_s
+        )
+
+    prefill_used, decode_used = used(trace.prefill_work, 0, lanes_p), used(trace.decode_work, 1, lanes_d)
+    return DisaggregatedReplay(
+        statistics=Replay(
+            time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
+            time_per_output_token_s=statistics(per_output if len(per_output) else [0.0]),
+            inter_token_s=weighted_statistics(trace.gaps),
+            end_to_end_s=statistics(trace.end_to_end_s[first:]),
+            output_tokens_per_s=served * tokens * part,
+            requests_per_s=served * part,
+            memory_utilisation=decode_used.memory,
+            compute_utilisation=prefill_used.compute,
+            mean_in_flight=seated,
+            preemptions=trace.preemptions,
+        ),
+        transfer_s=statistics(moved if len(moved) else [0.0]),
+        prefill=prefill_used,
+        decode=decode_used,
+        prefill_busy_fraction=trace.prefill_busy_fraction,
+        link_busy_fraction=trace.link_busy_fraction,
+        decode_busy_fraction=trace.decode_busy_fraction,
+    )

@@ -1,0 +1,122 @@
+"""Percentiles of steady open loads, and nothing else of them: what deciding about a rate takes.
+
+The same draws as ``solver.replay.long_run`` replays in full, so the same figures, in a small part of the time.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.deployment.configuration import Configuration
+from solver.engine.simulate import Schedule
+from solver.errors import SaturatedError
+from solver.replay.draws import KernelInput, prepared, ready_draws, replay_prepared
+from solver.replay.one_stream import (
+    CROWDED_FRACTION,
+    QUANTILES,
+    STEADY_WARM_UP_FRACTION,
+    capacity_requests_per_s,
+    lane_seats,
+)
+from solver.step.tables import StepTables
+from solver.workload import PERCENTILES, Percentile, Traffic
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """(draws, percentiles) in seconds, percentiles in the order of PERCENTILES."""
+
+    time_to_first_token_s: Matrix
+    time_per_output_token_s: Matrix
+    end_to_end_s: Matrix
+    _known: dict[tuple[str, Percentile], tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
+
+    def value_s(self, metric: str, percentile: Percentile) -> float:
+        """A percentile over requests, averaged over the draws."""
+        return self._moments(metric, percentile)[0]
+
+    def standard_error_s(self, metric: str, percentile: Percentile) -> float:
+        """Of that average, by how the draws differ: s/√n. 0 for one draw."""
+        return self._moments(metric, percentile)[1]
+
+    def joined(self, later: "Latencies") -> "Latencies":
+        """These draws and further ones."""
+        return Latencies(
+            np.concatenate([self.time_to_first_token_s, later.time_to_first_token_s]),
+            np.concatenate([self.time_per_output_token_s, later.time_per_output_token_s]),
+            np.concatenate([self.end_to_end_s, later.end_to_end_s]),
+        )
+
+    def _moments(self, metric: str, percentile: Percentile) -> tuple[float, float]:
+        """Mean over the draws and its standard error. Kept: plans ask for the same one many times."""
+        found = self._known.get((metric, percentile))
+        if found is None:
+            matrix: Matrix = getattr(self, metric)
+            values = matrix[:, PERCENTILES.index(percentile)]
+            count = len(values)
+            error = float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else 0.0
+            found = float(values.mean()), error
+            self._known[metric, percentile] = found
+        return found
+
+
+class SteadyLane:
+    """One lane of a deployment under one traffic, ready to be replayed at any rate."""
+
+    def __init__(self, configuration: Configuration, tables: StepTables, traffic: Traffic) -> None:
+        schedule = configuration.schedule(traffic.shared_prefix_fraction)
+        self._schedule: Schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+        self._seats = lane_seats(schedule, traffic)
+        self._configuration, self._tables, self._traffic = configuration, tables, traffic
+        self._capacity_requests_per_s: float | None = None
+        self._engine: KernelInput | None = None
+
+    def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
+        """Of ``requests`` requests for each seed. Raises SaturatedError above capacity, InvalidInputError."""
+        per_lane = requests_per_s / self._configuration.lanes
+        draws = ready_draws(self._traffic, requests, seeds, self._schedule.cached_prefix_fraction)
+        if self._engine is None:
+            self._engine = prepared(self._tables, self._schedule)
+        found = replay_prepared(self._engine, self._schedule, per_lane, draws)
+        end_to_end = found.end_to_end_s
+        if per_lane * float(end_to_end.mean(axis=1).max()) > CROWDED_FRACTION * self._seats:
+            if self._capacity_requests_per_s is None:
+                self._capacity_requests_per_s = capacity_requests_per_s(
+                    self._configuration, self._tables, self._traffic
+                )
+            if requests_per_s > self._capacity_requests_per_s:
+                raise SaturatedError(self._capacity_requests_per_s)
+        first = int(requests * STEADY_WARM_UP_FRACTION)
+        per_token = found.time_per_output_token_s[:, first:]
+        return Latencies(
+            percentiles(found.time_to_first_token_s[:, first:]),
+            percentiles(per_token)
+            if all(draw.single is None for draw in draws)
+            else np.stack(
+                [_of_some(row[draw.outputs[first:] > 1]) for row, draw in zip(per_token, draws, strict=True)]
+            ),
+            percentiles(end_to_end[:, first:]),
+        )
+
+
+def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return percentiles(values[None, :])[0] if len(values) else np.zeros(len(PERCENTILES))
+
+
+def percentiles(values: Matrix) -> Matrix:
+    """(rows, PERCENTILES): the mean and percentiles of each row, linear between order statistics.
+
+    >>> percentiles(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])).round(2).tolist()
+    [[3.0, 3.0, 4.6, 4.8, 4.96]]
+    """
+    count = values.shape[1]
+    at = np.array([QUANTILES[name] / 100.0 * (count - 1) for name in PERCENTILES if name != "mean"])
+    below = np.floor(at).astype(np.int64)
+    above = np.minimum(below + 1, count - 1)
+    ordered = np.sort(values, axis=1)  # numpy sorts with vector instructions, and partitions without
+    low, high = ordered[:, below], ordered[:, above]
+    return np.column_stack([values.mean(axis=1), low + (high - low) * (at - below)])

@@ -1,0 +1,110 @@
+"""What a replica does in the long run at a rate: the one rule by which steady open loads are simulated everywhere.
+
+A percentile of a short run is not that of the workload: requests in flight pile up slowly near capacity, and one draw of
+arrivals is an easy or a hard one. So a steady state is the mean over DRAWS replays of DRAW_REQUESTS requests each, with
+arrivals and lengths of its own, and what one draw differs from the next says how sure that is.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from solver.deployment.configuration import Configuration
+from solver.replay.one_stream import Replay, Statistics, mean_replay, replay
+from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
+from solver.step.tables import StepTables
+from solver.workload import Load, Percentile, Traffic
+
+DRAWS = 4
+DRAW_REQUESTS = 6_000
+"""Per lane; more where so many pass through too seldom (TURNOVERS)."""
+DRAW_SEEDS = tuple(range(1, 1 + DRAWS))
+QUICK_REQUESTS = 1_000
+"""Of a first look, which shows too little crowding but is soon over."""
+QUICK_SEED = 1 + DRAWS
+TURNOVERS = 10
+"""How often all seats of a lane are taken anew in a draw, at least."""
+
+Metric = Literal["time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s"]
+
+
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """``draws``: replays of one load that differ in nothing but their arrivals and the order of lengths."""
+
+    draws: tuple[Replay, ...]
+
+    @property
+    def mean(self) -> Replay:
+        """Every figure averaged over the draws."""
+        return mean_replay(self.draws)
+
+    def value_s(self, metric: Metric, percentile: Percentile) -> float:
+        """A percentile over requests, averaged over the draws."""
+        return math.fsum(self._of(metric, percentile)) / len(self.draws)
+
+    def standard_error_s(self, metric: Metric, percentile: Percentile) -> float:
+        """Of that average, by how the draws differ: s/√n. 0 for one draw."""
+        if len(self.draws) < 2:
+            return 0.0
+        middle = self.value_s(metric, percentile)
+        squares = math.fsum((value - middle) ** 2 for value in self._of(metric, percentile))
+        return math.sqrt(squares / (len(self.draws) - 1) / len(self.draws))
+
+    def sampling_error_fraction(self, metric: Metric, percentile: Percentile) -> float:
+        """Standard error of the percentile over its value."""
+        value = self.value_s(metric, percentile)
+        return self.standard_error_s(metric, percentile) / value if value > 0.0 else 0.0
+
+    def _of(self, metric: Metric, percentile: Percentile) -> Iterator[float]:
+        for draw in self.draws:
+            values: Statistics = getattr(draw, metric)
+            yield values[percentile]
+
+
+def draw_requests(configuration: Configuration) -> int:
+    """Requests of one draw, per lane."""
+    seats = max(1, configuration.engine.max_sequences // configuration.layout.pipeline_parallel)
+    return max(DRAW_REQUESTS, TURNOVERS * seats)
+
+
+def draw(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float, number: int
+) -> Replay:
+    """Draw ``number`` (0, 1, …) of a steady open load. Raises SaturatedError above capacity, InvalidInputError."""
+    load = Load("open", requests_per_s=requests_per_s)
+    return replay(configuration, tables, traffic, load, seed=DRAW_SEEDS[number], requests=draw_requests(configuration))
+
+
+def long_run(configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float) -> LongRun:
+    """All draws of a steady open load. Raises as ``draw`` does."""
+    return LongRun(tuple(draw(configuration, tables, traffic, requests_per_s, i) for i in range(DRAWS)))
+
+
+@dataclass(frozen=True, slots=True)
+class MixedLongRun:
+    """The same of several streams of requests at once."""
+
+    draws: tuple[MixedReplay, ...]
+
+    @property
+    def whole(self) -> LongRun:
+        """Over all requests."""
+        return LongRun(tuple(one.whole for one in self.draws))
+
+    def of_stream(self, number: int) -> LongRun:
+        """Over those of one stream."""
+        return LongRun(tuple(one.streams[number] for one in self.draws))
+
+
+def draw_mixed(
+    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], number: int
+) -> MixedReplay:
+    """Draw ``number`` of a steady open load of several streams. Raises as ``draw`` does."""
+    return replay_mixed(configuration, tables, streams, seed=DRAW_SEEDS[number], requests=draw_requests(configuration))
+
+
+def long_run_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream]) -> MixedLongRun:
+    """All draws of a steady open load of several streams. Raises as ``draw`` does."""
+    return MixedLongRun(tuple(draw_mixed(configuration, tables, streams, number) for number in range(DRAWS)))

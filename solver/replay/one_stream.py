@@ -1,0 +1,322 @@
+"""Replays a load on one configuration and condenses the trace into statistics over requests."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.deployment.configuration import Configuration
+from solver.engine.replayable import MOST_REQUESTS
+from solver.engine.simulate import Schedule, Trace, simulate
+from solver.errors import InvalidInputError, SaturatedError
+from solver.step.tables import StepTables
+from solver.workload import Lengths, Load, Percentile, Traffic
+
+QUANTILES: dict[Percentile, float] = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
+STEADY_REQUESTS = 2_000
+"""Requests replayed for a steady state, per lane."""
+STEADY_WARM_UP_FRACTION = 0.15
+OPEN_RUNS_REQUESTS = 1_000
+"""A short open run is replayed with several arrival processes, until together they have this many requests,"""
+MOST_OPEN_RUNS = 4
+"""but never with more than this: a tail of 200 Poisson arrivals differs by a tenth from one draw to the next."""
+SATURATION_MARGIN = 1.0
+CROWDED_FRACTION = 0.9
+"""Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
+CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
+"""How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
+WAITING_FRACTION = 0.125
+"""Requests that wait while capacity is measured, over seats."""
+FINITE_SATURATION_MARGIN = 1.1
+"""A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
+
+Statistics = dict[Percentile, float]
+Vector = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Statistics of one replayed load, in seconds; rates are of the whole deployment, utilisation per device."""
+
+    time_to_first_token_s: Statistics
+    time_per_output_token_s: Statistics
+    inter_token_s: Statistics
+    end_to_end_s: Statistics
+    output_tokens_per_s: float
+    requests_per_s: float
+    memory_utilisation: float
+    compute_utilisation: float
+    mean_in_flight: float
+    """Requests in flight per lane, by Little's law."""
+    preemptions: int
+
+
+def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> Whole:
+    """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
+
+    Less noisy than drawing at random, and reproducible.
+    """
+    at = (np.arange(count) + 0.5) / count
+    index = np.searchsorted(np.cumsum(lengths.shares) + 1e-12, at)
+    values = np.maximum(1, np.asarray(lengths.tokens, dtype=np.int64)[np.minimum(index, len(lengths.tokens) - 1)])
+    return values[rng.permutation(count)]
+
+
+@lru_cache(maxsize=64)
+def _unit_gaps(count: int) -> Vector:
+    """The even quantiles of the exponential distribution of mean 1."""
+    # math.log and not numpy's: the two differ in the last bit, and a plan made before must be made again.
+    return read_only(np.array([-math.log(1.0 - (i + 0.5) / count) for i in range(count)]))
+
+
+def poisson_arrivals_s(requests_per_s: float, count: int, rng: np.random.Generator) -> Vector:
+    """Arrival times of a Poisson process whose gaps are the even quantiles of the exponential, shuffled."""
+    gaps = _unit_gaps(count) / requests_per_s
+    return np.cumsum(gaps[rng.permutation(count)])
+
+
+def read_only(values: NDArray[Number]) -> NDArray[Number]:
+    """The array itself, which can be kept and handed out."""
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=64)
+def sampled_requests(traffic: Traffic, count: int, seed: int) -> tuple[Whole, Whole, Vector]:
+    """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
+    rng = np.random.default_rng(seed)
+    prompts = spread_lengths(traffic.prompt, count, rng)
+    outputs = ended(traffic, prompts, spread_lengths(traffic.output, count, rng))
+    return read_only(prompts), read_only(outputs), read_only(poisson_arrivals_s(1.0, count, rng))
+
+
+def ended(traffic: Traffic, prompts: Whole, outputs: Whole) -> Whole:
+    """Replies that end with the context, where the traffic has any that would be longer."""
+    if traffic.longest_tokens is None:
+        return outputs
+    return np.minimum(outputs, np.maximum(traffic.longest_tokens - prompts, 1))
+
+
+def statistics(values: Vector | Sequence[float]) -> Statistics:
+    """Mean and percentiles (linear interpolation between order statistics)."""
+    array = np.asarray(values, dtype=float)
+    result: Statistics = {"mean": float(array.mean())}
+    ordered = np.sort(array)  # several times as fast as numpy's percentile, which finds each place by itself
+    for name, percent in QUANTILES.items():
+        result[name] = between(ordered, percent / 100.0)
+    return result
+
+
+def between(ordered: Vector, share: float) -> float:
+    """The value at a share of the way through sorted values, linearly between neighbours: numpy's percentile."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    a, b, beyond = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)]), place - low
+    # From the nearer neighbour, as numpy has it, so that the ends are met exactly.
+    return a + (b - a) * beyond if beyond < 0.5 else b - (b - a) * (1.0 - beyond)
+
+
+def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statistics:
+    """The same for (value, weight) pairs."""
+    if not len(pairs):
+        empty: Statistics = {"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0}
+        return empty
+    array = np.asarray(pairs, dtype=np.float64)
+    order = np.argsort(array[:, 0])
+    values, weights = array[order, 0], array[order, 1]
+    cumulative = np.cumsum(weights)
+    total = cumulative[-1]
+    # Not a dot product: that is spread over processors, and its last digits depend on how many there are.
+    result: Statistics = {"mean": float((values * weights).sum() / total)}
+    for name, quantile in QUANTILES.items():
+        result[name] = float(values[np.searchsorted(cumulative, total * quantile / 100.0, side="left")])
+    return result
+
+
+def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
+    """Requests one lane can have in progress at once: engine seats, or what the KV cache holds at mean context."""
+    held = traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction) + traffic.output.mean / 2.0
+    held += schedule.block_slack_tokens
+    return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / max(held, 1.0))))
+
+
+def crowd_for(seats: int) -> int:
+    """Clients that keep every seat taken and a few requests waiting.
+
+    With no more clients than seats, new prompts come bunched and leave steps without any between them, which an engine with
+    a queue does not have: where prompts slow a step much, it completes less. A rate between the two is one at which a queue,
+    once there is one, never goes away.
+
+    >>> crowd_for(1), crowd_for(512)
+    (2, 576)
+    """
+    return seats + math.ceil(WAITING_FRACTION * seats)
+
+
+def crowd_requests(seats: int) -> int:
+    """Requests that a run of a crowd takes to show what is completed in the long run."""
+    return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
+
+
+def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
+    """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
+    schedule = configuration.schedule(traffic.shared_prefix_fraction)
+    seats = lane_seats(schedule, traffic)
+    count = crowd_requests(seats)
+    prompts, outputs = _crowd(traffic, count)
+    trace = simulate(tables, schedule, prompts, outputs, concurrency=crowd_for(seats), notes_gaps=False)
+    return steady_rate(trace) * configuration.lanes
+
+
+@lru_cache(maxsize=64)
+def _crowd(traffic: Traffic, count: int) -> tuple[Whole, Whole]:
+    """Prompts and outputs of a closed loop that keeps all seats taken. Kept: every candidate with as many meets them."""
+    rng = np.random.default_rng(7)
+    return (
+        read_only(spread_lengths(traffic.prompt, count, rng)),
+        read_only(spread_lengths(traffic.output, count, rng)),
+    )
+
+
+def steady_rate(trace: Trace) -> float:
+    """Requests per second that a closed loop completes in the middle of its run.
+
+    It starts with every seat empty and ends draining: the middle is the steady state.
+    """
+    count = len(trace.completed_s)
+    ends = np.sort(trace.completed_s)
+    first, last = int(count * 0.3), int(count * 0.9) - 1
+    span = float(ends[last] - ends[first])
+    return (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
+
+
+def replay(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    *,
+    seed: int = 1,
+    requests: int | None = None,
+) -> Replay:
+    """Simulate one lane of the deployment under its share of the load.
+
+    requests: how many to replay in steady state (default STEADY_REQUESTS). An open load of few requests is the mean of
+    several replays: what one draw of its arrivals happens to do is nobody's expectation.
+    Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
+    """
+    runs = 1
+    if load.kind == "open" and load.requests:
+        runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
+    found = [_replay_once(configuration, tables, traffic, load, seed + i, requests) for i in range(runs)]
+    return found[0] if runs == 1 else mean_replay(found)
+
+
+def mean_replay(found: Sequence[Replay]) -> Replay:
+    """Every figure averaged over replays of the same load."""
+
+    def mean(name: str) -> float:
+        return math.fsum(getattr(one, name) for one in found) / len(found)
+
+    def means(name: str) -> Statistics:
+        values: list[Statistics] = [getattr(one, name) for one in found]
+        return {key: math.fsum(value[key] for value in values) / len(values) for key in values[0]}
+
+    return Replay(
+        time_to_first_token_s=means("time_to_first_token_s"),
+        time_per_output_token_s=means("time_per_output_token_s"),
+        inter_token_s=means("inter_token_s"),
+        end_to_end_s=means("end_to_end_s"),
+        output_tokens_per_s=mean("output_tokens_per_s"),
+        requests_per_s=mean("requests_per_s"),
+        memory_utilisation=mean("memory_utilisation"),
+        compute_utilisation=mean("compute_utilisation"),
+        mean_in_flight=mean("mean_in_flight"),
+        preemptions=round(mean("preemptions")),
+    )
+
+
+def _replay_once(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load, seed: int, requests: int | None
+) -> Replay:
+    """One replay with the draws of one seed."""
+    lanes, stages = configuration.lanes, configuration.layout.pipeline_parallel
+    finite = load.requests is not None
+    schedule = configuration.schedule(traffic.shared_prefix_fraction)
+    if load.kind == "closed":
+        if load.concurrency < 1:
+            raise InvalidInputError("a closed load needs at least one client")
+        active = min(lanes, load.concurrency)
+        clients = max(1, round(load.concurrency / lanes))
+        count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
+        schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
+        trace = _run(tables, schedule, traffic, count, seed, concurrency=clients)
+    else:
+        if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
+            raise InvalidInputError("an open load needs a positive rate")
+        active = lanes
+        count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
+        schedule = replace(schedule, contending_lanes=stages - 1)
+        trace = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
+        in_flight = load.requests_per_s / lanes * float(np.mean(trace.end_to_end_s))
+        if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
+            limit = capacity_requests_per_s(configuration, tables, traffic)
+            if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else SATURATION_MARGIN):
+                raise SaturatedError(limit)
+    first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
+    if not finite and load.kind == "closed":
+        first = min(count // 2, max(first, 2 * trace.clients))
+    return condense(trace, first, active, lanes, finite=finite, tables=tables)
+
+
+def _run(
+    tables: StepTables,
+    schedule: Schedule,
+    traffic: Traffic,
+    count: int,
+    seed: int,
+    *,
+    concurrency: int = 0,
+    rate: float = 0.0,
+) -> Trace:
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
+    prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
+    if concurrency:
+        return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)
+    return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
+
+
+def condense(trace: Trace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables) -> Replay:
+    """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
+    count = len(trace.end_to_end_s)
+    end_to_end = trace.end_to_end_s[first:]
+    duration = max(trace.duration_s, 1e-12)
+    if finite:
+        requests_per_s = count / duration
+    else:
+        ends = np.sort(trace.completed_s)
+        low, high = int(count * STEADY_WARM_UP_FRACTION), max(int(count * 0.95) - 1, 1)
+        span = float(ends[high] - ends[low])
+        requests_per_s = (high - low) / span if span > 0 else count / duration
+    tokens = trace.output_tokens / count
+    per_output = trace.time_per_output_token_s[first:][trace.outputs[first:] > 1]
+    return Replay(
+        time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
+        time_per_output_token_s=statistics(per_output if len(per_output) else [0.0]),
+        inter_token_s=weighted_statistics(trace.gaps),
+        end_to_end_s=statistics(end_to_end),
+        output_tokens_per_s=requests_per_s * tokens * active,
+        requests_per_s=requests_per_s * active,
+        # A lane counts the whole model; its devices share that work, and idle lanes leave theirs idle.
+        memory_utilisation=trace.bytes / duration / tables.peak_bytes_per_s * active / lanes,
+        compute_utilisation=trace.flops / duration / tables.peak_flop_per_s * active / lanes,
+        mean_in_flight=requests_per_s * float(end_to_end.mean()),
+        preemptions=trace.preemptions,
+    )
