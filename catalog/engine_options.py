@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,13 +11,18 @@ FOLDER = Path(__file__).with_name("engines")
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """One release. choices: the values of options whose values were found beside them. source: the release read."""
+    """One release. choices: the values of options whose values were found beside them. source: the release read.
+
+    released: a date, where the version does not say how old it is. carries: versions of the engines inside, by engine.
+    """
 
     engine: str
     version: str
     source: str
     options: frozenset[str]
     choices: dict[str, frozenset[str]]
+    released: str = ""
+    carries: dict[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
@@ -36,8 +41,13 @@ def read_engine_options() -> dict[str, dict[str, EngineOptions]]:
             row["source"],
             frozenset(row["options"]),
             {option: frozenset(values) for option, values in row["choices"].items()},
+            row.get("released", ""),
+            row.get("carries", {}),
         )
-    return {engine: dict(sorted(found[engine].items(), key=lambda item: _age(item[0]))) for engine in sorted(found)}
+    return {
+        engine: dict(sorted(found[engine].items(), key=lambda item: (item[1].released, _age(item[0]), item[0])))
+        for engine in sorted(found)
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
     pip download --no-deps vllm==0.24.0
     python -m catalog.engine_snapshot vllm 0.24.0 vllm-0.24.0-*.whl
 
-Nothing of the release is run or installed: its sources are parsed. A folder that holds the sources (a checkout) does as well
-as a wheel. The result is ``catalog/engines/ENGINE-VERSION.json``.
+Nothing of the release is run or installed: its sources are parsed. A folder that holds the sources (a checkout, an unpacked
+source distribution) does as well as a wheel. The result is ``catalog/engines/ENGINE-VERSION.json``. Versions that are commits are
+told apart by age with ``--released``.
 """
 
 import argparse
@@ -25,10 +26,16 @@ SOURCES = {
     "sglang": ("sglang/srt/server_args.py", "sglang/srt/arg_groups/fields/*.py", "sglang/srt/arg_groups/choices.py"),
     "tensorrt-llm": ("tensorrt_llm/commands/serve.py",),
     "llama.cpp": ("common/arg.cpp",),
+    "dynamo": ("dynamo/vllm/args.py", "dynamo/vllm/backend_args.py", "dynamo/common/configuration/groups/runtime_args.py",
+               "dynamo/common/constants.py", "dynamo/vllm/constants.py"),
 }  # fmt: skip
 OPTION = re.compile(r"--?[a-zA-Z][a-zA-Z0-9_-]*")
 CHOICES = {"CacheDType": "--kv-cache-dtype", "QuantizationMethods": "--quantization",
-           "QUANTIZATION_CHOICES": "--quantization"}  # fmt: skip
+           "QUANTIZATION_CHOICES": "--quantization", "DisaggregationMode": "--disaggregation-mode"}  # fmt: skip
+CARRIED = re.compile(r"^Requires-Dist: (vllm)(?:\[[^\]]*\])?==([0-9][^\s;]*)", re.MULTILINE)
+"""The engine that a release is built around, where its metadata pin one."""
+CACHE_TYPES = re.compile(r"kv_cache_types\s*=\s*\{([^}]*)\}")
+SPLIT_MODES = re.compile(r'"--split-mode"\},\s*"\{([a-z,]+)\}"')
 """Names of the literal types and lists whose members an option takes."""
 
 
@@ -58,6 +65,7 @@ def options_of(sources: dict[str, str]) -> tuple[list[str], dict[str, list[str]]
     for name, text in sources.items():
         if name.endswith(".cpp"):
             options.update(_cpp_options(text))
+            choices |= _cpp_choices(text)
             continue
         tree = ast.parse(text)
         options.update(_declared(tree))
@@ -72,14 +80,26 @@ def _cpp_options(text: str) -> Iterator[str]:
         yield from (word for word in re.findall(r'"([^"]+)"', group) if OPTION.fullmatch(word))
 
 
+def _cpp_choices(text: str) -> dict[str, list[str]]:
+    """Types of the key-value cache, and ways to split a model."""
+    found: dict[str, list[str]] = {}
+    if types := CACHE_TYPES.search(text):
+        names = [name.lower() for name in re.findall(r"GGML_TYPE_(\w+)", types[1])]
+        found |= {"--cache-type-k": names, "--cache-type-v": names}
+    if modes := SPLIT_MODES.search(text):
+        found["--split-mode"] = modes[1].split(",")
+    return found
+
+
 def _declared(tree: ast.AST) -> Iterator[str]:
-    """Literals handed to ``add_argument`` (argparse) and ``option`` (click), and to ``aliases=`` and ``cli_name=``."""
+    """Literals handed to ``add_argument`` (argparse) and ``option`` (click), and to ``aliases=``, ``cli_name=`` and
+    ``flag_name=``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called in {"add_argument", "option"}:
                 yield from _strings(node.args)
-        if isinstance(node, ast.keyword) and node.arg in {"aliases", "cli_name"}:
+        if isinstance(node, ast.keyword) and node.arg in {"aliases", "cli_name", "flag_name"}:
             yield from _strings([node.value])
 
 
@@ -109,6 +129,11 @@ def _fields(tree: ast.AST) -> Iterator[str]:
 def _choices(tree: ast.AST) -> dict[str, list[str]]:
     found = {}
     for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name in CHOICES:  # an enumeration of them
+            values = [part.value for part in node.body if isinstance(part, ast.Assign)]
+            found[CHOICES[node.name]] = [
+                v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)
+            ]
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             option = CHOICES.get(node.targets[0].id)
             if option is not None:
@@ -117,14 +142,28 @@ def _choices(tree: ast.AST) -> dict[str, list[str]]:
     return found
 
 
-def snapshot(engine: str, version: str, release: Path, source: str | None = None) -> dict[str, Any]:
+def carried(release: Path) -> dict[str, str]:
+    """Engines that the wheel's metadata pin, by name."""
+    if release.is_dir():
+        return {}
+    with zipfile.ZipFile(release) as wheel:
+        (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        return dict(CARRIED.findall(wheel.read(metadata).decode("utf-8")))
+
+
+def snapshot(
+    engine: str, version: str, release: Path, source: str | None = None, released: str | None = None
+) -> dict[str, Any]:
     """What is written down of a release."""
     sources = read_sources(engine, release)
     options, choices = options_of(sources)
+    carries = carried(release) if engine == "dynamo" else {}
     return {
         "engine": engine,
         "version": version,
         "source": source or release.name,
+        **({"released": released} if released else {}),
+        **({"carries": carries} if carries else {}),
         "files": list(sources),
         "options": options,
         "choices": choices,
@@ -137,8 +176,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("version")
     parser.add_argument("release", type=Path, help="a wheel, or a folder of sources")
     parser.add_argument("--source", help="what to name as the source; the wheel's file name when left out")
+    parser.add_argument("--released", metavar="DATE", help="when, where the version does not say which is the newer")
     given = parser.parse_args(arguments)
-    found = snapshot(given.engine, given.version, given.release, given.source)
+    found = snapshot(given.engine, given.version, given.release, given.source, given.released)
     path = FOLDER / f"{given.engine}-{given.version}.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{path}: {len(found['options'])} options\n")

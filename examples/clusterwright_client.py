@@ -3991,7 +3991,7 @@ class ParetoIn(TypedDict):
     """against: a target by its path, such as ``targets.ttft_ms.p95``, ``power_kw`` or ``carbon_kg_co2e_per_hour``.
     workload: whose target is moved; may be left out where there is one.
     """
-    against: str
+    against: Literal["targets.ttft_ms.mean", "targets.ttft_ms.p50", "targets.ttft_ms.p90", "targets.ttft_ms.p95", "targets.ttft_ms.p99", "targets.tpot_ms.mean", "targets.tpot_ms.p50", "targets.tpot_ms.p90", "targets.tpot_ms.p95", "targets.tpot_ms.p99", "power_kw", "carbon_kg_co2e_per_hour"]
     """What it is compared with."""
     workload: NotRequired[str | None]
     """Name of the workload; null where it is about all of them."""
@@ -4377,7 +4377,7 @@ class PriceCurveIn(TypedDict):
     """of: a target by its path, such as ``targets.ttft_ms.p95``, or ``context_tokens``, ``confidence_percent``,
     ``spare_nodes``, ``requests_per_s``. workload: may be left out where there is one, and for spare nodes.
     """
-    of: str
+    of: Literal["targets.ttft_ms.mean", "targets.ttft_ms.p50", "targets.ttft_ms.p90", "targets.ttft_ms.p95", "targets.ttft_ms.p99", "targets.tpot_ms.mean", "targets.tpot_ms.p50", "targets.tpot_ms.p90", "targets.tpot_ms.p95", "targets.tpot_ms.p99", "targets.e2e_ms.mean", "targets.e2e_ms.p50", "targets.e2e_ms.p90", "targets.e2e_ms.p95", "targets.e2e_ms.p99", "context_tokens", "confidence_percent", "spare_nodes", "requests_per_s"]
     """Which requirement is moved, by its path."""
     workload: NotRequired[str | None]
     """Name of the workload; null where it is about all of them."""
@@ -4402,6 +4402,10 @@ class PriceCurveOut(TypedDict):
     """Name of the workload; null where it is about all of them."""
     traffic_class: NotRequired[str | None]
     """Which traffic class; null for all, or where there are none."""
+    says: str
+    """The difference in words. What the points say together: whether price moves with the requirement, from where to
+    where.
+    """
     points: list[CurvePointOut]
     """Values to look at, in the unit of what is moved; null chooses some. In answers, one for each."""
     seconds: float

@@ -12,12 +12,21 @@ _DEGREES = {
     "--tp": "tensor_parallel",
     "--pipeline-parallel-size": "pipeline_parallel", "-pp": "pipeline_parallel", "--pp-size": "pipeline_parallel",
     "--data-parallel-size": "data_parallel", "-dp": "data_parallel", "--dp-size": "data_parallel",
+    "--tp_size": "tensor_parallel", "--tensor_parallel_size": "tensor_parallel",
+    "--pp_size": "pipeline_parallel", "--pipeline_parallel_size": "pipeline_parallel",
 }  # fmt: skip
 _SIXTEEN_BIT = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 _QUANTISED = {"fp8": "fp8", "mxfp4": "mxfp4", "modelopt_fp4": "nvfp4", "bitsandbytes": "nf4"}
 _CACHE = {
     "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16", "int8": "int8",
+    "f16": "fp16", "bf16": "bf16", "f32": "fp32",
 }  # fmt: skip
+
+
+LLAMA_CPP: tuple[tuple[tuple[str, ...], str, type], ...] = (
+    (("--batch-size", "-b"), "max_batched_tokens", int),
+    (("--parallel", "-np"), "max_sequences", int),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class StatedByArguments:
 
 
 def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
-    """Layout and precision from vLLM's or SGLang's flags, as ``--flag value`` or ``--flag=value``.
+    """Layout and precision from the flags of vLLM, SGLang, TensorRT-LLM or llama.cpp, as ``--flag value`` or ``--flag=value``.
 
     >>> read_arguments(["--tensor-parallel-size", "2", "--quantization=fp8"])
     StatedByArguments(tensor_parallel=2, pipeline_parallel=None, data_parallel=None, weights='fp8', kv_cache=None)
@@ -45,7 +54,7 @@ def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
         pipeline_parallel=degrees.get("pipeline_parallel"),
         data_parallel=degrees.get("data_parallel"),
         weights=weights or _SIXTEEN_BIT.get(values.get("--dtype", "")),
-        kv_cache=_CACHE.get(values.get("--kv-cache-dtype", "")),
+        kv_cache=_CACHE.get(values.get("--kv-cache-dtype", values.get("--cache-type-k", ""))),
     )
 
 
@@ -58,10 +67,11 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
     values = _flags(arguments)
     stated: dict[str, Any] = {}  # the fields are of int and of float
     for flags, field, kind in (
-        (("--max-num-batched-tokens", "--chunked-prefill-size"), "max_batched_tokens", int),
-        (("--max-num-seqs", "--max-running-requests"), "max_sequences", int),
+        (("--max-num-batched-tokens", "--chunked-prefill-size", "--max_num_tokens"), "max_batched_tokens", int),
+        (("--max-num-seqs", "--max-running-requests", "--max_batch_size"), "max_sequences", int),
         (("--gpu-memory-utilization",), "memory_fraction", float),
-        (("--max-model-len", "--context-length"), "max_context_tokens", int),
+        (("--max-model-len", "--context-length", "--max_seq_len"), "max_context_tokens", int),
+        *(LLAMA_CPP if name == "llama.cpp" else ()),
     ):
         for flag in flags:
             try:

@@ -12,8 +12,10 @@ from catalog.benchmark_rows import read_benchmark_files
 from catalog.correction_rows import DEFAULT_ROOT, AccuracyRow, CorrectionSetRow, read_correction_sets
 from catalog.read import read_catalog
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import print_rows, standard_output
 from service.settings import Settings
 
+EXPLAINED = "error in % on what the fit had not seen (by physics alone), share inside the 90 % interval"
 METRIC_TITLES = {
     "time_per_output_token": "TPOT mean",
     "time_per_output_token.p99": "TPOT p99",
@@ -41,8 +43,8 @@ def calibrate_command(arguments: argparse.Namespace, _settings: Settings) -> int
         path = DEFAULT_ROOT / f"{number:04d}.json"
         path.write_text(row.model_dump_json(indent=1) + "\n", encoding="utf-8")
         console.print(f"kept as {path}")
-    print_constants(row)
     print_accuracy(row, markdown=False)
+    print_constants(row)
     return ExitCode.ok
 
 
@@ -51,14 +53,14 @@ def accuracy_command(arguments: argparse.Namespace, _settings: Settings) -> int:
     known = read_correction_sets()
     if not known:
         raise CommandError("no correction set yet; run `clusterwright calibrate --write`", ExitCode.bad_input)
-    if not arguments.markdown:
-        print_constants(known[-1])
     print_accuracy(known[-1], markdown=arguments.markdown)
+    if arguments.constants:
+        print_constants(known[-1])
     return ExitCode.ok
 
 
 def print_constants(row: CorrectionSetRow) -> None:
-    console = Console()
+    console = standard_output()
     for correction in row.corrections:
         table = Table(title=f"constants of {correction.device} under {correction.engine}, set {row.number}")
         for title in ("constant", "before", "fitted", "standard error", ""):
@@ -81,12 +83,8 @@ def print_accuracy(row: CorrectionSetRow, *, markdown: bool) -> None:
             rows = [titles, ["---"] * len(titles), *lines]
             sys.stdout.write("\n".join("| " + " | ".join(cells) + " |" for cells in rows) + "\n")
             continue
-        table = Table(title="left-out MAPE % (physics alone %) coverage of the 90 % interval")
-        for title in titles:
-            table.add_column(title)
-        for cells in lines:
-            table.add_row(*cells)
-        Console(width=190).print(table)
+        title = f"{correction.device} under {correction.engine}: {EXPLAINED}"
+        print_rows(title, titles, lines, standard_output())
 
 
 def _line(name: str, rows: Sequence[AccuracyRow]) -> list[str]:

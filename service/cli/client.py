@@ -111,6 +111,9 @@ def _answer(response: httpx.Response) -> dict[str, Any]:
     if response.is_success:
         return document
     lines = [f"{document.get('title', 'problem')}: {document.get('detail', '')}"]
-    lines += [f"  {e.get('pointer') or e.get('parameter')}: {e['detail']}" for e in document.get("errors", [])]
+    for error in document.get("errors", []):
+        place = error.get("pointer") or error.get("parameter")
+        if place or error["detail"] not in lines[0]:  # what is wrong with the whole request is said already
+            lines.append(f"  {place}: {error['detail']}" if place else f"  {error['detail']}")
     code = ExitCode.bad_input if response.status_code < 500 and response.status_code != 429 else ExitCode.failed
     raise CommandError("\n".join(lines), code)

@@ -2,10 +2,12 @@
 
 import argparse
 
+from service.deployments.targets import DEPLOYMENT_TARGETS
+
 
 def add_deploy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
-    parser.add_argument("--target", required=True, help="vllm, compose, kubernetes, …; an unknown one lists them all")
+    parser.add_argument("--target", required=True, help=f"what the files are for: {', '.join(DEPLOYMENT_TARGETS)}")
     parser.add_argument(
         "--out", default="deployment", help="folder for the files, made if needed (default: %(default)s)"
     )

@@ -127,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
     accuracy = _add(commands, "accuracy", "predicted against measured, from the newest correction set")
     accuracy.add_argument("--markdown", action="store_true", help="print tables for docs/accuracy.md")
+    accuracy.add_argument("--constants", action="store_true", help="print the fitted constants too")
 
     token = _add(commands, "token", "make, list and revoke bearer tokens")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")

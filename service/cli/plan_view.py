@@ -8,6 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from service.cli.tables import layout_text
+from service.deployments.targets import DEPLOYMENT_TARGETS, TARGET_OF_ENGINE
+from service.figures import readable
 
 Answer = Mapping[str, Any]
 FetchOffer = Callable[[str], Answer | None]
@@ -46,7 +48,16 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
     _show_rejected(answer, console)
     console.print(f"stored as [bold]{answer['id']}[/bold]; GET /v1/recommendations/{answer['id']} has it in full")
     if answer["plan"]:
-        console.print(f"start it: clusterwright deploy {answer['id']} --target vllm --out servers", soft_wrap=True)
+        _show_start(answer, console)
+
+
+def _show_start(answer: Answer, console: Console) -> None:
+    """The command for the engine that was planned, and what else there is."""
+    engine = TARGET_OF_ENGINE.get(answer["plan"][0]["engine"], answer["plan"][0]["engine"])
+    target = engine if engine in DEPLOYMENT_TARGETS else "kubernetes"
+    others = [name for name in DEPLOYMENT_TARGETS if name != target]
+    console.print(f"start it: clusterwright deploy {answer['id']} --target {target} --out servers", soft_wrap=True)
+    console.print(f"other targets: {', '.join(others)}", soft_wrap=True)
 
 
 def _headline(answer: Answer) -> str:
@@ -172,12 +183,7 @@ def interval(value: Answer) -> str:
     >>> interval({"expected": 739.71, "low": 488.8, "high": 1080.2})
     '740 (489–1,080)'
     """
-    return f"{_figure(value['expected'])} ({_figure(value['low'])}–{_figure(value['high'])})"
-
-
-def _figure(value: float) -> str:
-    """Three digits are all a prediction carries."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{readable(value['expected'])} ({readable(value['low'])}–{readable(value['high'])})"
 
 
 def _show_splits(answer: Answer, console: Console) -> None:
@@ -287,7 +293,7 @@ def _show_ways_out(answer: Answer, console: Console) -> None:
         cost = f", then {_usd(price)} an hour" if price is not None else ""
         console.print(f"a plan exists with {_limit(relaxation)} at {_value(relaxation['relaxing_to'])}{cost}")
     for binding in answer["binding"]:
-        console.print(f"{_limit(binding)} {_gain(binding)}")
+        console.print(f"[bold]what limits it[/bold]: {_limit(binding)}: {_gain(binding)}", soft_wrap=True)
 
 
 def _show_alternatives(answer: Answer, console: Console) -> None:
@@ -334,10 +340,10 @@ def _gain(binding: Answer) -> str:
     """What one step of a limit is worth, in the unit of the objective."""
     to = _value(binding["relaxing_to"])
     if binding.get("serves_more_requests_per_s") is not None:
-        return f"costs traffic: {to} would serve {binding['serves_more_requests_per_s']:.3g} requests a second more"
+        return f"{to} would serve {binding['serves_more_requests_per_s']:.3g} requests a second more"
     if binding.get("saves_power_kw") is not None:
-        return f"costs power: {to} would save {binding['saves_power_kw']:.3g} kW"
-    return f"costs money: {to} would save {_usd(binding['saves_usd_per_hour'])} an hour"
+        return f"{to} would save {binding['saves_power_kw']:.3g} kW"
+    return f"{to} would save {_usd(binding['saves_usd_per_hour'])} an hour"
 
 
 def _extra(other: Answer) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from service.figures import readable
+
 NONE = "–"
 
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -41,7 +43,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 def list_rows(noun: str, items: list[dict[str, Any]]) -> list[list[str]]:
     """The cells of a list, a row for each entry."""
     rows = []
-    for item in items:
+    for item in by_price(items) if noun == "offers" else items:
         flat = item | (item.get("price") or {}) | (item.get("progress") or {})
         for instant in ("valid_from", "created_at"):
             if flat.get(instant) is not None:  # some prices say when they were seen, and not from when they hold
@@ -52,6 +54,21 @@ def list_rows(noun: str, items: list[dict[str, Any]]) -> list[list[str]]:
             [_money(flat.get(field)) if "usd" in field else _cell(flat.get(field)) for field, _ in COLUMNS[noun]]
         )
     return rows
+
+
+def by_price(offers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Cheapest device first, then by id; those without a price come last.
+
+    >>> dear, cheap = {"id": "a", "usd_per_device_hour": "9.5"}, {"id": "b", "usd_per_device_hour": "10"}
+    >>> [one["id"] for one in by_price([{"id": "c", "usd_per_device_hour": None}, cheap, dear])]
+    ['a', 'b', 'c']
+    """
+
+    def key(offer: dict[str, Any]) -> tuple[bool, float, str]:
+        usd = offer.get("usd_per_device_hour")
+        return usd is None, float(usd or 0), str(offer["id"])
+
+    return sorted(offers, key=key)
 
 
 def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console: Console) -> None:
@@ -98,7 +115,7 @@ def layout_text(layout: Mapping[str, int]) -> str:
 
 
 def _interval(interval: Mapping[str, float]) -> str:
-    return f"{interval['expected']:.4g} ({interval['low']:.4g}–{interval['high']:.4g})"
+    return f"{readable(interval['expected'])} ({readable(interval['low'])}–{readable(interval['high'])})"
 
 
 def _money(amount: str | None) -> str:
@@ -115,5 +132,5 @@ def _cell(value: Any) -> str:
     if value is None:
         return NONE
     if isinstance(value, float):
-        return f"{value / 1e9:.3g} G" if value >= 1e8 else f"{value:,.4g}"
+        return f"{value / 1e9:.3g} G" if value >= 1e8 else readable(value, 4)
     return str(value)

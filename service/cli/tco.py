@@ -7,15 +7,24 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
-from service.cli.output import print_json
+from service.cli.output import print_json, print_rows, standard_output
 from service.settings import Settings
 
+errors = Console(stderr=True, highlight=False)
 URL = "/v1/tco/comparisons"
 PERCENT = 100.0
+HEADINGS = (
+    "alternative",
+    "total",
+    "present value",
+    "per M tokens",
+    "cheapest in",
+    "pays back after",
+    "half of the draws",
+)
 FORMATS = {".xlsx": "xlsx", ".csv": "csv"}
 
 
@@ -32,12 +41,21 @@ def tco_command(arguments: argparse.Namespace, settings: Settings) -> int:
         hint = "  state it with --usd-per-node and --peak-kw, or leave --buy and --lease out"
         raise CommandError(f"{refused}\n{hint}", refused.code) from None
     if arguments.out:
-        Path(arguments.out).write_bytes(client.file(answer["link"], {"format": file_format}))
+        write_file(Path(arguments.out), client.file(answer["link"], {"format": file_format}))
     if arguments.json:
         print_json(answer)
     else:
-        show_comparison(answer, Console())
+        show_comparison(answer, standard_output())
     return ExitCode.ok
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write it and say so where answers are not read from. Raises CommandError for what cannot be written."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}", ExitCode.bad_input) from None
+    errors.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
 def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -64,46 +82,43 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
 def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
     """The sentences, one line an alternative, and what is not the same or not known."""
     months = answer["request"]["horizon_months"]
+
+    def say(text: str) -> None:  # a pipe gets whole lines, a terminal whole words
+        console.print(text, soft_wrap=not console.is_terminal)
+
     for warning in answer["warnings"]:
-        console.print(f"[bold]warning:[/bold] {escape(warning)}")
-    console.print(escape(answer["summary"]))
-    table = Table(title=f"USD over {months} months, busy {answer['demand']['utilisation_fraction']:.0%} of the peak")
-    for heading in (
-        "",
-        "total",
-        "present value",
-        "half of the draws",
-        "per M tokens",
-        "cheapest in",
-        "pays back after",
-    ):
-        table.add_column(heading, justify="left" if not heading else "right")
+        say(f"[bold]warning:[/bold] {escape(warning)}")
+    say(escape(answer["summary"]))
     first = answer["alternatives"][0]["name"]
-    for one in answer["alternatives"]:
-        drawn = one["uncertainty"]
-        per_million = one["usd_per_million_tokens"]
-        table.add_row(
-            escape(one["name"]),
-            _usd(one["total_usd"]),
-            _usd(one["npv_usd"]),
-            "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
-            "–" if per_million is None else f"{float(per_million):,.3f}",
-            "–" if drawn is None else f"{drawn['cheapest_fraction']:.0%}",
-            _payback(one, first),
-        )
-    console.print(table)
-    console.print(f"pays back against {escape(first)}, discounted, machines counted at what they fetch")
+    rows = [_row(one, first) for one in answer["alternatives"]]
+    busy = f"{answer['demand']['utilisation_fraction']:.0%}"
+    print_rows(f"USD over {months} months, busy {busy} of the peak", HEADINGS, rows, console)
+    say(
+        f"pays back against {escape(first)}, discounted, machines counted at what they fetch; always cheaper: there is nothing"
+        " to pay back first"
+    )
     if answer["cheapest"]["why_not"] is not None:
-        console.print(escape(answer["cheapest"]["why_not"]))
+        say(escape(answer["cheapest"]["why_not"]))
     for one in answer["alternatives"]:
         for note in one["notes"]:
-            console.print(f"{escape(one['name'])}: {escape(note)}")
+            say(f"{escape(one['name'])}: {escape(note)}")
     for wanted in answer["wanted"]:
         where = "" if wanted["state"] is None else f" ({wanted['state']})"
-        console.print(
-            f"state {escape(wanted['input'] + where)}: worth up to {_usd(wanted['effect_usd'])} USD of the lead"
-        )
-    console.print(f"{answer['link']}?format=xlsx is the workbook, ?format=csv every line by month")
+        say(f"state {escape(wanted['input'] + where)}: worth up to {_usd(wanted['effect_usd'])} USD of the lead")
+    say(f"{answer['link']}?format=xlsx is the workbook, ?format=csv every line by month")
+
+
+def _row(one: Mapping[str, Any], first: str) -> list[str]:
+    drawn, per_million = one["uncertainty"], one["usd_per_million_tokens"]
+    return [
+        one["name"],
+        _usd(one["total_usd"]),
+        _usd(one["npv_usd"]),
+        "–" if per_million is None else f"{float(per_million):,.3f}",
+        "–" if drawn is None else f"{drawn['cheapest_fraction']:.0%}",
+        _payback(one, first),
+        "–" if drawn is None else f"{_thousands(drawn['npv_usd']['p25'])}–{_thousands(drawn['npv_usd']['p75'])}",
+    ]
 
 
 def _payback(one: Mapping[str, Any], first: str) -> str:
@@ -112,7 +127,7 @@ def _payback(one: Mapping[str, Any], first: str) -> str:
         return ""
     crossing = pair["discounted"]
     if crossing["month"] is None:
-        return "at once" if crossing["cheaper_at_start"] == one["name"] else "never"
+        return "always cheaper" if crossing["cheaper_at_start"] == one["name"] else "never"
     return (
         f"{crossing['month']:.1f} months" if crossing["cheaper_at_start"] == first else f"until {crossing['month']:.1f}"
     )

@@ -9,18 +9,24 @@ from rich.markup import escape
 from rich.table import Table
 
 from service.cli.client import Client
-from service.cli.exit_codes import ExitCode
+from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import print_json, standard_output
+from service.figures import readable
 from service.settings import Settings
 
 errors = Console(stderr=True)
 MOST_REASONS = 3
+NAMED = ("device", "offer", "provider", "weights", "tensor_parallel", "partition")
+"""Options of why-not that name a thing."""
 
 
 def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not any(getattr(arguments, name) for name in NAMED):
+        options = ", ".join("--" + name.replace("_", "-") for name in NAMED)
+        raise CommandError(f"name what the plan does without: {options}; each may be repeated", ExitCode.bad_input)
     body = {
         "devices": arguments.device, "offers": arguments.offer, "providers": arguments.provider,
-        "precisions": [{"weights": name} for name in arguments.weights],
+        "precisions": [{"weights": name.lower()} for name in arguments.weights],
         "layouts": [{"tensor_parallel": degree} for degree in arguments.tensor_parallel],
         "partitions": arguments.partition,
         "workload": arguments.workload,
@@ -55,14 +61,17 @@ def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> in
         return ExitCode.ok
     console = standard_output()
     _show_base(answer["base"], console)
-    table = Table(arguments.of, "USD/h", "", "plan")
+    console.print(escape(answer["says"]), soft_wrap=not console.is_terminal)
+    table = Table(answer["of"], "USD/h", "", "plan")
     for point in answer["points"]:
         solved = point["solved"]
         mark = " (as asked)" if point["is_requested"] else ""
         price = "–" if solved["usd_per_hour"] is None else f"{float(solved['usd_per_hour']):,.2f}"
         plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
         why = "; ".join(r["detail"] for r in point["reasons"][:1])
-        table.add_row(f"{point['value']:,.6g}{mark}", price, escape(solved["says"]), escape(plan or why))
+        is_same = bool(solved["plan"]) and not solved["measurable"] and answer["base"]["usd_per_hour"] is not None
+        says = "the same" if is_same else escape(solved["says"])
+        table.add_row(f"{point['value']:,.6g}{mark}", price, says, escape(plan or why))
     console.print(table)
     return ExitCode.ok
 
@@ -75,22 +84,22 @@ def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
         return ExitCode.ok
     console = standard_output()
     _show_base(answer["base"], console)
-    table = Table(arguments.against, "predicted", "USD/h", "", "plan")
+    table = Table(answer["against"], "predicted", "USD/h", "", "plan")
     for point in answer["points"]:
         solved = point["solved"]
-        predicted = "–" if point["predicted"] is None else f"{point['predicted']:,.4g}"
+        predicted = "–" if point["predicted"] is None else readable(point["predicted"])
         plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
         price = f"{float(solved['usd_per_hour']):,.2f}"
         table.add_row(f"{point['value']:,.6g}", predicted, price, escape(solved["says"]), escape(plan))
     console.print(table)
     if answer["none_below"] is not None:
-        console.print(f"no plan below {answer['none_below']:,.4g}")
+        console.print(f"no plan below {readable(answer['none_below'])}")
     console.print(
         "nothing else belongs on the front" if answer["complete"] else "sampled: more plans may lie in between"
     )
     left_out = sum(one["offers"] for one in answer["left_out"])
     if left_out:
-        what = "power" if arguments.against == "power_kw" else "power or grid"
+        what = "power" if answer["against"] == "power_kw" else "power or grid"
         console.print(f"left out: {left_out} offers whose {what} nobody publishes")
     for grid in answer["grids"]:
         console.print(

@@ -18,7 +18,11 @@ def add_why_not_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
-    parser.add_argument("of", metavar="OF", help="targets.ttft_ms.p95, context_tokens, confidence_percent, …")
+    parser.add_argument(
+        "of",
+        metavar="OF",
+        help="ttft, tpot or e2e (their p95; tpot.p99 for another), context, confidence, spares or rate",
+    )
     parser.add_argument("point", metavar="VALUE", nargs="*", type=float, help="without any, some around the stated one")
     parser.add_argument("--workload", help="which one, where there are several")
     parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
@@ -27,7 +31,7 @@ def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
 def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
     parser.add_argument(
-        "against", metavar="AGAINST", help="targets.ttft_ms.p95, targets.tpot_ms.p95, power_kw, carbon_kg_co2e_per_hour"
+        "against", metavar="AGAINST", help="ttft or tpot (their p95; tpot.p99 for another), power or carbon"
     )
     parser.add_argument(
         "point", metavar="LIMIT", nargs="*", type=float, help="without any, from the tightest to the cheapest"

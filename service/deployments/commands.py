@@ -9,6 +9,9 @@ from service.deployments.launch import PORT, Launch, Where, require_one_pool
 from service.deployments.plan import DeploymentPlan, ReplicaKind
 from service.deployments.words import Variable, shell_command, shell_comment
 
+FROM_REPOSITORIES = ("vllm", "sglang", "tensorrt-llm")
+"""Engines that fetch the weights themselves."""
+
 
 def engine_scripts(plan: DeploymentPlan, target: str, engine: str, version: str | None) -> Files:
     """Raises TargetCannotExpressError."""
@@ -18,13 +21,20 @@ def engine_scripts(plan: DeploymentPlan, target: str, engine: str, version: str 
         for rank, launch in enumerate(ranks):
             suffix = "" if len(ranks) == 1 else f".rank-{rank}"
             files.add(f"{kind.name}{suffix}.sh", _script(plan, kind, launch, rank if len(ranks) > 1 else None))
+        if ranks[0].config is not None:
+            files.add(f"{kind.name}.yaml", ranks[0].config)
+        for name, text in ranks[0].variables:
+            files.note(f"{name} of {kind.name}", text)
         files.use(ranks[0])
+        if engine == "tensorrt-llm":
+            files.note(f"model of {kind.name}", f"requests name it {kind.model.hugging_face_id}: it has no other name")
         for about, text in engine_notes(kind, ranks[0]):
             files.note(about, text)
     files.note("PORT", f"where the server listens; {PORT} unless set")
-    files.note(
-        "HF_TOKEN", "read by the engine from the environment where a repository asks for one; never written down"
-    )
+    if engine in FROM_REPOSITORIES:
+        files.note(
+            "HF_TOKEN", "read by the engine from the environment where a repository asks for one; never written down"
+        )
     if any(kind.nodes > 1 for kind in plan.kinds):
         files.note("MASTER_ADDR", "address of the node that runs rank 0, as the other nodes reach it")
     return files
@@ -53,6 +63,9 @@ def _script(plan: DeploymentPlan, kind: ReplicaKind, launch: Launch, rank: int |
         "set -eu",
         f': "${{PORT:={PORT}}}"',
     ]
+    lines += [f': "${{{name}:?{text}}}"' for name, text in launch.variables]
+    if launch.config is not None:
+        lines.append(f': "${{CONFIG:=$(dirname "$0")/{kind.name}.yaml}}"')
     if rank is not None:
         lines.append(': "${MASTER_ADDR:?address of the node that runs rank 0}"')
     if line.partition is not None:

@@ -1,5 +1,7 @@
 """Make the files of a target from a stored plan: read, then a pure function of what was read."""
 
+from collections.abc import Iterable
+
 from sqlmodel import Session
 
 from catalog.engine_options import read_engine_options
@@ -23,14 +25,19 @@ def answer_deployment(
     known = {v for versions in read_engine_options().values() for v in versions}
     wrong = []
     if target not in TARGETS:
-        listed = ", ".join(TARGETS)
-        wrong.append(FieldError(f"{unknown_name('target', target, TARGETS)} (targets: {listed})", parameter="target"))
+        wrong.append(FieldError(_unknown("target", target, TARGETS), parameter="target"))
     if version is not None and version not in known:
-        text = f"{unknown_name('engine version', version, known)} (known: {', '.join(sorted(known))})"
-        wrong.append(FieldError(text, parameter="engine_version"))
+        wrong.append(FieldError(_unknown("engine version", version, sorted(known)), parameter="engine_version"))
     if wrong:
         raise InvalidFieldsError(wrong)
     return generate(read_plan(session, snapshots, recommendation_id), target, version)
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """All there are: no list of them can be asked for."""
+    listed = list(known)
+    near = unknown_name(kind, name, listed).removesuffix("; GET the list for the known ones")
+    return f"{near} (known: {', '.join(listed)})"
 
 
 def read_plan(session: Session, snapshots: SnapshotCache, recommendation_id: str) -> DeploymentPlan:

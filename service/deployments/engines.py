@@ -3,13 +3,20 @@
 from collections.abc import Callable
 
 from service.deployments.launch import Launch, Where
+from service.deployments.llama_cpp import llama_cpp_launch
 from service.deployments.plan import ReplicaKind
 from service.deployments.refusals import PartError
 from service.deployments.sglang import sglang_launch
+from service.deployments.trtllm import trtllm_launch
 from service.deployments.vllm import vllm_launch
 
 Launcher = Callable[[ReplicaKind, str | None, Where], Launch]
-LAUNCHERS: dict[str, Launcher] = {"vllm": vllm_launch, "sglang": sglang_launch}
+LAUNCHERS: dict[str, Launcher] = {
+    "vllm": vllm_launch,
+    "sglang": sglang_launch,
+    "tensorrt-llm": trtllm_launch,
+    "llama.cpp": llama_cpp_launch,
+}
 
 
 def planned_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:

@@ -7,7 +7,9 @@ from service.deployments.benchmark import benchmark_files
 from service.deployments.commands import engine_scripts
 from service.deployments.compose import compose_files
 from service.deployments.dstack import dstack_files
+from service.deployments.dynamo import dynamo_files
 from service.deployments.files import Files
+from service.deployments.kserve import kserve_files
 from service.deployments.kubernetes import kubernetes_files
 from service.deployments.plan import DeploymentPlan
 from service.deployments.router import router_files
@@ -28,8 +30,12 @@ def _scripts(plan: DeploymentPlan, version: str | None, target: str, engine: str
 TARGETS: dict[str, Generator] = {
     "vllm": partial(_scripts, target="vllm", engine="vllm"),
     "sglang": partial(_scripts, target="sglang", engine="sglang"),
+    "trtllm": partial(_scripts, target="trtllm", engine="tensorrt-llm"),
+    "llama-cpp": partial(_scripts, target="llama-cpp", engine="llama.cpp"),
     "compose": compose_files,
     "kubernetes": kubernetes_files,
+    "kserve": kserve_files,
+    "dynamo": dynamo_files,
     "skypilot": skypilot_files,
     "dstack": dstack_files,
     "router": lambda plan, _version: router_files(plan),

@@ -121,13 +121,8 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
         "name": "engine",
         "image": image_of(kind, launch),
         "command": kubernetes_words(launch.words),
-        "env": [
-            {
-                "name": "HF_TOKEN",
-                "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}},
-            }
-        ],
-        "resources": {"limits": {_resource(kind): str(devices)}},
+        "env": [hf_token()],
+        "resources": {"limits": {resource_name(kind): str(devices)}},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }
     if serves:
@@ -145,7 +140,15 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
     }
 
 
-def _resource(kind: ReplicaKind) -> str:
+def hf_token() -> dict[str, Any]:
+    """The environment's entry that reads the token of a model repository from a secret, where there is one."""
+    return {
+        "name": "HF_TOKEN",
+        "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}},
+    }
+
+
+def resource_name(kind: ReplicaKind) -> str:
     """What the vendor's device plugin calls a device. Raises PartError where that is not known."""
     name = RESOURCES.get(kind.machine.vendor)
     if name is None:

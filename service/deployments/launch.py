@@ -1,5 +1,6 @@
 """How one process of an engine is started, and which release of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog.engine_options import EngineOptions, read_engine_options, read_engine_releases
@@ -13,12 +14,17 @@ MASTER = Variable("MASTER_ADDR")
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """words: the command line. image: None where no image is known to hold the engine for these devices."""
+    """words: the command line. image: None where no image is known to hold the engine for these devices.
+
+    variables: names that must be set, with what they are. config: a file that the variable CONFIG names.
+    """
 
     engine: str
     version: str
     words: tuple[Word, ...]
     image: str | None
+    variables: tuple[tuple[str, str], ...] = ()
+    config: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,18 @@ def release_options(kind: ReplicaKind, engine: str, version: str | None) -> Engi
 
 def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word]) -> Launch:
     """The launch, once the release is seen to know every option. Raises PartError where it does not."""
+    check_options(kind, options, words)
+    return Launch(options.engine, options.version, tuple(words), release_image(kind, options))
+
+
+def release_image(kind: ReplicaKind, options: EngineOptions) -> str | None:
+    """The image of the release for the kind's devices."""
+    release = read_engine_releases()[options.engine]
+    return release.image.format(version=options.version) if kind.machine.vendor in release.vendors else None
+
+
+def check_options(kind: ReplicaKind, options: EngineOptions, words: Sequence[Word]) -> None:
+    """Raises PartError for an option, or a value, that the release does not know."""
     for word, value in zip(words, [*words[1:], ""], strict=True):
         if not isinstance(word, str) or not word.startswith("--"):
             continue
@@ -57,9 +75,6 @@ def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word])
         choices = options.choices.get(word)
         if choices is not None and value not in choices:
             raise PartError(kind.part, f"{options.engine} {options.version} takes no {word} {value}")
-    release = read_engine_releases()[options.engine]
-    image = release.image.format(version=options.version) if kind.machine.vendor in release.vendors else None
-    return Launch(options.engine, options.version, tuple(words), image)
 
 
 def require_engine(kind: ReplicaKind, engine: str) -> None:
@@ -73,7 +88,8 @@ def require_one_pool(kind: ReplicaKind) -> None:
     """Raises PartError for prefill and decode in pools of their own."""
     if kind.line.role != "aggregated":
         raise PartError(
-            kind.part, "prefill and decode pools need a router that hands caches over, which these files do not start"
+            kind.part,
+            "prefill and decode pools need a router that hands caches over, which these files do not start; target dynamo does",
         )
 
 

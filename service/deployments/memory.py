@@ -30,4 +30,5 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
         )  # fmt: skip
     except SolverError:
         return None
-    return DeviceMemory(device.memory_bytes - taken.driver_reserve_bytes, found.weights_bytes, found.kv_cache_bytes)
+    visible = device.memory_bytes - taken.driver_reserve_bytes
+    return DeviceMemory(visible, found.weights_bytes, found.kv_cache_bytes, found.kv_cache_tokens)

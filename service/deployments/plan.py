@@ -35,11 +35,12 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """What a process sees of one device and what the plan gives to what, in bytes."""
+    """What a process sees of one device and what the plan gives to what, in bytes; kv_cache_tokens: of one replica."""
 
     visible_bytes: float
     weights_bytes: float
     kv_cache_bytes: float
+    kv_cache_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

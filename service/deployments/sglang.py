@@ -31,7 +31,7 @@ def static_fraction(memory: DeviceMemory) -> float:
 
     SGLang takes activations and graphs from the rest (server_args.py), so the fraction is smaller than the plan's own.
 
-    >>> static_fraction(DeviceMemory(80e9, 40e9, 25e9))
+    >>> static_fraction(DeviceMemory(80e9, 40e9, 25e9, 100_000))
     0.812
     """
     return math.floor((memory.weights_bytes + memory.kv_cache_bytes) / memory.visible_bytes * 1000) / 1000

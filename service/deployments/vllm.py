@@ -30,10 +30,31 @@ def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
     sees, weights and activations included (vLLM, config/cache.py). ``--max-num-seqs`` and ``--max-num-batched-tokens`` hold for
     each data-parallel rank there and in the plan.
     """
+    words: list[Word] = ["vllm", "serve", checkpoint(kind), "--host", "0.0.0.0", "--port", where.port]
+    words += ["--served-model-name", kind.model.llm, checkpoint(kind), *vllm_options(kind)]
+    if where.rank is not None:
+        if kind.line.layout.data_parallel > 1:
+            raise PartError(kind.part, "data-parallel ranks over several nodes need an address for each")
+        words += [
+            "--distributed-executor-backend",
+            "mp",
+            "--nnodes",
+            str(kind.nodes),
+            "--node-rank",
+            where.rank,
+            "--master-addr",
+            where.master,
+        ]
+        if where.follows:
+            words.append("--headless")
+    return checked_launch(kind, release_options(kind, "vllm", version), words)
+
+
+def vllm_options(kind: ReplicaKind) -> list[Word]:
+    """Layout, formats, budgets and memory, as every tool that starts vLLM is told them. Raises PartError."""
     require_engine(kind, "vllm")
     settings, layout = kind.settings, kind.line.layout
-    words: list[Word] = ["vllm", "serve", checkpoint(kind), "--host", "0.0.0.0", "--port", where.port]
-    words += ["--served-model-name", kind.model.llm, checkpoint(kind)]
+    words: list[Word] = []
     for option, degree in (
         ("--tensor-parallel-size", layout.tensor_parallel),
         ("--pipeline-parallel-size", layout.pipeline_parallel),
@@ -55,20 +76,4 @@ def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
         raise PartError(kind.part, "vLLM's token budget of a step must not be below the sequences it admits")
     words += ["--max-num-seqs", str(settings.max_sequences)]
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
-    words += ["--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
-    if where.rank is not None:
-        if kind.line.layout.data_parallel > 1:
-            raise PartError(kind.part, "data-parallel ranks over several nodes need an address for each")
-        words += [
-            "--distributed-executor-backend",
-            "mp",
-            "--nnodes",
-            str(kind.nodes),
-            "--node-rank",
-            where.rank,
-            "--master-addr",
-            where.master,
-        ]
-        if where.follows:
-            words.append("--headless")
-    return checked_launch(kind, release_options(kind, "vllm", version), words)
+    return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]

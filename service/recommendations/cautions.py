@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from service.figures import readable
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
@@ -67,8 +68,8 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                 )
                 if high > limit:
                     detail = (
-                        f"the interval of {metric} {percentile} reaches {high:.4g} ms, beyond its target of {limit:.4g} ms, which it "
-                        f"is to keep with {workload.targets.confidence_percent:g} % confidence"
+                        f"the interval of {metric} {percentile} reaches {readable(high, 4)} ms, beyond its target of "
+                        f"{readable(limit, 4)} ms, which it is to keep with {workload.targets.confidence_percent:g} % confidence"
                     )
                     yield CautionOut(
                         about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from service.figures import readable
 from solver.candidates.rejections import ABOVE_TARGET, Rejection, TargetMiss
 from solver.limit import Limit, LimitKind, TargetLimit, TargetMetric
 from solver.planning.types import PlanningInput
@@ -189,9 +190,9 @@ def miss_words(missed: TargetMiss) -> str:
     """By how much a target is missed at best, and where."""
     device = missed.device_id if missed.partition is None else f"{missed.device_id} ({missed.partition})"
     return (
-        f"{missed.target.percentile} {_short(missed.target.metric).upper()} is {missed.best_s * MS_PER_S:.3g} ms at best"
+        f"{missed.target.percentile} {_short(missed.target.metric).upper()} is {readable(missed.best_s * MS_PER_S)} ms at best"
         f" ({device}, TP{missed.layout.tensor_parallel}{_stages(missed)}, {missed.weights}),"
-        f" {100.0 * (missed.ratio - 1.0):.3g} % above the target of {missed.target_s * MS_PER_S:.3g} ms"
+        f" {readable(100.0 * (missed.ratio - 1.0))} % above the target of {readable(missed.target_s * MS_PER_S)} ms"
     )
 
 

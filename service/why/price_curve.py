@@ -7,6 +7,7 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import PlanningContext
 from service.recommendations.limit_names import DIGITS, MS_PER_S, target_of
 from service.why.classes import classes_of, states_target, wrong_class
+from service.why.curve_words import curve_says
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
@@ -107,15 +108,17 @@ def _answer(asked: PriceCurveIn, replay: ReplayedRequest, solved_request: Solved
     of = _requirement(asked, replay)
     unit = _unit(of)
     values = [v / unit for v in asked.points] if asked.points else automatic_values(solved_request, of)
-    points = price_curve(solved_request, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
+    found = price_curve(solved_request, of, values, replay.inputs.spaces, Clock(asked.time_limit_s))
     here = current_value(solved_request, of)
+    points = [_present(point, here, unit, solved_request) for point in found]
     name = None if of.workload is None else replay.request.workloads[of.workload].name
     return PriceCurveOut(
         base=present_base(replay, solved_request),
         of=asked.of,
         workload=name,
         traffic_class=asked.traffic_class,
-        points=[_present(point, here, unit, solved_request) for point in points],
+        says=curve_says(points, solved_request.result.usd_per_hour),
+        points=points,
         seconds=elapsed_since(began),
     )
 

@@ -1,5 +1,6 @@
 """What a why-not names, found on the market: with the limits of the request that leave it out."""
 
+from service.names_meant import device_name_meant, name_meant
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import OPEN, allowed_offers, limits_that_leave_out
@@ -10,6 +11,20 @@ from solver.hardware import Offer
 from solver.why.why_not import Kind, Thing
 
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
+
+
+def things_meant(asked: WhyNotIn, replay: ReplayedRequest) -> WhyNotIn:
+    """With the catalog's own names for what is plainly meant; names nobody knows stay, to be refused by name."""
+    snapshot = replay.inputs.snapshot
+    memory = snapshot.memory_gib_by_device if asked.devices else {}
+    return asked.model_copy(
+        update={
+            "devices": tuple(device_name_meant(name, memory) for name in asked.devices),
+            "offers": tuple(name_meant(name, snapshot.offer_ids) for name in asked.offers),
+            "providers": tuple(name_meant(name, snapshot.providers) for name in asked.providers),
+            "partitions": tuple(name_meant(name, snapshot.partitions) for name in asked.partitions),
+        }
+    )
 
 
 def check_named(asked: WhyNotIn, replay: ReplayedRequest) -> None:

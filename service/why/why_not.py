@@ -6,7 +6,7 @@ from service.recommendations.create import PlanningContext
 from service.recommendations.limit_names import names_in_conflict
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base, require_plan
-from service.why.subjects import check_named, excluded_by, nobody_offers, things_of
+from service.why.subjects import check_named, excluded_by, nobody_offers, things_meant, things_of
 from service.wire.why import WhyNotAnswerOut, WhyNotIn, WhyNotOut
 from solver.recommend.recommend import SolvedRequest
 from solver.why.resolve import Clock
@@ -19,8 +19,8 @@ async def answer_why_not(recommendation_id: str, asked: WhyNotIn, context: Plann
         recommendation_id,
         context,
         "why_not",
-        lambda replay, solved_request: _answer(asked, replay, solved_request),
-        lambda replay: check_named(asked, replay),
+        lambda replay, solved_request: _answer(things_meant(asked, replay), replay, solved_request),
+        lambda replay: check_named(things_meant(asked, replay), replay),
     )
 
 

@@ -5,14 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service.wire.quantities import Answer, Name, PositiveNumber, Request, Usd, at_most
+from service.wire.requirement_names import Against
 from service.wire.why import BaseOut, MissOut, SolvedOut, TimeLimit
 
 MOST_POINTS = 20
 MOST_REGIONS = 200
 GridIntensity = Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)]
-Against = Annotated[
-    str, Field(pattern=r"^(targets\.(ttft|tpot)_ms\.(mean|p50|p90|p95|p99)|power_kw|carbon_kg_co2e_per_hour)$")
-]
 
 
 class ParetoIn(Request):

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import LARGEST, Answer, KvCacheFormat, Name, Request, Usd, WeightFormat
 from service.wire.recommendations import InputsOut
+from service.wire.requirement_names import CurveOf
 
 MOST_THINGS = 20
 Degree = Annotated[int, Field(ge=1, le=4_096)]
@@ -144,15 +145,6 @@ class WhyNotOut(Answer):
     seconds: float
 
 
-CurveOf = Annotated[
-    str,
-    Field(
-        pattern=r"^(targets\.(ttft|tpot|e2e)_ms\.(mean|p50|p90|p95|p99)|context_tokens|confidence_percent|spare_nodes"
-        r"|requests_per_s)$"
-    ),
-]
-
-
 class PriceCurveIn(Request):
     """of: a target by its path, such as ``targets.ttft_ms.p95``, or ``context_tokens``, ``confidence_percent``,
     ``spare_nodes``, ``requests_per_s``. workload: may be left out where there is one, and for spare nodes."""
@@ -179,6 +171,8 @@ class PriceCurveOut(Answer):
     of: str
     workload: str | None
     traffic_class: str | None = None
+    says: str
+    """What the points say together: whether price moves with the requirement, from where to where."""
     points: list[CurvePointOut]
     seconds: float
 

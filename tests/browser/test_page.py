@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from service.cli.main import main
@@ -93,6 +94,16 @@ class TestAboutAPlan:
         both = page.get_by_role("row", name=re.compile("^USD per hour"))
         expect(both).to_contain_text(money(plans[0]["totals"]["usd_per_hour"]))
         expect(both).to_contain_text(money(plans[1]["totals"]["usd_per_hour"]))
+
+    def test_a_third_plan_beside_two(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        first, second = (plan["id"] for plan in plans)
+        page.goto(f"/#/compare?a={first}&b={second}&c={first}")
+        cells = page.get_by_role("row", name=re.compile("^USD per hour")).get_by_role("cell")
+        expect(cells.last).to_contain_text(f"{money(plans[0]['totals']['usd_per_hour'])} (the same)")
+        expect(page.get_by_role("heading", name="To go from the first to the third")).to_be_visible()
+        page.get_by_label("Third", exact=True).select_option("")
+        expect(page.get_by_role("columnheader", name="third")).to_have_count(0)
+        assert "c=" not in page.url
 
     def test_what_it_costs_over_years(self, page: Page, plans: list[dict[str, Any]]) -> None:
         page.goto(f"/#/plan/{plans[0]['id']}/cost")
@@ -348,3 +359,15 @@ class TestNoPlan:
         expect(page.get_by_text("workloads chat")).to_have_count(0)
         page.get_by_role("button", name=re.compile("^relax to")).first.click()
         expect(page.get_by_text("Proven cheapest")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_every_measured_run_is_drawn_against_its_prediction(page: Page) -> None:
+    page.goto("/#/accuracy")
+    page.get_by_role("button", name="Draw every run").click()
+    drawn = page.get_by_role("img", name=re.compile("Predicted against measured: mean TTFT"))
+    expect(drawn).to_be_visible(timeout=3 * PATIENCE_MS)
+    assert drawn.locator("circle").count() > 100
+    page.get_by_label("Metric", exact=True).select_option(label="mean TPOT, ms")
+    expect(page.get_by_role("img", name=re.compile("Predicted against measured: mean TPOT"))).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
+    assert Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"] == []

@@ -49,7 +49,12 @@ def test_rent_buy_and_api_of_a_stored_plan_in_one_command(
     line = ["tco", "rec_plan", "--buy", "--api", MODEL]
     arguments = build_parser().parse_args([*line, "--out", str(out)])
     assert tco.tco_command(arguments, settings) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr()
+    assert printed.err.strip() == f"wrote {out}"
+    rows = [line.split("\t") for line in printed.out.splitlines() if "\t" in line]
+    assert [row[0] for row in rows] == ["alternative", "rent", "buy", f"API {MODEL}"]
+    assert rows[-1][5] in ("always cheaper", "never") or "month" in rows[-1][5]
+    said = " ".join(printed.out.split())
     assert "is cheapest at" in said
     assert "in present value" in said
     assert "pays back" in said
@@ -59,14 +64,14 @@ def test_rent_buy_and_api_of_a_stored_plan_in_one_command(
     assert tco.tco_command(arguments, settings) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [a["name"] for a in answer["alternatives"]] == ["rent", "buy", f"API {MODEL}"]
-    shown = Console(width=200, record=True, file=io.StringIO())
+    shown = Console(width=200, record=True, file=io.StringIO(), force_terminal=True)
     tco.show_comparison(answer, shown)
     rows = [
         [cell.strip() for cell in line.split("│")[1:-1]] for line in shown.export_text().splitlines() if "│" in line
     ]
     for row, one in zip(rows, answer["alternatives"], strict=True):
         assert row[:3] == [one["name"], *(f"{float(one[usd]):,.0f}" for usd in ("total_usd", "npv_usd"))]
-        assert row[5].endswith("%")
+        assert row[4].endswith("%")
 
 
 def test_commitments_prices_of_ones_own_and_a_file_of_another_kind(

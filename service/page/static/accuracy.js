@@ -1,6 +1,7 @@
 // How good predictions are: errors on configurations that the fit had not seen, by device, engine and model.
 import { curlOf, get } from "./api.js";
 import { chart } from "./chart.js";
+import { measuredCard } from "./measured.js";
 import { copyButton, figure, h, percent, table, words } from "./dom.js";
 
 const METRIC = { time_to_first_token: "TTFT, mean", "time_to_first_token.p99": "TTFT, p99", time_per_output_token: "TPOT, mean", "time_per_output_token.p99": "TPOT, p99", end_to_end: "E2E, mean", output_rate: "output tokens/s" };
@@ -28,5 +29,5 @@ export async function accuracyView({ signal }) {
       table("All runs together", headings, rows(all.filter((s) => s.slice === "all")), { right: [2, 3, 4, 5, 6] }),
       all.length > 1 ? h("details", {}, h("summary", {}, "By kind of model and load"), table("By kind of model and load", headings, rows(all.filter((s) => s.slice !== "all")), { right: [2, 3, 4, 5, 6] })) : null,
       each.length ? h("details", {}, h("summary", {}, `${each.length} configurations`), table("By configuration", headings, rows(each), { right: [2, 3, 4, 5, 6] })) : null);
-  }));
+  }), measuredCard(signal));
 }

@@ -81,19 +81,25 @@ async function takenUp(id, status, signal) {
 
 const lengths = (given) => (given?.distribution === "mean" ? { distribution: "fixed", tokens: Math.max(1, Math.round(given.mean)) } : given);
 
-/** What the planner predicts for what was measured; null where the run does not say enough. */
-async function estimate(run, signal) {
+/** The measured deployment as one to predict; null where the run does not say enough. */
+export function caseOf(run) {
   const { context, load, traffic } = run;
   if (!traffic?.prompt_tokens || !traffic.output_tokens || !load) return null;
   const degrees = Object.fromEntries(Object.entries(context.layout ?? {}).filter(([, n]) => n));
   const precision = Object.fromEntries(Object.entries(context.precision ?? {}).filter(([, name]) => name));
-  const body = { estimates: [{
+  return {
     llm: context.llm, device: context.device, layout: degrees, precision, engine: { name: context.engine.name },
     traffic: { prompt_tokens: lengths(traffic.prompt_tokens), output_tokens: lengths(traffic.output_tokens), shared_prefix_fraction: traffic.shared_prefix_fraction ?? 0 },
     load: load.kind === "closed" ? { kind: "closed", concurrency: load.concurrency, requests: load.requests ?? null } : { kind: "open", requests_per_s: load.requests_per_s, requests: load.requests ?? null },
-  }] };
+  };
+}
+
+/** What the planner predicts for what was measured; null where the run does not say enough. */
+async function estimate(run, signal) {
+  const body = caseOf(run);
+  if (!body) return null;
   try {
-    const [one] = (await post("/v1/estimates", body, { signal })).estimates;
+    const [one] = (await post("/v1/estimates", { estimates: [body] }, { signal })).estimates;
     return one.outcome === "estimated" ? one : null;
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;

@@ -22,6 +22,7 @@ const LISTS = {
 };
 const CHOICES = { commitment: ["", "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block"], provider_class: ["", "hyperscaler", "specialist", "marketplace"], device_class: ["", "datacentre", "workstation", "consumer", "edge"], origin: ["", "edition", "user"] };
 const FIRST_ROWS = 100;
+const byPrice = (one, other) => Number(one.usd_per_device_hour ?? Infinity) - Number(other.usd_per_device_hour ?? Infinity) || one.id.localeCompare(other.id);  // once all are there
 const SUGGESTED = { device: "devices", provider: "providers" };
 
 /** #/catalog/{noun}[/{id}] */
@@ -54,6 +55,7 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
       const page = await get(`/v1/${noun}`, { ...chosen(), limit: 500, next }, { signal });
       items = items.concat(page.items);
       [next, total] = [page.next, page.total];
+      if (noun === "offers" && !next) items.sort(byPrice);
       draw();
     } catch (problem) {
       if (problem.name !== "AbortError") empty(place, h("p", { role: "alert" }, problem.errors?.map((e) => e.detail).join("; ") || problem.message));

@@ -1,49 +1,53 @@
-// Two stored plans side by side, and what must change to go from one to the other.
+// Two or three stored plans side by side, and what must change to go from the first to the others.
 import { curlOf, get } from "./api.js";
 import { fleetText, limitWords } from "./answer.js";
 import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
+
+const PLACES = ["first", "second", "third"];
 
 export async function compareView({ parameters, navigate, signal }) {
   const { items } = await get("/v1/recommendations", { limit: 100 }, { signal });
   const panel = h("div", { "aria-live": "polite" });
   if (items.length < 2 && !(parameters.get("a") && parameters.get("b"))) {
-    return h("section.card", {}, h("h1", {}, "Compare two plans"), h("p", {}, "There are fewer than two plans yet. ", h("a", { href: "#/plan/new?preset=chat" }, "Make another one"), "."));
+    return h("section.card", {}, h("h1", {}, "Compare plans"), h("p", {}, "There are fewer than two plans yet. ", h("a", { href: "#/plan/new?preset=chat" }, "Make another one"), "."));
   }
   const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`}`;
   const options = items.map((one) => [one.id, name(one)]);
-  for (const side of ["a", "b"]) if (parameters.get(side) && !options.some(([id]) => id === parameters.get(side))) options.push([parameters.get(side), parameters.get(side)]);
+  for (const side of ["a", "b", "c"]) if (parameters.get(side) && !options.some(([id]) => id === parameters.get(side))) options.push([parameters.get(side), parameters.get(side)]);
   const b = parameters.get("b") ?? options.find(([id]) => id !== parameters.get("a"))?.[0];
   const a = parameters.get("a") ?? options.find(([id]) => id !== b)?.[0];
-  const changed = () => { navigate(`#/compare?a=${left.value}&b=${right.value}`, { replace: true, silent: true }); draw(); };
+  const changed = () => { navigate(`#/compare?a=${left.value}&b=${right.value}${third.value ? `&c=${third.value}` : ""}`, { replace: true, silent: true }); draw(); };
   const left = select(options, a, { id: "compare-a", onchange: changed }), right = select(options, b, { id: "compare-b", onchange: changed });
+  const third = select([["", "none"], ...options], parameters.get("c") ?? "", { id: "compare-c", onchange: changed });
 
   async function draw() {
-    empty(panel, h("p.loading", {}, "Reading both plans…"));
+    const others = [right.value, third.value].filter(Boolean);
+    empty(panel, h("p.loading", {}, "Reading the plans…"));
     try {
-      const [one, other, diff] = await Promise.all([
-        get(`/v1/recommendations/${left.value}`, {}, { signal }), get(`/v1/recommendations/${right.value}`, {}, { signal }),
-        get(`/v1/recommendations/${right.value}/diff`, { against: left.value }, { signal })]);
-      empty(panel, table("Both plans", ["", "first", "second"], rows(one, other)),
-        h("h2", {}, "To go from the first to the second"), diff.words.length ? h("ul", {}, diff.words.map((line) => h("li", {}, line))) : h("p", {}, "Nothing changes."),
+      const [plans, diffs] = await Promise.all([
+        Promise.all([left.value, ...others].map((id) => get(`/v1/recommendations/${id}`, {}, { signal }))),
+        Promise.all(others.map((id) => get(`/v1/recommendations/${id}/diff`, { against: left.value }, { signal })))]);
+      empty(panel, table("Plans side by side", ["", ...PLACES.slice(0, plans.length)], rows(plans)),
+        diffs.map((diff, i) => [h("h2", {}, `To go from the first to the ${PLACES[i + 1]}`), diff.words.length ? h("ul", {}, diff.words.map((line) => h("li", {}, line))) : h("p", {}, "Nothing changes.")]),
         h("p.buttons", {}, copyButton(() => location.href, "the link to this comparison", "Copy link"),
-          copyButton(() => curlOf("GET", `/v1/recommendations/${right.value}/diff?against=${left.value}`), "this as a curl command", "Copy as curl"),
-          h("a.button.quiet", { href: `#/plan/${one.id}` }, "Open the first"), h("a.button.quiet", { href: `#/plan/${other.id}` }, "Open the second")));
+          others.map((id, i) => copyButton(() => curlOf("GET", `/v1/recommendations/${id}/diff?against=${left.value}`), `the change to the ${PLACES[i + 1]} as a curl command`, i ? `Copy as curl, ${PLACES[i + 1]}` : "Copy as curl")),
+          plans.map((plan, i) => h("a.button.quiet", { href: `#/plan/${plan.id}` }, `Open the ${PLACES[i]}`))));
     } catch (problem) {
       if (problem.name !== "AbortError") empty(panel, h("p", {}, problem.message));
     }
   }
   draw();
-  return h("section.card", {}, h("h1", {}, "Compare two plans"), h("div.pair", {}, field("First", left), field("Second", right)), panel);
+  return h("section.card", {}, h("h1", {}, "Compare plans"), h("div.pair", {}, field("First", left), field("Second", right), field("Third", third)), panel);
 }
 
 const difference = (one, other) => (one === null || other === null ? "" : Number(other) === Number(one) ? " (the same)" : ` (${Number(other) > Number(one) ? "+" : ""}${usd(Number(other) - Number(one))})`);
 
-function rows(one, other) {
-  const both = (name, of) => [name, of(one), of(other)];
+function rows(plans) {
+  const both = (name, of) => [name, ...plans.map(of)];
   const price = (answer) => answer.totals?.usd_per_hour ?? null;
   const lines = (of) => (answer) => (answer.plan.length ? answer.plan.map((line) => h("div", {}, of(line))) : "–");
   return [
-    ["USD per hour", usd(price(one)), `${usd(price(other))}${difference(price(one), price(other))}`],
+    ["USD per hour", ...plans.map((x, i) => `${usd(price(x))}${i ? difference(price(plans[0]), price(x)) : ""}`)],
     both("per million output tokens", (x) => usd(x.totals?.usd_per_million_output_tokens ?? null, 3)),
     both("proof", (x) => `${words(x.solve.status)}${x.solve.gap_fraction ? `, gap ${percent(x.solve.gap_fraction, 2)}` : ""}`),
     both("rents", (x) => fleetText(x)),

@@ -3,7 +3,7 @@ import { Problem, curlOf, get } from "./api.js";
 import { copyButton, download, empty, field, h, select } from "./dom.js";
 import { problemCard } from "./form.js";
 
-const TARGETS = [["vllm", "vLLM scripts"], ["sglang", "SGLang scripts"], ["compose", "Docker Compose"], ["kubernetes", "Kubernetes"],
+const TARGETS = [["vllm", "vLLM scripts"], ["sglang", "SGLang scripts"], ["trtllm", "TensorRT-LLM scripts"], ["llama-cpp", "llama.cpp scripts"], ["compose", "Docker Compose"], ["kubernetes", "Kubernetes"], ["kserve", "KServe"], ["dynamo", "Dynamo"],
   ["skypilot", "SkyPilot"], ["dstack", "dstack"], ["router", "Router weights, Envoy"], ["benchmark", "Benchmark of the plan"]];
 
 export function runTab(answer, { signal, parameters, navigate }) {

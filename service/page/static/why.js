@@ -36,10 +36,11 @@ function priceCurve(answer, { signal }) {
     const axis = `${name}${unit ? `, ${unit}` : ""}`;
     const solved = said.points.filter((p) => p.solved.usd_per_hour !== null);
     return [
+      h("p", {}, `${said.says.charAt(0).toUpperCase()}${said.says.slice(1)}.`),
       chart([{ name: "cheapest plan", kind: "step", points: solved.map((p) => ({ x: p.value, y: Number(p.solved.usd_per_hour), mark: p.is_requested, label: `${figure(p.value)}: ${planText(p.solved.plan)}` })) }],
         { title: `What ${name} costs`, x: axis, y: "USD per hour", yZero: true, format: (v) => usd(v, 0), hint: "The large point is what was asked for." }),
       table(`Price by ${name}`, [axis, "USD/h", "", "plan"], said.points.map((p) => [
-        `${figure(p.value)}${p.is_requested ? " (asked)" : ""}`, usd(p.solved.usd_per_hour), p.is_requested ? "" : p.solved.says, p.solved.plan.length ? planText(p.solved.plan) : p.reasons[0]?.detail ?? ""]), { right: [1] }),
+        `${figure(p.value)}${p.is_requested ? " (asked)" : ""}`, usd(p.solved.usd_per_hour), p.is_requested ? "" : p.solved.plan.length && !p.solved.measurable ? "the same" : p.solved.says, p.solved.plan.length ? planText(p.solved.plan) : p.reasons[0]?.detail ?? ""]), { right: [1] }),
     ];
   }, { signal });
   return h("section.card", {}, h("h2", {}, "What does a requirement cost?"), h("p.muted", {}, "Each point is a plan of its own, solved and confirmed by simulation."),

@@ -79,7 +79,7 @@ def workload(name: str, llm: str = "llama-3.1-70b", **given: Any) -> WorkloadIn:
 def plan(workloads: list[WorkloadIn], lines: list[PlanLineOut], *, spare_nodes: int = 0) -> DeploymentPlan:
     """With nodes enough for all replicas of an offer, and the spares."""
     kinds = replica_kinds(lines, {w.name: w for w in workloads}, MACHINES, MODELS)
-    memory = DeviceMemory(80e9, 40e9, 25e9)
+    memory = DeviceMemory(80e9, 40e9, 25e9, 100_000)
     kinds = tuple(replace(kind, memory=None if kind.line.partition else memory) for kind in kinds)
     fleet = []
     for offer in dict.fromkeys(one.offer for one in lines):
@@ -136,6 +136,14 @@ def shapes() -> dict[str, DeploymentPlan]:
         "two pools": plan(
             [workload("chat")],
             [line("chat", AWS, role="prefill", replicas=2), line("chat", AWS, role="decode", replicas=1)],
+        ),
+        "eight-bit cache": plan(
+            [workload("chat")],
+            [line("chat", AWS, layout={"tensor_parallel": 2}, precision={"weights": "bf16", "kv_cache": "fp8"})],
+        ),
+        "quantised file": plan(
+            [workload("chat")], [line("chat", AWS, engine="llama.cpp", precision={"weights": "q4_k_m", "kv_cache": "fp16"},
+                                      engine_settings={"name": "llama.cpp", "max_sequences": 32})]
         ),
         "no checkpoint": plan([workload("own", "own-model")], [line("own", AWS)]),
         "format nobody published": plan(

@@ -2,8 +2,11 @@
 
 import json
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -31,8 +34,12 @@ from tests.service.deployments.plans import (
     shapes,
     workload,
 )
+from tests.service.deployments.schemas import KUBERNETES, check_dynamo, check_kserve
 
-KUBERNETES = "1.34"
+VERSIONS = tuple(version for versions in read_engine_options().values() for version in versions)
+ENGINES = {"vllm": "vllm", "trtllm": "tensorrt-llm", "llama-cpp": "llama.cpp"}
+"""Targets that are an engine whose command line the intake reads back, and the engine."""
+RESOURCES = {"kserve": check_kserve, "dynamo": check_dynamo}
 CONTEXTS = (2048, 8192, 131_072)
 
 
@@ -105,7 +112,7 @@ def plans(draw: st.DrawFn) -> DeploymentPlan:
 
 class TestAnyPlan:
     @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(plans(), st.sampled_from([None, *read_engine_options()["vllm"]]))
+    @given(plans(), st.sampled_from([None, *VERSIONS]))
     def test_every_target_writes_what_its_reader_takes_or_says_why_not(
         self, deployed: DeploymentPlan, version: str | None
     ) -> None:
@@ -116,8 +123,8 @@ class TestAnyPlan:
             assert answer == generate(deployed, target, version)
             for file in answer.files:
                 check_file(target, file.path, file.content)
-            if target == "vllm":
-                check_round_trip(deployed, answer)
+            if target in ENGINES:
+                check_round_trip(deployed, target, answer)
 
 
 def check_file(target: str, path: str, content: str) -> None:
@@ -126,6 +133,9 @@ def check_file(target: str, path: str, content: str) -> None:
         assert command_of(content)
     elif path.endswith(".json"):
         json.loads(content)
+    elif target in RESOURCES:
+        for document in yaml.safe_load_all(content):
+            RESOURCES[target](document)
     elif target == "kubernetes" and path != "adapter-rule.yaml":
         for document in yaml.safe_load_all(content):
             check_manifest(document)
@@ -146,8 +156,11 @@ def check_manifest(document: dict[str, Any]) -> None:
         kubernetes_validate.validate(pod, KUBERNETES, strict=True)
 
 
-def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
+def check_round_trip(deployed: DeploymentPlan, target: str, answer: DeploymentOut) -> None:
     """plan → command → what the intake of measured runs reads of that command → the plan's configuration."""
+    if target != "vllm":
+        check_budgets(deployed, target, answer)
+        return
     scripts = {file.path.split(".")[0]: file.content for file in answer.files}
     for kind in deployed.kinds:
         words = command_of(scripts[kind.name])
@@ -167,6 +180,101 @@ def check_round_trip(deployed: DeploymentPlan, answer: DeploymentOut) -> None:
         assert kind.settings.memory_fraction == read.memory_fraction
 
 
+def check_budgets(deployed: DeploymentPlan, target: str, answer: DeploymentOut) -> None:
+    """The same for engines whose formats are those of the file, and whose memory is stated otherwise."""
+    files = {file.path: file.content for file in answer.files}
+    for kind in deployed.kinds:
+        words = command_of(files[f"{kind.name}.sh"])
+        stated, layout = read_arguments(words), kind.line.layout
+        if target == "trtllm":
+            assert (stated.tensor_parallel or 1) == layout.tensor_parallel
+            assert (stated.pipeline_parallel or 1) == layout.pipeline_parallel
+            assert ("--ep_size" in words) == (layout.expert_parallel > 1)
+            assert (kind.line.precision.kv_cache == "fp8") == (f"{kind.name}.yaml" in files)
+        else:
+            assert stated.kv_cache == kind.line.precision.kv_cache
+            assert words[words.index("--split-mode") + 1] == (
+                "tensor" if layout.tensor_parallel > 1 else "layer" if layout.pipeline_parallel > 1 else "none"
+            )
+        read = engine_settings(ENGINES[target], None, words)
+        assert read.max_sequences == kind.settings.max_sequences
+        assert read.max_batched_tokens == kind.settings.max_batched_tokens
+        assert target == "llama-cpp" or read.max_context_tokens == kind.settings.max_context_tokens
+
+
+class TestResources:
+    @pytest.mark.parametrize(
+        ("check", "target"), [(check_kserve, "kserve"), (check_dynamo, "dynamo")], ids=["kserve", "dynamo"]
+    )
+    def test_their_schemas_refuse_what_they_do_not_know(self, check: Callable[..., None], target: str) -> None:
+        (file,) = generate(shapes()["one device"], target, None).files
+        document = yaml.safe_load(file.content)
+        check(document)
+        document["spec"]["replicaz"] = 3
+        with pytest.raises(jsonschema.ValidationError, match="replicaz"):
+            check(document)
+
+    @pytest.mark.parametrize("target", ["kserve", "dynamo"])
+    def test_options_are_those_of_the_script(self, target: str) -> None:
+        """plan → resource → what the intake reads of its command, and of the script's, is one configuration."""
+        deployed = plan([workload("chat")], [line("chat", AWS, layout={"tensor_parallel": 4})])
+        (file,) = generate(deployed, target, "0.31.0").files
+        spec = yaml.safe_load(file.content)["spec"]
+        if target == "kserve":
+            words = ["--tensor-parallel-size", str(spec["parallelism"]["tensor"])]
+            words += spec["template"]["containers"][0]["args"]
+        else:
+            words = spec["components"][1]["podTemplate"]["spec"]["containers"][0]["command"]
+        script = command_of(generate(deployed, "vllm", "0.30.0").files[0].content)
+        assert read_arguments(words) == read_arguments(script)
+        assert engine_settings("vllm", None, words) == engine_settings("vllm", None, script)
+
+    def test_pools_are_workers_that_hand_caches_over(self) -> None:
+        deployed = shapes()["two pools"]
+        (file,) = generate(deployed, "dynamo", None).files
+        _, prefill, decode = yaml.safe_load(file.content)["spec"]["components"]
+        for component, role, replicas in ((prefill, "prefill", 2), (decode, "decode", 1)):
+            assert (component["type"], component["replicas"]) == (role, replicas)
+            words = component["podTemplate"]["spec"]["containers"][0]["command"]
+            assert words[words.index("--disaggregation-mode") + 1] == role
+            assert json.loads(words[words.index("--kv-transfer-config") + 1])["kv_connector"] == "NixlConnector"
+        (file,) = generate(deployed, "kserve", None).files
+        spec = yaml.safe_load(file.content)["spec"]
+        assert (spec["replicas"], spec["prefill"]["replicas"]) == (1, 2)
+        roles = {
+            name: next(
+                e["value"] for e in part["template"]["containers"][0]["env"] if e["name"] == "VLLM_ADDITIONAL_ARGS"
+            )
+            for name, part in (("decode", spec), ("prefill", spec["prefill"]))
+        }
+        assert "kv_consumer" in roles["decode"]
+        assert "kv_producer" in roles["prefill"]
+        (_, transfer) = shlex.split(roles["prefill"])
+        assert json.loads(transfer)["kv_connector"] == "NixlConnector"
+
+    def test_a_release_of_dynamo_is_that_which_carries_the_engine(self) -> None:
+        deployed = plan([workload("chat")], [line("chat", AWS)])
+        assert generate(deployed, "dynamo", "0.23.0").engine_versions == {"vllm": "0.23.0", "dynamo": "1.3.1"}
+        assert generate(deployed, "dynamo", None).engine_versions == {"vllm": "0.31.0", "dynamo": "1.6.1"}
+        with pytest.raises(TargetCannotExpressError, match=r"carries vllm 0\.24\.0; known are 0\.23\.0"):
+            generate(deployed, "dynamo", "0.24.0")
+
+    def test_replicas_scale_to_the_plans_number_at_the_plans_price(self) -> None:
+        deployed = plan([workload("chat", min_replicas=1)], [line("chat", AWS, replicas=4)])
+        (file,) = generate(deployed, "kserve", None).files
+        scaling = yaml.safe_load(file.content)["spec"]["scaling"]
+        assert scaling == {"minReplicas": 1, "maxReplicas": 4, "wva": {"variantCost": "2.500000", "hpa": {}}}
+
+    def test_what_a_shell_would_read_is_not_handed_to_one(self) -> None:
+        """KServe's own command is a shell's: a name that is more than a word there has no place in it."""
+        deployed = plan([workload("chat")], [line("chat", AWS)])
+        (kind,) = deployed.kinds
+        for name in ("a b", "$(reboot)", "x;reboot", "`id`", "'"):
+            named = replace(deployed, kinds=(replace(kind, model=replace(kind.model, llm=name)),))
+            with pytest.raises(TargetCannotExpressError, match="to a shell"):
+                generate(named, "kserve", None)
+
+
 class TestNames:
     @settings(max_examples=100, deadline=None)
     @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=120))
@@ -182,6 +290,10 @@ class TestNames:
         assert words[words.index("--workload") + 1] == name
         (manifest, *_) = yaml.safe_load_all(generate(deployed, "kubernetes", None).files[0].content)
         assert manifest["metadata"]["annotations"]["clusterwright/workload"] == name
+        for target in RESOURCES:
+            (resource,) = yaml.safe_load_all(generate(deployed, target, None).files[0].content)
+            assert resource["metadata"]["annotations"]["clusterwright/workload"] == name
+            assert resource["metadata"]["name"].endswith("-1")
 
     def test_dollar_signs_are_not_variables(self) -> None:
         deployed = plan([workload("$(HOSTNAME) ${HOME}")], [line("$(HOSTNAME) ${HOME}", AWS)])
@@ -248,11 +360,19 @@ class TestWhatFilesSay:
         ("shape", "target", "says"),
         [
             ("several nodes", "compose", "spans 2 nodes"),
-            ("two pools", "kubernetes", "hands caches over"),
+            ("two pools", "kubernetes", "target dynamo does"),
             ("no checkpoint", "vllm", "no checkpoint of own-model"),
             ("format nobody published", "vllm", "nvfp4"),
             ("other vendor", "kubernetes", "AMD"),
             ("mixed fleet", "skypilot", "share one"),
+            ("mixed fleet", "dynamo", "shares of their own"),
+            ("several nodes", "kserve", "spans 2"),
+            ("other vendor", "dynamo", "no image of vllm for devices of AMD"),
+            ("several nodes", "trtllm", "TensorRT-LLM spans nodes under MPI"),
+            ("one device", "trtllm", "fp8"),
+            ("one device", "llama-cpp", "no files with weights in fp8"),
+            ("split devices", "llama-cpp", "not known to run"),
+            ("other vendor", "trtllm", "not known to run on mi300x"),
         ],
     )
     def test_refusals_say_which_part_and_why(self, shape: str, target: str, says: str) -> None:
@@ -264,6 +384,30 @@ class TestWhatFilesSay:
         small = line("chat", AWS, engine_settings={"max_sequences": 512, "max_batched_tokens": 256})
         with pytest.raises(TargetCannotExpressError, match="token budget"):
             generate(plan([workload("chat")], [small]), "vllm", None)
+
+    def test_fractions_are_of_what_each_engine_means(self) -> None:
+        """80 GB of which 92 % is used, 25 GB of it for the cache."""
+        deployed = plan([workload("chat")], [line("chat", AWS, engine_settings={"memory_fraction": 0.92})])
+        commands = {
+            target: command_of(generate(deployed, target, None).files[0].content) for target in ("vllm", "trtllm")
+        }
+        assert "--gpu-memory-utilization 0.92" in " ".join(commands["vllm"])
+        assert "--kv_cache_free_gpu_memory_fraction 0.796" in " ".join(commands["trtllm"])
+
+    def test_the_cache_of_llama_cpp_is_shared_by_its_slots(self) -> None:
+        deployed = plan([workload("chat")], [line("chat", AWS, layout={"tensor_parallel": 2})])
+        (file,) = generate(deployed, "llama-cpp", None).files
+        assert "--ctx-size 100000 --kv-unified --parallel 512" in file.content
+        assert '"${MODEL:?path of the GGUF file of the model in BF16}"' in file.content
+        with pytest.raises(TargetCannotExpressError, match="takes no --split-mode tensor"):
+            generate(deployed, "llama-cpp", "f49e91787")
+
+    def test_a_cache_of_eight_bits_is_stated_in_a_file_beside_the_script(self) -> None:
+        deployed = plan([workload("chat")], [line("chat", AWS, precision={"weights": "bf16", "kv_cache": "fp8"})])
+        script, config = generate(deployed, "trtllm", None).files
+        assert yaml.safe_load(config.content) == {"kv_cache_config": {"dtype": "fp8"}}
+        assert f': "${{CONFIG:=$(dirname "$0")/{config.path}}}"' in script.content
+        assert '--extra_llm_api_options "${CONFIG}"' in script.content
 
     def test_options_that_a_release_lacks_are_refused(self) -> None:
         with pytest.raises(TargetCannotExpressError, match="options of sglang"):
