@@ -1,6 +1,7 @@
-"""``clusterwright training estimate``: one training run stated in options."""
+"""``clusterwright training estimate``: one training run stated in options; ``train``: one job."""
 
 import argparse
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,79 @@ def training_command(arguments: argparse.Namespace, settings: Settings) -> int:
 
         return training_fit_command(arguments, settings)
     return _estimate(arguments, settings)
+
+
+def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    """One job stated in options, to POST /v1/training/recommendations."""
+    job: dict[str, Any] = {"name": "job", "llm": arguments.llm, "tokens": arguments.tokens} | run_of(arguments)
+    if arguments.days is not None:
+        job["deadline"] = (dt.datetime.now(dt.UTC) + dt.timedelta(days=arguments.days)).isoformat()
+    elif arguments.by is not None:
+        job["deadline"] = arguments.by
+    for name in ("max_usd", "max_devices"):
+        if getattr(arguments, name) is not None:
+            job[name] = getattr(arguments, name)
+    limits = {f"{name}s": getattr(arguments, name) for name in ("device", "provider") if getattr(arguments, name)}
+    answer = Client(settings, arguments.url).post("/v1/training/recommendations", {"jobs": [job], "limits": limits})
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_training_plan(answer, standard_output())
+    return ExitCode.infeasible if answer["outcome"] == "infeasible" else ExitCode.ok
+
+
+def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
+    """What to rent, its proof, its doubts, and what other ends cost."""
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, highlight=False)
+
+    solve = answer["solve"]
+    for line in answer["plan"]:
+        days, rate = line["duration_days"], line["tokens_per_s_per_device"]
+        say(
+            f"{answer['outcome']}: {line['nodes']} × {line['offer']} ({line['devices']} × {line['device']}), ${money(line['usd'])}"
+        )
+        say(
+            f"{days_text(days['expected'])} ({days_text(days['low'])}–{days_text(days['high'])}), done by {line['finishes_at'][:16]} UTC;"
+            f" ${money(line['usd_low'])}–${money(line['usd_high'])}"
+        )
+        memory = line["memory"]
+        say(f"layout: {layout_text(line['layout'])}")
+        say(f"{memory['peak_gib']:.0f} of {memory['available_gib']:.0f} GiB a device: {memory['verdict']}")
+        say(
+            f"{rate['expected']:,.0f} tokens/s a device, MFU {100 * line['mfu_fraction']['expected']:.0f} %,"
+            f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
+        )
+    if answer["plan"]:
+        say(
+            f"proof: none of {solve['candidates']} ways costs less than ${money(solve['bound_usd'])} ({solve['status']})"
+        )
+    for conflict in answer["conflicts"]:
+        say(f"infeasible: {conflict}")
+    for change in answer["relaxations"]:
+        say(f"{change['limit']} {change['relaxing_to']} would do, for ${money(change['usd'])}")
+    for caution in answer["cautions"]:
+        say(f"mind: {caution}")
+    for front in answer["fronts"]:
+        for point in front["points"]:
+            say(f"in {days_text(point['duration_days'])}: ${money(point['usd'])} ({point['nodes']} × {point['offer']})")
+
+
+def days_text(days: float) -> str:
+    """
+    >>> days_text(2.5), days_text(0.25)
+    ('2.5 days', '6 hours')
+    """
+    return f"{days:.3g} days" if days >= 1.0 else f"{24 * days:.2g} hours"
+
+
+def money(text: str) -> str:
+    """
+    >>> money("1234.500000")
+    '1,234.50'
+    """
+    return f"{float(text):,.2f}"
 
 
 def _estimate(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -39,6 +39,31 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stack", help="software, such as megatron-bridge, torchtitan or hf-trl")
 
 
+def add_train_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("llm", metavar="LLM", help="language model, such as llama-3.1-8b")
+    parser.add_argument(
+        "--tokens", required=True, type=_count, metavar="N", help="tokens to train on, such as 50M or 2T"
+    )
+    parser.add_argument("--days", type=float, metavar="N", help="it must be done in so many days")
+    parser.add_argument("--by", metavar="INSTANT", help="or by an instant, such as 2026-11-27T18:00:00Z")
+    parser.add_argument("--max-usd", metavar="USD", help="it may cost at most so much")
+    parser.add_argument("--max-devices", type=int, metavar="N", help="on at most so many accelerators")
+    parser.add_argument("--device", action="append", default=[], help="only an accelerator named so; may be repeated")
+    parser.add_argument("--provider", action="append", default=[], help="only a provider named so; may be repeated")
+    add_run_arguments(parser)
+
+
+MULTIPLES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+
+
+def _count(text: str) -> float:
+    """
+    >>> _count("50M"), _count("2t"), _count("1000")
+    (50000000.0, 2000000000000.0, 1000.0)
+    """
+    return float(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else float(text)
+
+
 RUN_FIELDS = ("method", "precision", "sequence_tokens", "global_batch_sequences", "stack")
 
 
