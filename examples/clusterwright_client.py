@@ -438,6 +438,30 @@ class Client:
         )
         return cast("EstimatesOut", answer)
 
+    def post_training_estimates(
+        self,
+        body: TrainingEstimatesIn,
+    ) -> TrainingEstimatesOut:
+        """``POST /v1/training/estimates``. Predict training runs"""
+        answer = self.call(
+            "POST",
+            "/v1/training/estimates",
+            body=body,
+        )
+        return cast("TrainingEstimatesOut", answer)
+
+    def post_training_recommendation(
+        self,
+        body: TrainingRecommendationIn,
+    ) -> TrainingRecommendationOut:
+        """``POST /v1/training/recommendations``. Training jobs in, the cheapest machines, layouts and dates out"""
+        answer = self.call(
+            "POST",
+            "/v1/training/recommendations",
+            body=body,
+        )
+        return cast("TrainingRecommendationOut", answer)
+
     def post_recommendation(
         self,
         body: RecommendationIn,
@@ -4838,7 +4862,9 @@ class RecommendationOut(TypedDict):
     no rule leaves anything out, where time was up, and in answers stored before it was stated.
     """
     cautions: NotRequired[list[CautionOut]]
-    """What to know before signing; empty in answers stored before it was stated."""
+    """What to know before acting on the answer. What to know before signing; empty in answers stored before it was
+    stated.
+    """
     lower_precision: NotRequired[LowerPrecisionOut | None]
     """Null where every workload names its formats, where time was up, and in answers stored before it was stated.
     """
@@ -5584,6 +5610,424 @@ class TrafficShape(TypedDict):
     """Reply lengths in tokens: a distribution, or a number for all alike."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
+
+
+class TrainingAnchorIn(TypedDict):
+    """A measured run of the same model, device, method and precision: what it was off, others are corrected by."""
+    devices: int
+    """How many accelerators."""
+    tokens_per_s_per_device: float
+    """Tokens trained on in a second, for each device."""
+    sequence_tokens: NotRequired[int | None]
+    """Tokens of one packed sequence."""
+    global_batch_sequences: NotRequired[int | None]
+    """Sequences of one optimizer step, over all devices."""
+    micro_batch_sequences: NotRequired[int | None]
+    """Sequences that one replica computes at a time."""
+    layout: NotRequired[TrainingLayoutIn]
+    """How the model is spread over devices."""
+    sharding: NotRequired[Literal["zero1", "zero3"] | None]
+    """What replicas share out among them: `zero1` the optimizer's states, `zero3` weights and gradients too (FSDP).
+    """
+    recompute: NotRequired[Literal["none", "selective", "full"] | None]
+    """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+
+
+class TrainingChoiceOut(TypedDict):
+    """A layout as fast as the chosen one within 5 %, which the model cannot tell from it."""
+    layout: TrainingLayoutOut
+    """How the model is spread over devices."""
+    tokens_per_s_per_device: float
+    """Tokens trained on in a second, for each device."""
+    peak_gib: float
+    """Memory on the fullest device at its fullest, GiB."""
+    verdict: Literal["fits", "tight", "does_not_fit"]
+    """`pass`, `flag`, `fail` or `skipped`."""
+
+
+class TrainingEstimateIn(TypedDict):
+    """One run on so many devices."""
+    llm: str
+    """Id of the language model."""
+    method: Literal["pretrain", "full", "lora", "qlora"]
+    """Which method."""
+    precision: NotRequired[str]
+    """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
+    sequence_tokens: NotRequired[int | None]
+    """Tokens of one packed sequence. Tokens of a packed sequence; null: what the stack takes unless told."""
+    global_batch_sequences: NotRequired[int | None]
+    """Sequences of one optimizer step, over all devices. Sequences of one optimizer step; null: one micro-batch a
+    device.
+    """
+    micro_batch_sequences: NotRequired[int | None]
+    """Sequences that one replica computes at a time."""
+    layout: NotRequired[TrainingLayoutIn]
+    """How the model is spread over devices."""
+    sharding: NotRequired[Literal["zero1", "zero3"] | None]
+    """What replicas share out among them: `zero1` the optimizer's states, `zero3` weights and gradients too (FSDP).
+    """
+    recompute: NotRequired[Literal["none", "selective", "full"] | None]
+    """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+    optimizer: NotRequired[Literal["adamw", "adamw_8bit", "sgd"] | None]
+    """Which optimizer updates the weights; its states take memory."""
+    stack: NotRequired[str | None]
+    """Training software whose constants hold. Software by its usual name (megatron-bridge 26.04, torchtitan, maxtext,
+    hf-trl); null or unknown: the usual one for the method on the device.
+    """
+    adapter_rank: NotRequired[int | None]
+    """Rank of the low-rank adapters that are trained, on every linear matrix of the layers; null: the stack's usual
+    one.
+    """
+    device: str
+    """Id of the accelerator."""
+    node: NotRequired[str | None]
+    """Id of the machine type. The machine that holds the devices; null: the best networked one of the catalog that
+    does.
+    """
+    devices: int
+    """How many accelerators."""
+    devices_per_node: NotRequired[int | None]
+    """Accelerators in one node, a count."""
+    anchors: NotRequired[list[TrainingAnchorIn]]
+    """Measured runs of the same model, device, method and precision: the prediction is corrected by what it was off
+    for them.
+    """
+
+
+class TrainingEstimatedOut(TypedDict):
+    """``does_not_fit``: the figures say how fast it would be if memory held it."""
+    outcome: Literal["estimated", "does_not_fit"]
+    """How it ended."""
+    detail: str
+    """The same in words."""
+    basis: Literal["measured", "corrected", "borrowed", "analytical"]
+    """What the prediction rests on: `measured`, `corrected`, `borrowed` or `analytical`, from surest to least sure.
+    """
+    evidence: list[str]
+    """Ids of the runs that the prediction rests on."""
+    tokens_per_s_per_device: Interval
+    """Tokens trained on in a second, for each device."""
+    step_s: Interval
+    """Time between entries, s."""
+    mfu_fraction: Interval
+    """Model FLOPs utilisation: useful operations over the device's dense rate, 0 to 1."""
+    mfu_convention: str
+    """Which operations the utilisation counts, and over which rate."""
+    memory: TrainingMemoryOut
+    """What fills a device's memory."""
+    layout: TrainingLayoutOut
+    """How the model is spread over devices."""
+    shortlist: list[TrainingChoiceOut]
+    """Layouts within 5 % of the fastest, best first: the prediction does not tell them apart."""
+    considered: int
+    """How many layouts, or columns, were compared."""
+    terms: list[TrainingTermOut]
+    """Parts of the time of a step; they sum to it."""
+    stack: str
+    """Training software whose constants hold."""
+    sequence_tokens: int
+    """Tokens of one packed sequence."""
+    global_batch_sequences: int
+    """Sequences of one optimizer step, over all devices."""
+    cautions: list[str]
+    """What to know before acting on the answer."""
+
+
+class TrainingEstimatesIn(TypedDict):
+    """Runs to predict. One bad case does not spoil the rest."""
+    estimates: list[TrainingEstimateIn]
+    """One for each deployment, in the order asked."""
+
+
+class TrainingEstimatesOut(TypedDict):
+    """In the order asked."""
+    estimates: list[TrainingEstimatedOut | TrainingUnsupportedOut]
+    """One for each deployment, in the order asked."""
+
+
+class TrainingFrontOut(TypedDict):
+    """What ending a job sooner costs: the price of its deadline."""
+    job: str
+    """Name of the job."""
+    points: list[TrainingPointOut]
+    """Ways to do the job that no other is both cheaper and sooner than, soonest first."""
+
+
+class TrainingJobIn(TypedDict):
+    """One model to train: on ``tokens``, or on ``samples`` of a sequence each, ``epochs`` times."""
+    llm: str
+    """Id of the language model."""
+    method: Literal["pretrain", "full", "lora", "qlora"]
+    """Which method."""
+    precision: NotRequired[str]
+    """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
+    sequence_tokens: NotRequired[int | None]
+    """Tokens of one packed sequence. Tokens of a packed sequence; null: what the stack takes unless told."""
+    global_batch_sequences: NotRequired[int | None]
+    """Sequences of one optimizer step, over all devices. Sequences of one optimizer step; null: one micro-batch a
+    device.
+    """
+    micro_batch_sequences: NotRequired[int | None]
+    """Sequences that one replica computes at a time."""
+    layout: NotRequired[TrainingLayoutIn]
+    """How the model is spread over devices."""
+    sharding: NotRequired[Literal["zero1", "zero3"] | None]
+    """What replicas share out among them: `zero1` the optimizer's states, `zero3` weights and gradients too (FSDP).
+    """
+    recompute: NotRequired[Literal["none", "selective", "full"] | None]
+    """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+    optimizer: NotRequired[Literal["adamw", "adamw_8bit", "sgd"] | None]
+    """Which optimizer updates the weights; its states take memory."""
+    stack: NotRequired[str | None]
+    """Training software whose constants hold. Software by its usual name (megatron-bridge 26.04, torchtitan, maxtext,
+    hf-trl); null or unknown: the usual one for the method on the device.
+    """
+    adapter_rank: NotRequired[int | None]
+    """Rank of the low-rank adapters that are trained, on every linear matrix of the layers; null: the stack's usual
+    one.
+    """
+    name: str
+    """Its name."""
+    tokens: NotRequired[float | None]
+    """Tokens that one epoch trains on, a count; or state `samples`."""
+    samples: NotRequired[int | None]
+    """How many sequences there are to train on."""
+    epochs: NotRequired[float]
+    """How often all of it is trained on."""
+    deadline: NotRequired[str | None]
+    """When the job must be done, RFC 3339 with offset."""
+    max_usd: NotRequired[str | None]
+    """The most it may cost in all, US dollars."""
+    max_devices: NotRequired[int]
+    """At most so many devices over all matching offers, a count."""
+
+
+class TrainingLayoutIn(TypedDict):
+    """Parallel degrees of a run; the fastest that memory holds is searched for those that are not stated."""
+    tensor_parallel: NotRequired[int | None]
+    """Devices over which every layer is cut, a count."""
+    pipeline_parallel: NotRequired[int | None]
+    """Stages over which layers are dealt out, a count."""
+    virtual_pipeline: NotRequired[int | None]
+    """Interleaved parts of each pipeline stage's layers."""
+    context_parallel: NotRequired[int | None]
+    """Over how many devices each sequence is split."""
+    expert_parallel: NotRequired[int | None]
+    """Devices over which the experts of a mixture are dealt out, a count."""
+    data_parallel: NotRequired[int | None]
+    """Copies within one replica that share its load."""
+
+
+class TrainingLayoutOut(TypedDict):
+    """How the devices share the work."""
+    tensor_parallel: int
+    """Devices over which every layer is cut, a count."""
+    pipeline_parallel: int
+    """Stages over which layers are dealt out, a count."""
+    virtual_pipeline: int
+    """Interleaved parts of each pipeline stage's layers."""
+    context_parallel: int
+    """Over how many devices each sequence is split."""
+    expert_parallel: int
+    """Devices over which the experts of a mixture are dealt out, a count."""
+    data_parallel: int
+    """Copies within one replica that share its load."""
+    micro_batch_sequences: int
+    """Sequences that one replica computes at a time."""
+    sharding: Literal["zero1", "zero3"]
+    """What replicas share out among them: `zero1` the optimizer's states, `zero3` weights and gradients too (FSDP).
+    """
+    recompute: Literal["none", "selective", "full"]
+    """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+
+
+class TrainingLimitsIn(TypedDict):
+    """What may be rented."""
+    devices: NotRequired[list[str] | None]
+    """How many accelerators."""
+    providers: NotRequired[list[str] | None]
+    """Providers, by id; null: all."""
+    regions: NotRequired[list[str] | None]
+    """Regions, as the catalog has them; null: all."""
+    commitments: NotRequired[list[Literal["on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block", "purchase"]]]
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to."""
+    offers: NotRequired[dict[str, OfferLimitIn]]
+    """Offers, by id; or how many of them. Offers by name, with the most nodes of each that all jobs together may hold
+    at a time.
+    """
+    sourcing: NotRequired[SourcingIn | Literal["any"]]
+    """The buyer's policy about sellers, places and prices; `any` lifts it."""
+    max_usd: NotRequired[str | None]
+    """The most it may cost in all, US dollars."""
+    spot_preemptions_per_node_hour: NotRequired[float | None]
+    """How often spot capacity is taken back, for each node and hour; needed where spot is allowed."""
+
+
+class TrainingLineOut(TypedDict):
+    """What one job rents, when, and how it runs on it."""
+    job: str
+    """Name of the job."""
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    provider: str
+    """Id of the seller."""
+    region: str
+    """Region, as the catalog has it."""
+    node: str
+    """Id of the machine type."""
+    device: str
+    """Id of the accelerator."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer."""
+    devices: int
+    """How many accelerators."""
+    starts_at: str
+    """When it begins, RFC 3339 with offset; of a request null: now."""
+    finishes_at: str
+    """When it is expected to be done, RFC 3339 with offset."""
+    duration_days: Interval
+    """How long it takes, days."""
+    goodput_fraction: float
+    """Share of the time that advances training, failures, restarts and checkpoints taken off, 0 to 1."""
+    tokens_per_s_per_device: Interval
+    """Tokens trained on in a second, for each device."""
+    mfu_fraction: Interval
+    """Model FLOPs utilisation: useful operations over the device's dense rate, 0 to 1."""
+    layout: TrainingLayoutOut
+    """How the model is spread over devices."""
+    memory: TrainingMemoryOut
+    """What fills a device's memory."""
+    basis: Literal["measured", "corrected", "borrowed", "analytical"]
+    """What the prediction rests on: `measured`, `corrected`, `borrowed` or `analytical`, from surest to least sure.
+    """
+    stack: str
+    """Training software whose constants hold."""
+    usd: str
+    """What the job's machines cost, in whole hours of every node, US dollars."""
+    usd_low: str
+    """The same at the fast end of the interval, US dollars."""
+    usd_high: str
+    """The same at the slow end of the interval, US dollars."""
+
+
+class TrainingMemoryOut(TypedDict):
+    """By part, on the fullest device."""
+    weights_gib: float
+    """Memory of the weights on the fullest device, GiB."""
+    gradients_gib: float
+    """Memory of the gradients on the fullest device, GiB."""
+    optimizer_gib: float
+    """Memory of master weights and the optimizer's states on the fullest device, GiB."""
+    activations_gib: float
+    """Memory of intermediate results on the fullest device, GiB."""
+    logits_gib: float
+    """Memory of the output head's results and their gradient on the device that has them, GiB."""
+    reserved_gib: float
+    """Memory kept back by the driver and the engine on the fullest device, GiB."""
+    peak_gib: float
+    """Memory on the fullest device at its fullest, GiB."""
+    available_gib: float
+    """Memory of a device, GiB."""
+    verdict: Literal["fits", "tight", "does_not_fit"]
+    """`pass`, `flag`, `fail` or `skipped`."""
+
+
+class TrainingPointOut(TypedDict):
+    """A way to do a job that no other is both cheaper and sooner than."""
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer."""
+    duration_days: float
+    """How long it takes, days."""
+    usd: str
+    """What the job's machines cost, US dollars."""
+
+
+class TrainingRecommendationIn(TypedDict):
+    """Jobs that share offers and a budget."""
+    jobs: list[TrainingJobIn]
+    """What is to be trained."""
+    limits: NotRequired[TrainingLimitsIn]
+    """What the plan must stay within; in answers, limits by their path in the request."""
+    starts_at: NotRequired[str | None]
+    """When it begins, RFC 3339 with offset; of a request null: now."""
+    price_as_of: NotRequired[str | None]
+    """The instant that prices are of, RFC 3339; null in requests is now."""
+    time_limit_s: NotRequired[float]
+    """How long it may take at most, s, all solves together."""
+
+
+class TrainingRecommendationOut(TypedDict):
+    """The cheapest plan among all enumerated choices, or why there is none."""
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    """How it ended."""
+    solve: TrainingSolveOut
+    """How the answer was found and what is proven."""
+    plan: list[TrainingLineOut]
+    """Lines of the plan: what runs where; empty where there is none."""
+    fronts: list[TrainingFrontOut]
+    """For each job, what ending it sooner costs."""
+    conflicts: list[str]
+    """Limits or entries that contradict each other."""
+    relaxations: list[TrainingRelaxationOut]
+    """Single changes that make a plan possible, each confirmed by simulation."""
+    cautions: list[str]
+    """What to know before acting on the answer."""
+    inputs: InputsOut
+    """What the answer was computed from: the same request against the same inputs gives the same answer."""
+    training_digest: str
+    """SHA-256 of the catalog's files about training."""
+
+
+class TrainingRelaxationOut(TypedDict):
+    """One change that would make a plan of the job possible, with what it then costs."""
+    job: str
+    """Name of the job."""
+    limit: str
+    """Which limit, by its path in the request; on a front, the value it was solved at."""
+    relaxing_to: str
+    """What the limit would become; `any` lifts a choice of places."""
+    usd: str
+    """What the job then costs, US dollars."""
+
+
+class TrainingSolveOut(TypedDict):
+    """How the plan was found."""
+    status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
+    """Its state."""
+    usd: str | None
+    """What all jobs cost, US dollars."""
+    bound_usd: str | None
+    """What every plan costs at least over the horizon, US dollars of present value, by the optimiser's proof."""
+    candidates: int
+    """Ways to run a workload on a device (layout, precision) that were looked at, a count."""
+    seconds: float
+    """How long the answer took, s."""
+
+
+class TrainingTermOut(TypedDict):
+    """One term of the time of a step; the terms sum to it."""
+    term: str
+    """Which part of a step's time."""
+    time_s: float
+    """Time, seconds."""
+    time_fraction: float
+    """Share of the step's time, 0 to 1."""
+
+
+class TrainingUnsupportedOut(TypedDict):
+    """It cannot run, or a figure is missing. ``reason`` is a stable slug: unknown_llm, batch_not_divisible,
+    figure_missing, …
+    """
+    outcome: Literal["unsupported"]
+    """How it ended."""
+    reason: str
+    """Why, as a stable slug or in words."""
+    detail: str
+    """The same in words."""
+    close_matches: list[str]
+    """Known names that are near."""
 
 
 class UncertaintyOut(TypedDict):

@@ -46,6 +46,7 @@ from service.sandboxed_reading import ReadingApart
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.tco import routes as tco
+from service.training import routes as training
 from service.warm import start_warming
 from service.why import routes as why
 from service.wire.problems import ProblemOut
@@ -142,6 +143,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         providers.router,
         api_prices.router,
         estimates.router,
+        training.router,
         recommendations.router,
         deployments.router,
         fleets.router,

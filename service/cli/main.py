@@ -11,6 +11,7 @@ from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.plan_arguments import add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
 from service.cli.tco_arguments import add_tco_arguments
+from service.cli.training_arguments import add_train_arguments, add_training_command
 from service.cli.why_arguments import (
     add_diff_arguments,
     add_near_optimal_arguments,
@@ -120,6 +121,12 @@ def build_parser() -> argparse.ArgumentParser:
             listing.add_argument("--cancel", action="store_true", help="cancel the job ID")
         _add_client_options(listing)
 
+    train = _add(commands, "train", "the cheapest machines for one training job, with layout, dates and cost")
+    add_train_arguments(train)
+    _add_client_options(train)
+
+    add_training_command(_add(commands, "training", "predict training runs, fit the model of them"))
+
     add_prices_command(_add(commands, "prices", "import price lists"))
 
     calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
@@ -209,6 +216,10 @@ def _command(name: str) -> Command:
         from service.cli.prices import prices_command
 
         return prices_command
+    if name in ("training", "train"):
+        from service.cli import training
+
+        return training.train_command if name == "train" else training.training_command
     if name == "jobs":
         from service.cli.jobs import jobs_command
 

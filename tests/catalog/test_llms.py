@@ -1,6 +1,7 @@
 """The listed language models: published parameter counts, and rows that equal what the importer computes."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from catalog.huggingface import llm_row_from_config
 from catalog.rows import LlmRow
 from solver.precision import WEIGHT_FORMATS
-from tests.llm_shapes import llm_rows, shape_of
+from tests.llm_shapes import LLMS, llm_rows, shape_of
 
 CONFIGS = Path(__file__).parent.parent / "fixtures" / "llm-configs"
 
@@ -38,6 +39,12 @@ def all_rows() -> list[LlmRow]:
 
 def of(ids: str) -> LlmRow:
     return llm_rows()[ids]
+
+
+def from_widths() -> set[str]:
+    """Models of published training runs, entered by the widths that papers and benchmarks state: no config.json was read."""
+    files = (LLMS / f"{name}.toml" for name in ("mpt", "qwen", "training-runs"))
+    return {llm["id"] for file in files for llm in tomllib.loads(file.read_text(encoding="utf-8"))["llm"]}
 
 
 class TestCounts:
@@ -91,7 +98,7 @@ class TestRows:
             assert group.kind not in ("sliding", "chunked") or group.window_tokens > 0
             assert group.kind != "linear" or group.state_values > 0
 
-    @pytest.mark.parametrize("row", all_rows(), ids=lambda r: r.id)
+    @pytest.mark.parametrize("row", [r for r in all_rows() if r.id not in from_widths()], ids=lambda r: r.id)
     def test_equals_the_import_of_its_config(self, row: LlmRow) -> None:
         path = CONFIGS / f"{_config_name(row)}.json"
         config = json.loads(path.read_text())

@@ -1,0 +1,159 @@
+"""``clusterwright training estimate``: one training run stated in options; ``train``: one job."""
+
+import argparse
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from service.cli.client import Client
+from service.cli.exit_codes import ExitCode
+from service.cli.output import print_json, standard_output
+from service.cli.training_arguments import run_of
+from service.settings import Settings
+
+DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
+
+
+def training_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.action == "fit":
+        from service.cli.training_fit import training_fit_command
+
+        return training_fit_command(arguments, settings)
+    return _estimate(arguments, settings)
+
+
+def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    """One job stated in options, to POST /v1/training/recommendations."""
+    job: dict[str, Any] = {"name": "job", "llm": arguments.llm, "tokens": arguments.tokens} | run_of(arguments)
+    if arguments.days is not None:
+        job["deadline"] = (dt.datetime.now(dt.UTC) + dt.timedelta(days=arguments.days)).isoformat()
+    elif arguments.by is not None:
+        job["deadline"] = arguments.by
+    for name in ("max_usd", "max_devices"):
+        if getattr(arguments, name) is not None:
+            job[name] = getattr(arguments, name)
+    limits = {f"{name}s": getattr(arguments, name) for name in ("device", "provider") if getattr(arguments, name)}
+    answer = Client(settings, arguments.url).post("/v1/training/recommendations", {"jobs": [job], "limits": limits})
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_training_plan(answer, standard_output())
+    return ExitCode.infeasible if answer["outcome"] == "infeasible" else ExitCode.ok
+
+
+def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
+    """What to rent, its proof, its doubts, and what other ends cost."""
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, highlight=False)
+
+    solve = answer["solve"]
+    for line in answer["plan"]:
+        days, rate = line["duration_days"], line["tokens_per_s_per_device"]
+        say(
+            f"{answer['outcome']}: {line['nodes']} × {line['offer']} ({line['devices']} × {line['device']}), ${money(line['usd'])}"
+        )
+        say(
+            f"{days_text(days['expected'])} ({days_text(days['low'])}–{days_text(days['high'])}), done by {line['finishes_at'][:16]} UTC;"
+            f" ${money(line['usd_low'])}–${money(line['usd_high'])}"
+        )
+        memory = line["memory"]
+        say(f"layout: {layout_text(line['layout'])}")
+        say(f"{memory['peak_gib']:.0f} of {memory['available_gib']:.0f} GiB a device: {memory['verdict']}")
+        say(
+            f"{rate['expected']:,.0f} tokens/s a device, MFU {100 * line['mfu_fraction']['expected']:.0f} %,"
+            f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
+        )
+    if answer["plan"]:
+        say(
+            f"proof: none of {solve['candidates']} ways costs less than ${money(solve['bound_usd'])} ({solve['status']})"
+        )
+    for conflict in answer["conflicts"]:
+        say(f"infeasible: {conflict}")
+    for change in answer["relaxations"]:
+        say(f"{change['limit']} {change['relaxing_to']} would do, for ${money(change['usd'])}")
+    for caution in answer["cautions"]:
+        say(f"mind: {caution}")
+    for front in answer["fronts"]:
+        for point in front["points"]:
+            say(f"in {days_text(point['duration_days'])}: ${money(point['usd'])} ({point['nodes']} × {point['offer']})")
+
+
+def days_text(days: float) -> str:
+    """
+    >>> days_text(2.5), days_text(0.25)
+    ('2.5 days', '6 hours')
+    """
+    return f"{days:.3g} days" if days >= 1.0 else f"{24 * days:.2g} hours"
+
+
+def money(text: str) -> str:
+    """
+    >>> money("1234.500000")
+    '1,234.50'
+    """
+    return f"{float(text):,.2f}"
+
+
+def _estimate(arguments: argparse.Namespace, settings: Settings) -> int:
+    case: dict[str, Any] = {"llm": arguments.llm, "device": arguments.device, "devices": arguments.devices}
+    case |= run_of(arguments)
+    for name in ("micro_batch_sequences", "recompute"):
+        if getattr(arguments, name) is not None:
+            case[name] = getattr(arguments, name)
+    layout = {name: getattr(arguments, name) for name in DEGREES if getattr(arguments, name) is not None}
+    if layout:
+        case["layout"] = layout
+    answer = Client(settings, arguments.url).post("/v1/training/estimates", {"estimates": [case]})
+    found = answer["estimates"][0]
+    if arguments.json:
+        print_json(answer)
+    else:
+        show_training_estimate(case, found, standard_output())
+    return ExitCode.ok if found["outcome"] == "estimated" else ExitCode.infeasible
+
+
+def show_training_estimate(case: Mapping[str, Any], found: Mapping[str, Any], console: Console) -> None:
+    """Rate, step, memory and layout, then where the time goes."""
+    if found["outcome"] == "unsupported":
+        console.print(f"unsupported: {found['detail']}", soft_wrap=True)
+        return
+    rate, step, mfu = (found[name] for name in ("tokens_per_s_per_device", "step_s", "mfu_fraction"))
+    memory = found["memory"]
+    console.print(
+        f"{case['method']} of {case['llm']} on {case['devices']} × {case['device']} ({found['stack']}): {found['outcome']}"
+    )
+    if found["detail"]:
+        console.print(found["detail"], soft_wrap=True)
+    console.print(
+        f"{rate['expected']:,.0f} ({rate['low']:,.0f}–{rate['high']:,.0f}) tokens/s a device,"
+        f" a step of {found['global_batch_sequences']} sequences in {step['expected']:.3g} ({step['low']:.3g}–{step['high']:.3g}) s,"
+        f" MFU {100 * mfu['expected']:.0f} %, {found['basis']}", soft_wrap=True,
+    )  # fmt: skip
+    console.print(f"{memory['peak_gib']:.1f} of {memory['available_gib']:.1f} GiB a device: {memory['verdict']}")
+    console.print(f"layout: {layout_text(found['layout'])} (of {found['considered']} compared)")
+    for caution in found["cautions"]:
+        console.print(f"mind: {caution}", soft_wrap=True)
+    table = Table(title="a step")
+    for heading in ("term", "s", "%"):
+        table.add_column(heading, justify="left" if heading == "term" else "right")
+    for term in sorted(found["terms"], key=lambda one: -one["time_s"]):
+        table.add_row(term["term"], f"{term['time_s']:.4g}", f"{100 * term['time_fraction']:.1f}")
+    console.print(table)
+
+
+def layout_text(layout: Mapping[str, Any]) -> str:
+    """
+    >>> layout_text({"tensor_parallel": 4, "pipeline_parallel": 1, "virtual_pipeline": 1, "context_parallel": 1,
+    ...     "expert_parallel": 1, "data_parallel": 2, "micro_batch_sequences": 1, "sharding": "zero1", "recompute": "full"})
+    'TP4 DP2, micro-batch 1, zero1, recompute full'
+    """
+    short = (
+        ("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("virtual_pipeline", "VP"), ("context_parallel", "CP"),
+        ("expert_parallel", "EP"), ("data_parallel", "DP"),
+    )  # fmt: skip
+    degrees = " ".join(f"{letters}{layout[name]}" for name, letters in short if layout[name] > 1) or "one device"
+    return f"{degrees}, micro-batch {layout['micro_batch_sequences']}, {layout['sharding']}, recompute {layout['recompute']}"

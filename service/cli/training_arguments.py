@@ -1,0 +1,72 @@
+"""The commands ``training``: what they take."""
+
+import argparse
+
+METHODS = ("pretrain", "full", "lora", "qlora")
+
+
+def add_training_command(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    asking = actions.add_parser("estimate", help="how fast a run trains and what memory it needs")
+    asking.add_argument("llm", metavar="LLM", help="language model, such as llama-3.1-8b")
+    asking.add_argument("--device", required=True, help="accelerator, such as h100-sxm")
+    asking.add_argument("--devices", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
+    add_run_arguments(asking)
+    for name, text in (("tensor", "layers"), ("pipeline", "stages"), ("context", "sequences"), ("expert", "experts")):
+        asking.add_argument(
+            f"--{name}-parallel", type=int, metavar="N", help=f"{text} over N devices; searched if not stated"
+        )
+    asking.add_argument(
+        "--micro-batch", dest="micro_batch_sequences", type=int, metavar="N", help="sequences at a time"
+    )
+    asking.add_argument("--recompute", choices=("none", "selective", "full"), help="searched if not stated")
+    asking.add_argument("--json", action="store_true", help="print the answer's JSON")
+    asking.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
+    fitting = actions.add_parser(
+        "fit", help="fit the model to the published runs in the catalog, print how accurate it is"
+    )
+    fitting.add_argument("--write", action="store_true", help="keep the constants in catalog/training")
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is trained and how, of estimates and of jobs."""
+    parser.add_argument("--method", choices=METHODS, default="lora", help="default: %(default)s")
+    parser.add_argument(
+        "--precision", default="bf16", help="bf16, fp16, fp8, mxfp8, nvfp4, int8 (default: %(default)s)"
+    )
+    parser.add_argument("--sequence", dest="sequence_tokens", type=int, metavar="TOKENS", help="tokens of a sequence")
+    parser.add_argument("--batch", dest="global_batch_sequences", type=int, metavar="N", help="sequences of one step")
+    parser.add_argument("--stack", help="software, such as megatron-bridge, torchtitan or hf-trl")
+
+
+def add_train_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("llm", metavar="LLM", help="language model, such as llama-3.1-8b")
+    parser.add_argument(
+        "--tokens", required=True, type=_count, metavar="N", help="tokens to train on, such as 50M or 2T"
+    )
+    parser.add_argument("--days", type=float, metavar="N", help="it must be done in so many days")
+    parser.add_argument("--by", metavar="INSTANT", help="or by an instant, such as 2026-11-27T18:00:00Z")
+    parser.add_argument("--max-usd", metavar="USD", help="it may cost at most so much")
+    parser.add_argument("--max-devices", type=int, metavar="N", help="on at most so many accelerators")
+    parser.add_argument("--device", action="append", default=[], help="only an accelerator named so; may be repeated")
+    parser.add_argument("--provider", action="append", default=[], help="only a provider named so; may be repeated")
+    add_run_arguments(parser)
+
+
+MULTIPLES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+
+
+def _count(text: str) -> float:
+    """
+    >>> _count("50M"), _count("2t"), _count("1000")
+    (50000000.0, 2000000000000.0, 1000.0)
+    """
+    return float(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else float(text)
+
+
+RUN_FIELDS = ("method", "precision", "sequence_tokens", "global_batch_sequences", "stack")
+
+
+def run_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """The run's fields that were stated."""
+    return {name: value for name in RUN_FIELDS if (value := getattr(arguments, name)) is not None}

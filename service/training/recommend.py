@@ -1,0 +1,202 @@
+"""Jobs to columns, columns to a plan: which machines each training job rents."""
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from service.recommendations.limits import allowed_offers
+from service.training.inputs import Trained, TrainingModel, spread_of, training_device
+from service.training.predict import prepared
+from service.wire.recommendations import LimitsIn
+from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
+from solver.errors import FigureMissingError, SolverError
+from solver.hardware import Node, Offer
+from solver.llm_shape import LlmShape
+from solver.training.estimate import Spread, TrainingEstimate, estimate_training, model_flop_per_token
+from solver.training.goodput import Reliability, goodput_fraction
+from solver.training.programme import Chosen, Column, Task, choose
+
+SECONDS_PER_DAY = 86_400.0
+LONGEST_DAYS = 365.0
+"""Jobs that take longer are not planned."""
+WEEK_DAYS = 7
+WEEKS = 12
+"""Beginnings that are compared where jobs share limited machines."""
+FAILURES, CHECKPOINT_RATE, RESTART = "device_hours_between_failures", "checkpoint_bytes_per_s_per_node", "restart_s"
+SLOWER_THAN_DEADLINE = 2.0
+"""Ways that take longer than this many times the time there is are told as no price of the deadline."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A job on so many nodes of one kind: its layout, and what failures leave of its rate."""
+
+    trained: Trained
+    found: TrainingEstimate
+    spread: Spread
+    goodput: float
+    nodes: int
+    devices: int
+    seconds: float
+
+
+@dataclass
+class Planned:
+    """ways: by the key of their column. dropped: why offers have no column, with how many."""
+
+    tasks: list[Task]
+    columns: list[Column]
+    ways: list[Way]
+    offers: Mapping[str, Offer]
+    nodes_of_offer: Mapping[str, int]
+    chosen: Chosen
+    dropped: dict[str, int] = field(default_factory=dict)
+
+
+def limits_of(asked: TrainingRecommendationIn) -> LimitsIn:
+    """The rules about offers, as plans of serving have them."""
+    own = asked.limits
+    return LimitsIn(
+        devices=own.devices, providers=own.providers, regions=own.regions, commitments=own.commitments, offers=own.offers,
+        sourcing=own.sourcing,
+    )  # fmt: skip
+
+
+def plan_training(
+    asked: TrainingRecommendationIn,
+    shapes: Mapping[str, LlmShape],
+    offers: tuple[Offer, ...],
+    model: TrainingModel,
+    starts_at: dt.datetime,
+) -> Planned:
+    """Enumerate and choose. Raises what the solver raises when nothing can be computed."""
+    allowed = allowed_offers(offers, limits_of(asked))
+    limited = {o.id: o.max_nodes for o in allowed if o.max_nodes is not None}
+    tasks, columns, ways, dropped = [], list[Column](), list[Way](), dict[str, int]()
+    for job in asked.jobs:
+        deadline_s = None if job.deadline is None else (job.deadline - starts_at).total_seconds()
+        tasks.append(Task(job.name, deadline_s, None if job.max_usd is None else float(job.max_usd)))
+        most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
+        cache: dict[tuple[object, ...], Way | None] = {}
+        for offer in allowed:
+            for nodes in node_counts(offer, job.max_devices):
+                way = _way(job, shapes[job.llm], offer, nodes, model, asked, most_s, cache, dropped)
+                if way is None:
+                    continue
+                starts = range(WEEKS) if len(asked.jobs) > 1 and offer.id in limited else range(1)
+                columns += [_column(job, offer, way, week * WEEK_DAYS, len(ways)) for week in starts]
+                ways.append(way)
+    budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
+    chosen = choose(tasks, columns, limited, budget, asked.time_limit_s)
+    return Planned(tasks, columns, ways, {o.id: o for o in allowed}, limited, chosen, dropped)
+
+
+def node_counts(offer: Offer, most_devices: int) -> Iterator[int]:
+    """Powers of two and three times them, as far as the offer, the job and the network go."""
+    node = offer.node
+    joined = node.network_bytes_per_s > 0.0 or node.rack_domain_devices > node.devices
+    most = most_devices // node.devices if joined else min(1, most_devices // node.devices)
+    if offer.max_nodes is not None:
+        most = min(most, offer.max_nodes)
+    for count in sorted({2**n * m for n in range(13) for m in (1, 3)}):
+        if count <= most:
+            yield count
+
+
+def tokens_of(job: TrainingJobIn) -> float:
+    """Trained on in all."""
+    once = job.tokens if job.tokens is not None else float(job.samples or 0) * float(job.sequence_tokens or 0)
+    return once * job.epochs
+
+
+def _way(
+    job: TrainingJobIn, shape: LlmShape, offer: Offer, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
+    most_s: float, cache: dict[tuple[object, ...], Way | None], dropped: dict[str, int],
+) -> Way | None:  # fmt: skip
+    """The best layout on so many nodes; None: it cannot run there, or not in time."""
+    node = offer.node
+    spot = offer.commitment == "spot"
+    key = (
+        node.device.id,
+        node.devices,
+        node.link_domain_devices,
+        node.rack_domain_devices,
+        node.network_bytes_per_s,
+        nodes,
+        spot,
+    )
+    if key not in cache:
+        try:
+            cache[key] = _computed(job, shape, node, nodes, model, asked, most_s, spot)
+        except SolverError as error:
+            reason = getattr(error, "reason", "figure_missing")
+            dropped[reason] = dropped.get(reason, 0) + 1
+            cache[key] = None
+    return cache[key]
+
+
+def _computed(
+    job: TrainingJobIn, shape: LlmShape, node: Node, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
+    most_s: float, spot: bool,
+) -> Way | None:  # fmt: skip
+    devices = node.devices * nodes
+    device = training_device(node.device, (), job.precision, model, node)
+    trained = prepared(job, shape, device, devices, model)
+    tokens = tokens_of(job)
+    roof = device.flop_per_s / model_flop_per_token(trained.run.shape) * SLOWER_THAN_DEADLINE
+    if tokens / (roof * devices) > most_s:
+        return None
+    found = estimate_training(trained.run, trained.constants, devices, trained.freedom, trained.batch_stated)
+    if found.chosen.verdict == "does_not_fit":
+        return None
+    states = found.parts["weights"] + found.parts["optimizer"]
+    reliability = Reliability(
+        _figure(model, FAILURES),
+        states * node.devices / _figure(model, CHECKPOINT_RATE),
+        _figure(model, RESTART),
+        (asked.limits.spot_preemptions_per_node_hour or 0.0) if spot else 0.0,
+    )
+    goodput = goodput_fraction(reliability, devices, nodes)
+    if goodput <= 0.0:
+        return None
+    seconds = tokens / (found.chosen.tokens_per_s_per_device * devices * goodput)
+    if seconds > most_s:
+        return None
+    spread = spread_of(model, job.method, trained.run.shape.experts > 0, trained.stacks)
+    return Way(trained, found, spread, goodput, nodes, devices, seconds)
+
+
+def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
+    """Whole hours of every node."""
+    return math.ceil(seconds / 3600.0 - 1e-9) * nodes * offer.usd_per_hour
+
+
+def _column(job: TrainingJobIn, offer: Offer, way: Way, start_day: int, key: int) -> Column:
+    finish_s = start_day * SECONDS_PER_DAY + way.seconds
+    days = range(start_day, math.ceil(finish_s / SECONDS_PER_DAY))
+    usd = job_usd(offer, way.nodes, way.seconds)
+    return Column(job.name, offer.id, way.nodes, start_day, tuple(days), finish_s, usd, key)
+
+
+def _figure(model: TrainingModel, name: str) -> float:
+    value = model.value(name)
+    if value is None:
+        raise FigureMissingError("training", name)
+    return value
+
+
+def relaxed(planned: Planned) -> Sequence[tuple[str, str, Column]]:
+    """For each job without a column that keeps its limits: the soonest within its budget, and the cheapest by its deadline."""
+    found: list[tuple[str, str, Column]] = []
+    for task in planned.tasks:
+        own = [c for c in planned.columns if c.job == task.name]
+        if any(task.allows(c) for c in own):
+            continue
+        in_budget = [c for c in own if Task(task.name, None, task.max_usd).allows(c)]
+        in_time = [c for c in own if Task(task.name, task.deadline_s, None).allows(c)]
+        if in_budget and task.deadline_s is not None:
+            found.append((task.name, "deadline", min(in_budget, key=lambda c: (c.finish_s, c.usd))))
+        if in_time and task.max_usd is not None:
+            found.append((task.name, "max_usd", min(in_time, key=lambda c: (c.usd, c.finish_s))))
+    return found

@@ -1,0 +1,146 @@
+"""JSON of training plans: jobs in, machines, layouts, dates and cost out."""
+
+import datetime as dt
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.wire.quantities import Answer, Basis, Commitment, Instant, Interval, Name, Request, Usd, UsdIn, at_most
+from service.wire.recommendations import MOST_NAMES, InputsOut, OfferLimitIn
+from service.wire.sourcing import Sourcing, SourcingIn
+from service.wire.training import Ranks, TrainingCase, TrainingLayoutOut, TrainingMemoryOut
+
+MOST_TRAINING_JOBS = 10
+Names = Annotated[tuple[Name, ...], at_most(1_000, "names")]
+
+
+class TrainingJobIn(TrainingCase):
+    """One model to train: on ``tokens``, or on ``samples`` of a sequence each, ``epochs`` times."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    tokens: Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)] | None = None
+    samples: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    epochs: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = 1.0
+    deadline: Instant | None = None
+    max_usd: UsdIn | None = None
+    max_devices: Ranks = 4_096
+
+    @model_validator(mode="after")
+    def _says_how_much(self) -> Self:
+        if (self.tokens is None) == (self.samples is None):
+            raise ValueError("say how much is trained on: tokens, or samples (of sequence_tokens each)")
+        if self.samples is not None and self.sequence_tokens is None:
+            raise ValueError("samples are of sequence_tokens each: state them too")
+        return self
+
+
+class TrainingLimitsIn(Request):
+    """What may be rented."""
+
+    devices: Names | None = None
+    providers: Names | None = None
+    regions: Names | None = None
+    commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] = ("on_demand",)
+    offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
+    """Offers by name, with the most nodes of each that all jobs together may hold at a time."""
+    sourcing: Sourcing = SourcingIn()
+    max_usd: UsdIn | None = None
+    spot_preemptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _spot_is_interrupted(self) -> Self:
+        if "spot" in self.commitments and self.spot_preemptions_per_node_hour is None:
+            raise ValueError("spot capacity is taken back: state spot_preemptions_per_node_hour")
+        return self
+
+
+class TrainingRecommendationIn(Request):
+    """Jobs that share offers and a budget."""
+
+    jobs: Annotated[tuple[TrainingJobIn, ...], at_most(MOST_TRAINING_JOBS, "jobs"), Field(min_length=1)]
+    limits: TrainingLimitsIn = TrainingLimitsIn()
+    starts_at: Instant | None = None
+    price_as_of: Instant | None = None
+    time_limit_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 10.0
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [job.name for job in self.jobs]
+        if len(set(names)) < len(names):
+            raise ValueError("two jobs have the same name")
+        return self
+
+
+class TrainingLineOut(Answer):
+    """What one job rents, when, and how it runs on it."""
+
+    job: str
+    offer: str
+    provider: str
+    region: str
+    node: str
+    device: str
+    nodes: int
+    devices: int
+    starts_at: dt.datetime
+    finishes_at: dt.datetime
+    duration_days: Interval
+    goodput_fraction: float
+    tokens_per_s_per_device: Interval
+    mfu_fraction: Interval
+    layout: TrainingLayoutOut
+    memory: TrainingMemoryOut
+    basis: Basis
+    stack: str
+    usd: Usd
+    usd_low: Usd
+    usd_high: Usd
+
+
+class TrainingPointOut(Answer):
+    """A way to do a job that no other is both cheaper and sooner than."""
+
+    offer: str
+    nodes: int
+    duration_days: float
+    usd: Usd
+
+
+class TrainingFrontOut(Answer):
+    """What ending a job sooner costs: the price of its deadline."""
+
+    job: str
+    points: list[TrainingPointOut]
+
+
+class TrainingRelaxationOut(Answer):
+    """One change that would make a plan of the job possible, with what it then costs."""
+
+    job: str
+    limit: str
+    relaxing_to: str
+    usd: Usd
+
+
+class TrainingSolveOut(Answer):
+    """How the plan was found."""
+
+    status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
+    usd: Usd | None
+    bound_usd: Usd | None
+    candidates: int
+    seconds: float
+
+
+class TrainingRecommendationOut(Answer):
+    """The cheapest plan among all enumerated choices, or why there is none."""
+
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    solve: TrainingSolveOut
+    plan: list[TrainingLineOut]
+    fronts: list[TrainingFrontOut]
+    conflicts: list[str]
+    relaxations: list[TrainingRelaxationOut]
+    cautions: list[str]
+    inputs: InputsOut
+    training_digest: str

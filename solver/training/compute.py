@@ -1,0 +1,107 @@
+"""Seconds of the arithmetic of one micro-batch on one stage of the pipeline."""
+
+import numpy as np
+
+from solver.training.constants import TrainingConstants
+from solver.training.shape import VALUE_BYTES
+from solver.training.work import Values, Work
+
+FORWARD_FLOP_PER_WEIGHT = 2.0
+"""A multiplication and an addition."""
+NATIVE_HEAD_DIM = 128.0
+"""Head width that fused attention kernels are written for; narrower heads leave matrix units partly idle."""
+
+
+def saturation_fraction(width: Values, half_width: Values) -> Values:
+    """What a matrix product reaches of its best rate when its smallest dimension is ``width``: d/(d + d₀).
+
+    Tiles at the edge and the time to fill the pipeline of a product weigh the more the smaller it is.
+
+    >>> saturation_fraction(np.array([512.0]), np.array([512.0]))
+    array([0.5])
+    """
+    return width / (width + half_width)
+
+
+def linear_forward_s(work: Work, c: TrainingConstants) -> Values:
+    """The dense products of a stage, forward: 2·P·T/(tp·pp) over the reached rate."""
+    width = np.minimum(
+        np.minimum(work.tokens, work.hidden), np.maximum(work.widest, work.hidden) / work.tensor_parallel
+    )
+    rate = work.flop_per_s * c.gemm_efficiency * c.stack_gemm_fraction * saturation_fraction(width, c.saturation_width)
+    flop = FORWARD_FLOP_PER_WEIGHT * work.linear_weights * work.tokens
+    return flop / (work.tensor_parallel * work.pipeline_parallel) / rate
+
+
+def expert_forward_s(work: Work, c: TrainingConstants) -> Values:
+    """The routed experts of a stage, forward. A rank keeps T/tp tokens; an expert sees what ``ep`` ranks send it of them.
+
+    No sooner than its weights are read once.
+    """
+    tokens = work.tokens / work.tensor_parallel
+    experts = np.maximum(work.experts, 1.0)
+    per_expert = tokens * work.expert_parallel * work.top_k / experts
+    width = np.maximum(np.minimum(np.minimum(per_expert, work.expert_intermediate), work.expert_hidden), 1.0)
+    rate = work.flop_per_s * c.gemm_efficiency * c.stack_gemm_fraction * c.expert_gemm_fraction
+    rate = rate * saturation_fraction(width, c.saturation_width)
+    computed = FORWARD_FLOP_PER_WEIGHT * work.active_expert_weights * tokens / work.pipeline_parallel / rate
+    read = VALUE_BYTES * work.expert_weights / (work.expert_parallel * work.pipeline_parallel) / work.memory_bytes_per_s
+    return np.where(work.expert_layers > 0, np.maximum(computed, read), 0.0)
+
+
+def expert_overhead_s(work: Work, c: TrainingConstants) -> Values:
+    """Routing, permuting and launching of a stage's mixture layers, forward and backward, of one micro-batch."""
+    return c.expert_layer_s * work.expert_layers / work.pipeline_parallel
+
+
+def attention_forward_s(work: Work, c: TrainingConstants) -> Values:
+    """Queries with keys and scores with values, forward, at 16 bits whatever the precision of the rest."""
+    narrow = np.minimum(1.0, work.head_dim / NATIVE_HEAD_DIM)
+    rate = work.sixteen_bit_flop_per_s * c.attention_efficiency * c.stack_attention_fraction * narrow
+    flop = work.attention_flop_per_token * work.tokens
+    return flop / (work.tensor_parallel * work.pipeline_parallel) / rate
+
+
+def head_s(work: Work, c: TrainingConstants) -> Values:
+    """The output head, forward and backward, as much of it as lengthens the slowest stage.
+
+    Its stage has fewer layers where they can be moved: of the whole, 1/pp is in every stage's mean, and a quarter of the rest stays.
+    """
+    passes = 2.0 + work.trained_fraction
+    width = np.minimum(work.tokens, work.hidden)
+    rate = work.sixteen_bit_flop_per_s * c.sixteen_bit_efficiency * c.stack_gemm_fraction
+    rate = rate * saturation_fraction(width, c.saturation_width)
+    whole = passes * FORWARD_FLOP_PER_WEIGHT * work.head_weights * work.tokens / work.tensor_parallel / rate
+    logits = work.tokens * work.vocabulary * c.logit_bytes / work.tensor_parallel / work.memory_bytes_per_s
+    whole = whole + logits
+    return whole * (1.0 + (work.pipeline_parallel - 1.0) * UNBALANCED_HEAD_FRACTION) / work.pipeline_parallel
+
+
+UNBALANCED_HEAD_FRACTION = 0.25
+"""Of the head's time beyond the mean of the stages, what stays when layers are moved away from its stage: whole layers move."""
+
+
+def element_s(work: Work, c: TrainingConstants) -> Values:
+    """Norms, activations, residuals, forward and backward: passes over the hidden state at the memory's rate."""
+    passed = VALUE_BYTES * work.hidden * work.tokens / work.tensor_parallel / work.pipeline_parallel
+    adapters = c.adapter_passes * (1.0 - work.trained_fraction)
+    return passed * work.layers * (c.element_passes + adapters) / work.memory_bytes_per_s
+
+
+def recurrent_s(work: Work, c: TrainingConstants) -> Values:
+    """State-space and linear-attention layers, forward and backward: bound by memory too, with many more passes."""
+    passed = VALUE_BYTES * work.hidden * work.tokens / work.tensor_parallel / work.pipeline_parallel
+    return passed * work.recurrent_layers * c.recurrent_passes / work.memory_bytes_per_s
+
+
+def dequantise_s(work: Work, c: TrainingConstants) -> Values:
+    """Frozen 4-bit weights spread to 16 bits before each product, forward and backward (QLoRA)."""
+    weights = (work.linear_weights + work.expert_weights) / (work.tensor_parallel * work.pipeline_parallel)
+    moved = (c.quantised_weight_bytes + VALUE_BYTES) * weights * c.dequantise_passes
+    return work.quantised_fraction * moved / work.memory_bytes_per_s
+
+
+def launch_floor_s(work: Work, c: TrainingConstants) -> Values:
+    """The host's time for a stage's layers, forward and backward: a layer of little work takes no less."""
+    again = 1.0 + work.recompute_full / 3.0
+    return c.layer_floor_s * work.layers / work.pipeline_parallel * again

@@ -1,0 +1,150 @@
+"""Which layouts a run can have, and those that a request states but cannot have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from solver.errors import UnsupportedError
+from solver.training.shape import TrainingShape
+from solver.training.work import Layouts, Recompute, Sharding
+
+AXES = (
+    "tensor_parallel", "pipeline_parallel", "virtual_pipeline", "context_parallel", "expert_parallel",
+    "micro_batch_sequences",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """What may vary. stated: degrees by name (``data_parallel`` too). axes: what the software can split. An empty list of
+    recomputation or sharding: all that there is."""
+
+    stated: Mapping[str, int]
+    axes: Sequence[str]
+    recompute: Sequence[Recompute]
+    sharding: Sequence[Sharding]
+
+
+def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, stated: Mapping[str, int]) -> None:
+    """Raises UnsupportedError naming the first degree that the model, the devices or the batch rule out, and what would be right."""
+    tensor = stated.get("tensor_parallel", 1)
+    if shape.heads % tensor:
+        raise UnsupportedError(
+            "tensor_parallel",
+            f"tensor_parallel {tensor} does not divide the model's {shape.heads} heads; {_divisors(shape.heads)} do",
+        )
+    pipeline = stated.get("pipeline_parallel", 1)
+    if pipeline > shape.layers:
+        raise UnsupportedError(
+            "pipeline_parallel", f"{pipeline} stages for {shape.layers} layers; at most one stage a layer"
+        )
+    if pipeline * stated.get("virtual_pipeline", 1) > shape.layers + 2:
+        raise UnsupportedError(
+            "virtual_pipeline",
+            f"{pipeline} stages in {stated['virtual_pipeline']} parts are more than the model's {shape.layers} layers",
+        )
+    expert = stated.get("expert_parallel", 1)
+    if expert > 1 and (shape.experts == 0 or shape.experts % expert):
+        right = _divisors(shape.experts) if shape.experts else "1"
+        raise UnsupportedError(
+            "expert_parallel", f"expert_parallel {expert} for {shape.experts} experts; {right} would do"
+        )
+    inner = tensor * pipeline * stated.get("context_parallel", 1)
+    if devices % inner:
+        raise UnsupportedError("layout_not_divisible", f"{inner} devices a replica do not divide {devices} devices")
+    data = stated.get("data_parallel", devices // inner)
+    complete = {"tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel"} <= stated.keys()
+    if complete and data * inner != devices:
+        raise UnsupportedError("layout_not_divisible", f"the degrees make {data * inner} devices, {devices} are given")
+    if batch is not None and {"tensor_parallel", "pipeline_parallel"} <= stated.keys() and batch % data:
+        raise UnsupportedError(
+            "batch_not_divisible", f"{batch} sequences do not divide over {data} replicas; multiples of {data} do"
+        )
+
+
+def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, freedom: Freedom) -> Layouts:
+    """Every legal combination. Raises UnsupportedError where there is none.
+
+    Degrees that are not stated are powers of two (tensor parallelism also divides the heads). Interleaving divides a
+    stage's layers. Without a batch, each replica has one micro-batch a stage.
+    """
+    checked_degrees(shape, devices, batch, freedom.stated)
+    columns: list[tuple[float, ...]] = []
+    stated = freedom.stated
+    for tensor, pipeline, context in product(
+        _choices(stated, "tensor_parallel", "tensor" in freedom.axes, _tensor_degrees(shape)),
+        _choices(stated, "pipeline_parallel", "pipeline" in freedom.axes, _stages(min(devices, shape.layers))),
+        _choices(stated, "context_parallel", "context" in freedom.axes, _powers(min(devices, LONGEST_RING))),
+    ):
+        inner = tensor * pipeline * context
+        if devices % inner or ("data_parallel" in stated and stated["data_parallel"] * inner != devices):
+            continue
+        data = devices // inner
+        if batch is not None and batch % data:
+            continue
+        share = None if batch is None else batch // data
+        for expert, virtual, micro in product(
+            _expert_degrees(shape, stated, data * context * tensor, "expert" in freedom.axes),
+            _virtual_degrees(shape, stated, pipeline),
+            _micro_batches(stated, share),
+        ):
+            for recompute, sharding in product(freedom.recompute, freedom.sharding):
+                split = (tensor, pipeline, virtual, context, expert, data, micro)
+                columns.append((*split, recompute == "full", recompute == "selective", sharding == "zero3"))
+    if not columns:
+        given = "" if batch is None else f" with {batch} sequences a step"
+        raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")
+    return Layouts(*np.array(columns, dtype=float).T)
+
+
+LONGEST_RING = 64
+"""Context parallelism beyond this has not been published."""
+LARGEST_MICRO_BATCH = 64
+
+
+def _choices(stated: Mapping[str, int], name: str, can: bool, degrees: Sequence[int]) -> Sequence[int]:
+    if name in stated:
+        return (stated[name],)
+    return degrees if can else (1,)
+
+
+def _powers(most: int) -> list[int]:
+    return [2**n for n in range(max(most, 1).bit_length()) if 2**n <= most]
+
+
+def _stages(most: int) -> list[int]:
+    """Powers of two, and three times them: numbers of layers have both."""
+    return sorted({d * n for d in _powers(most) for n in (1, 3) if d * n <= most})
+
+
+def _tensor_degrees(shape: TrainingShape) -> list[int]:
+    return [d for d in (1, 2, 4, 8) if shape.heads % d == 0]
+
+
+def _expert_degrees(shape: TrainingShape, stated: Mapping[str, int], ranks: int, can: bool) -> Sequence[int]:
+    if "expert_parallel" in stated:
+        return (stated["expert_parallel"],)
+    if not can or shape.experts == 0:
+        return (1,)
+    return [d for d in _powers(min(ranks, shape.experts)) if shape.experts % d == 0 and ranks % d == 0]
+
+
+def _virtual_degrees(shape: TrainingShape, stated: Mapping[str, int], pipeline: int) -> Sequence[int]:
+    if "virtual_pipeline" in stated or pipeline == 1:
+        return (stated.get("virtual_pipeline", 1),)
+    per_stage = max(1, round(shape.layers / pipeline))
+    return [d for d in range(1, per_stage + 1) if per_stage % d == 0]
+
+
+def _micro_batches(stated: Mapping[str, int], share: int | None) -> Sequence[int]:
+    if "micro_batch_sequences" in stated:
+        return (stated["micro_batch_sequences"],)
+    if share is None:
+        return _powers(8)
+    return [d for d in _powers(min(share, LARGEST_MICRO_BATCH)) if share % d == 0]
+
+
+def _divisors(count: int) -> str:
+    return ", ".join(str(d) for d in range(1, count + 1) if count % d == 0)

@@ -1,0 +1,111 @@
+"""Bytes of a training step on the fullest device, by part."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from solver.training import communication
+from solver.training.constants import TrainingConstants
+from solver.training.shape import VALUE_BYTES
+from solver.training.work import Values, Work, added
+
+Verdict = Literal["fits", "tight", "does_not_fit"]
+FITS_BELOW, REFUSED_ABOVE = 0.90, 1.10
+"""Of the device's memory: published peaks scatter around the predicted ones by about a tenth."""
+RESIDENT_LAYERS = 2.0
+"""Gathered layers of a sharded model that are whole at one time: the one computed with and the one fetched ahead."""
+
+
+def weights_bytes(work: Work, c: TrainingConstants) -> Values:
+    """Weights as products read them: sharded over replicas with ZeRO-3, 4-bit in layers under QLoRA."""
+    frozen = work.quantised_fraction
+    per_weight = c.weight_bytes * (1.0 - frozen) + c.quantised_weight_bytes * frozen
+    split = work.tensor_parallel * work.pipeline_parallel
+    beside = (work.embedding_weights + work.other_weights) * np.where(frozen > 0, VALUE_BYTES, c.weight_bytes)
+    dense = (work.linear_weights * per_weight + beside) / split
+    experts = communication.expert_weights_per_stage(work) * per_weight
+    adapters = (1.0 - work.trained_fraction) * work.trained_weights * c.weight_bytes / split
+    shards, expert_shards = _shards(work, work.sharded_weights)
+    layers = np.maximum(work.layers / work.pipeline_parallel, 1.0)
+    whole = RESIDENT_LAYERS / layers * (work.linear_weights / split + communication.expert_weights_per_stage(work))
+    gathered = np.where((work.sharded_weights > 0) & (shards > 1.0), whole * VALUE_BYTES, 0.0)
+    return dense / shards + experts / expert_shards + adapters + gathered
+
+
+def gradients_bytes(work: Work, c: TrainingConstants) -> Values:
+    """One for each trained weight; sharded with ZeRO-3 alone."""
+    return _trained_bytes(work, c.gradient_bytes, work.sharded_weights)
+
+
+def optimizer_bytes(work: Work, c: TrainingConstants) -> Values:
+    """Master weights and moments of each trained weight, sharded over replicas (ZeRO-1 and up)."""
+    return _trained_bytes(work, c.optimizer_bytes, np.ones_like(work.sharded_weights))
+
+
+def activations_bytes(work: Work, c: TrainingConstants) -> Values:
+    """What the forward pass keeps for the backward one, of all micro-batches that the first stage has under way.
+
+    A pipeline of p stages keeps p of them, in v interleaved parts (p·v + p − 1)/v (arXiv:2205.05198, section 4.2.3), never more than a
+    step has. Recomputing all keeps inputs of layers, and everything of the layer at work.
+    """
+    p, v = work.pipeline_parallel, work.virtual_pipeline
+    under_way = np.where(p > 1.0, np.minimum(work.micro_batches, p + (p - 1.0) * (v > 1.0) / v), 1.0)
+    per_token = work.saved_values_per_token * VALUE_BYTES * c.activation_factor
+    part = np.where(work.recompute_selective > 0, c.selective_kept_fraction, 1.0)
+    inputs = work.saved_inputs_per_token * VALUE_BYTES
+    layers = np.maximum(work.layers, 1.0)
+    kept = np.where(
+        work.recompute_full > 0,
+        inputs / p * under_way + RESIDENT_LAYERS * per_token / layers,
+        part * per_token / p * under_way,
+    )
+    return work.tokens / work.tensor_parallel * kept
+
+
+def logits_bytes(work: Work, c: TrainingConstants) -> Values:
+    """The head's output, its copy at 32 bits and its gradient, on the stage that has it."""
+    return work.tokens * work.vocabulary / work.tensor_parallel * c.logit_bytes
+
+
+def memory_parts(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
+    """By part. The last stage holds logits but few micro-batches under way, the first the other way round: the larger counts."""
+    activations, logits = activations_bytes(work, c), logits_bytes(work, c)
+    single = activations / np.maximum(np.minimum(work.micro_batches, work.pipeline_parallel), 1.0)
+    last = np.where(work.pipeline_parallel > 1.0, np.maximum(logits + single - activations, 0.0), logits)
+    parts = {
+        "weights": weights_bytes(work, c),
+        "gradients": gradients_bytes(work, c),
+        "optimizer": optimizer_bytes(work, c),
+        "activations": activations,
+        "logits": last,
+    }
+    counted = added(parts.values())
+    return parts | {"reserved": c.reserved_bytes + c.fragmentation_fraction * counted}
+
+
+def peak_bytes(work: Work, c: TrainingConstants) -> Values:
+    return added(memory_parts(work, c).values())
+
+
+def verdict(needed_bytes: float, available_bytes: float) -> Verdict:
+    """
+    >>> [verdict(part, 100.0) for part in (80.0, 100.0, 120.0)]
+    ['fits', 'tight', 'does_not_fit']
+    """
+    if needed_bytes < FITS_BELOW * available_bytes:
+        return "fits"
+    return "tight" if needed_bytes <= REFUSED_ABOVE * available_bytes else "does_not_fit"
+
+
+def _shards(work: Work, sharded: Values) -> tuple[Values, Values]:
+    dense = np.where(sharded > 0, communication.replicas(work), 1.0)
+    return dense, np.where(sharded > 0, communication.expert_replicas(work), 1.0)
+
+
+def _trained_bytes(work: Work, bytes_per_weight: Values, sharded: Values) -> Values:
+    whole = work.linear_weights + work.expert_weights + work.embedding_weights + work.other_weights
+    share = work.trained_weights / np.maximum(whole, 1.0)
+    dense, experts = communication.dense_weights_per_stage(work), communication.expert_weights_per_stage(work)
+    shards, expert_shards = _shards(work, sharded)
+    return share * bytes_per_weight * (dense / shards + experts / expert_shards)

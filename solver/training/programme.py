@@ -1,0 +1,176 @@
+"""Which machines each job rents and when it starts: set packing over enumerated columns, solved by HiGHS with a proof."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import pulp
+
+from solver.errors import SolverFailedError, VerificationError
+from solver.fleet.highs import solve_with_cbc, solve_with_highs
+
+TOLERANCE_USD = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One way to do one job: so many nodes of an offer from a slot on. The layout is solved already.
+
+    slots: in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job.
+    """
+
+    job: str
+    offer: str
+    nodes: int
+    start_slot: int
+    slots: tuple[int, ...]
+    finish_s: float
+    usd: float
+    key: int = 0
+    """Whose layout and rate it has, in the caller's table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a column of the job must keep: done by ``deadline_s``, for ``max_usd``; None: whatever it takes."""
+
+    name: str
+    deadline_s: float | None = None
+    max_usd: float | None = None
+
+    def allows(self, column: Column) -> bool:
+        return (self.deadline_s is None or column.finish_s <= self.deadline_s) and (
+            self.max_usd is None or column.usd <= self.max_usd + TOLERANCE_USD
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One column a job, in the jobs' order, or none. proven: nothing cheaper is among the columns (or nothing at all)."""
+
+    columns: tuple[Column, ...] | None
+    usd: float
+    bound_usd: float | None
+    proven: bool
+    considered: int
+    seconds: float
+
+
+def choose(
+    tasks: Sequence[Task],
+    columns: Sequence[Column],
+    nodes_of_offer: Mapping[str, int],
+    max_usd: float | None = None,
+    time_limit_s: float = 10.0,
+) -> Chosen:
+    """The cheapest choice of one column a job, within what each offer has in each slot and the budget of all.
+
+    Raises SolverFailedError when no solver can handle the programme.
+    """
+    allowed = [c for task in tasks for c in columns if c.job == task.name and task.allows(c)]
+    kept = undominated(allowed, nodes_of_offer)
+    if {task.name for task in tasks} - {c.job for c in kept}:
+        return Chosen(None, 0.0, None, True, len(columns), 0.0)
+    programme, variables = _programme(tasks, kept, nodes_of_offer, max_usd)
+    try:
+        solved = solve_with_highs(programme, None, time_limit_s, 0.0, 0)
+    except SolverFailedError:
+        solved = solve_with_cbc(programme, time_limit_s, 0.0, 0)
+    if solved.proof == "infeasible":
+        return Chosen(None, 0.0, None, True, len(columns), solved.seconds)
+    if solved.proof == "no_plan_found":
+        return Chosen(None, 0.0, solved.bound, False, len(columns), solved.seconds)
+    taken = {c.job: c for c, v in zip(kept, variables, strict=True) if (v.value() or 0.0) > 0.5}
+    plan = tuple(taken[task.name] for task in tasks)
+    verify(plan, tasks, nodes_of_offer, max_usd)
+    usd = sum(c.usd for c in plan)
+    return Chosen(
+        plan,
+        usd,
+        min(usd, solved.bound if solved.bound is not None else usd),
+        solved.proof == "optimal",
+        len(columns),
+        solved.seconds,
+    )
+
+
+def undominated(columns: Sequence[Column], nodes_of_offer: Mapping[str, int]) -> list[Column]:
+    """Without columns of unlimited offers that another of the same job beats in cost and end: they are in no cheapest plan.
+
+    Only a column that itself takes nothing limited may stand in for another.
+    """
+    kept = [c for c in columns if c.offer in nodes_of_offer]
+    free = sorted(
+        (c for c in columns if c.offer not in nodes_of_offer),
+        key=lambda c: (c.job, c.usd, c.finish_s, c.offer, c.nodes),
+    )
+    cheapest: dict[str, Column] = {}
+    for column in free:
+        cheapest.setdefault(column.job, column)
+    return kept + list(cheapest.values())
+
+
+def _programme(
+    tasks: Sequence[Task], columns: Sequence[Column], nodes_of_offer: Mapping[str, int], max_usd: float | None
+) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+    programme = pulp.LpProblem("training", pulp.LpMinimize)
+    taken = [programme.add_variable(f"x{n}", cat="Binary") for n in range(len(columns))]
+    programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True))
+    for task in tasks:
+        programme += pulp.lpSum(x for c, x in zip(columns, taken, strict=True) if c.job == task.name) == 1
+    held: dict[tuple[str, int], list[tuple[int, pulp.LpVariable]]] = {}
+    for column, x in zip(columns, taken, strict=True):
+        for slot in column.slots if column.offer in nodes_of_offer else ():
+            held.setdefault((column.offer, slot), []).append((column.nodes, x))
+    for (offer, _), members in sorted(held.items()):
+        programme += pulp.lpSum(nodes * x for nodes, x in members) <= nodes_of_offer[offer]
+    if max_usd is not None:
+        programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True)) <= max_usd
+    return programme, taken
+
+
+def is_plan(
+    plan: Sequence[Column], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
+) -> bool:
+    """Is every job done as asked, and nothing held twice? Counts slot by slot, unlike the programme."""
+    if [c.job for c in plan] != [t.name for t in tasks] or not all(
+        t.allows(c) for t, c in zip(tasks, plan, strict=True)
+    ):
+        return False
+    if max_usd is not None and sum(c.usd for c in plan) > max_usd + TOLERANCE_USD:
+        return False
+    last = max((slot for c in plan for slot in c.slots), default=-1)
+    for slot in range(last + 1):
+        used: dict[str, int] = {}
+        for column in plan:
+            if slot in column.slots:
+                used[column.offer] = used.get(column.offer, 0) + column.nodes
+        if any(nodes > nodes_of_offer.get(offer, nodes) for offer, nodes in used.items()):
+            return False
+    return True
+
+
+def verify(
+    plan: Sequence[Column], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
+) -> None:
+    """Raises VerificationError for a plan that breaks a rule: a defect, never an answer."""
+    if not is_plan(plan, tasks, nodes_of_offer, max_usd):
+        raise VerificationError("the training plan breaks a limit it was made under")
+
+
+def enumerated(
+    tasks: Sequence[Task], columns: Sequence[Column], nodes_of_offer: Mapping[str, int], max_usd: float | None = None
+) -> float | None:
+    """The cheapest plan's cost by trying every one; None where there is none. For tests: it takes the product of all choices."""
+    choices = [[c for c in columns if c.job == task.name] for task in tasks]
+    costs = [sum(c.usd for c in plan) for plan in product(*choices) if is_plan(plan, tasks, nodes_of_offer, max_usd)]
+    return min(costs, default=None)
+
+
+def frontier(columns: Sequence[Column], job: str) -> list[Column]:
+    """What each end costs: columns of a job that none is both cheaper and sooner than, soonest first."""
+    found: list[Column] = []
+    for column in sorted((c for c in columns if c.job == job), key=lambda c: (c.usd, c.finish_s, c.offer, c.nodes)):
+        if not found or column.finish_s < found[-1].finish_s:
+            found.append(column)
+    return found[::-1]

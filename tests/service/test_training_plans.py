@@ -1,0 +1,64 @@
+"""POST /v1/training/recommendations over HTTP."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.conftest import FixedClock
+
+PATH = "/v1/training/recommendations"
+TUNE: dict[str, Any] = {
+    "name": "tune", "llm": "llama-3.1-8b", "method": "lora", "tokens": 50_000_000, "sequence_tokens": 4096, "max_devices": 8,
+}  # fmt: skip
+LIMITS = {"devices": ["a100-sxm-80", "h100-sxm"]}
+
+
+def planned(client: TestClient, *jobs: dict[str, Any], **limits: Any) -> dict[str, Any]:
+    answer = client.post(PATH, json={"jobs": list(jobs), "limits": LIMITS | limits})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_job_in_time_and_budget_is_planned_with_its_proof(client: TestClient, clock: FixedClock) -> None:
+    deadline = clock() + dt.timedelta(days=5)
+    found = planned(client, TUNE | {"deadline": deadline.isoformat(), "max_usd": "200"})
+    assert (found["outcome"], found["solve"]["status"]) == ("optimal", "proven_optimal")
+    (line,) = found["plan"]
+    assert float(line["usd"]) <= 200
+    assert dt.datetime.fromisoformat(line["finishes_at"]) <= deadline
+    assert line["usd"] == found["solve"]["usd"]
+    (front,) = found["fronts"]
+    costs = [float(point["usd"]) for point in front["points"]]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == float(line["usd"])
+
+
+def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
+    found = planned(client, TUNE | {"max_usd": "0.01"})
+    assert found["outcome"] == "infeasible"
+    assert found["conflicts"]
+    (change,) = [one for one in found["relaxations"] if one["limit"] == "max_usd"]
+    again = planned(client, TUNE | {"max_usd": change["relaxing_to"]})
+    assert again["outcome"] == "optimal"
+    assert again["solve"]["usd"] == change["usd"]
+
+
+@pytest.mark.parametrize(
+    ("job", "limits", "pointer"),
+    [
+        ({"deadline": "2020-01-01T00:00:00Z"}, {}, "/jobs/0/deadline"),
+        ({"llm": "nobody-9b"}, {}, "/jobs/0/llm"),
+        ({"tokens": None}, {}, "/jobs/0"),
+        ({"samples": 10}, {}, "/jobs/0"),
+        ({}, {"commitments": ["spot"]}, "/limits"),
+    ],
+)
+def test_bad_input_names_the_field(
+    client: TestClient, job: dict[str, Any], limits: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post(PATH, json={"jobs": [TUNE | job], "limits": LIMITS | limits})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == pointer

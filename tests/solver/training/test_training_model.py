@@ -1,0 +1,115 @@
+"""Laws that the training model must keep, whatever its constants."""
+
+import numpy as np
+import pytest
+
+from catalog.read_training import read_training
+from service.training.inputs import TrainingModel, training_model
+from solver.errors import UnsupportedError
+from solver.training.constants import chosen_rows, resolve
+from solver.training.estimate import chosen_position, model_flop_per_token
+from solver.training.layouts import Freedom, checked_degrees, enumerate_layouts
+from solver.training.memory import memory_parts, peak_bytes
+from solver.training.shape import training_shape
+from solver.training.step import step_s, step_terms, tokens_per_s_per_device
+from solver.training.work import Run, TrainingDevice, one_layout
+from tests.llm_shapes import shape
+
+DEVICE = TrainingDevice("d", "hopper", 85e9, 3.35e12, 989e12, 989e12, 450e9, 8, 50e9)
+
+
+@pytest.fixture(scope="module")
+def model() -> TrainingModel:
+    return training_model()
+
+
+def run_of(llm: str = "llama-3.1-8b", batch: int = 64, sequence: int = 4096) -> Run:
+    return Run(training_shape(shape(llm), sequence), DEVICE, "pretrain", sequence, batch)
+
+
+def constants_of(model: TrainingModel):  # type: ignore[no-untyped-def]
+    return resolve(chosen_rows(model.priors, device="d", family="hopper", stacks=("megatron",), precision="bf16"))
+
+
+class TestStep:
+    def test_terms_sum_to_the_step_and_none_is_negative(self, model: TrainingModel) -> None:
+        work = run_of().work(one_layout(tensor_parallel=2, pipeline_parallel=2, data_parallel=4))
+        terms = step_terms(work, constants_of(model))
+        assert float(sum(terms.values())[0]) == pytest.approx(float(step_s(work, constants_of(model))[0]))  # type: ignore[index]
+        assert all(float(np.min(value)) >= 0.0 for value in terms.values())
+
+    def test_interleaving_shortens_the_bubble(self, model: TrainingModel) -> None:
+        plain, interleaved = (
+            step_terms(
+                run_of().work(one_layout(pipeline_parallel=4, virtual_pipeline=v, data_parallel=2)), constants_of(model)
+            )
+            for v in (1, 4)
+        )
+        assert float(interleaved["pipeline_bubble"][0]) < float(plain["pipeline_bubble"][0])
+
+    def test_recomputing_costs_time_and_saves_memory(self, model: TrainingModel) -> None:
+        kept, again = (run_of().work(one_layout(data_parallel=8, recompute=r)) for r in ("none", "full"))  # type: ignore[arg-type]
+        c = constants_of(model)
+        assert float(step_s(again, c)[0]) > float(step_s(kept, c)[0])
+        assert float(peak_bytes(again, c)[0]) < float(peak_bytes(kept, c)[0])
+
+    def test_no_layout_beats_the_datasheet(self, model: TrainingModel) -> None:
+        run = run_of()
+        layouts = enumerate_layouts(
+            run.shape, 8, 64, Freedom({}, ("tensor", "pipeline", "context"), ("none",), ("zero1",))
+        )
+        rate = tokens_per_s_per_device(run.work(layouts), constants_of(model))
+        assert float(rate.max()) < DEVICE.flop_per_s / model_flop_per_token(run.shape)
+
+
+class TestMemory:
+    def test_states_are_eighteen_bytes_a_weight_unsharded(self, model: TrainingModel) -> None:
+        parts = memory_parts(run_of().work(one_layout()), constants_of(model))
+        weights = run_of().shape.total_weights
+        states = sum(float(parts[name][0]) for name in ("weights", "gradients", "optimizer"))
+        assert states / weights == pytest.approx(18.0, rel=0.01)
+
+    @pytest.mark.parametrize("sharding", ["zero1", "zero3"])
+    def test_sharding_divides_what_it_says(self, model: TrainingModel, sharding: str) -> None:
+        parts = memory_parts(run_of().work(one_layout(data_parallel=8, sharding=sharding)), constants_of(model))  # type: ignore[arg-type]
+        whole = memory_parts(run_of().work(one_layout()), constants_of(model))
+        assert float(parts["optimizer"][0]) == pytest.approx(float(whole["optimizer"][0]) / 8)
+        assert (float(parts["weights"][0]) < float(whole["weights"][0]) / 4) == (sharding == "zero3")
+
+
+class TestLayouts:
+    def test_products_are_the_devices_and_batches_divide(self) -> None:
+        run = run_of("qwen3-30b-a3b")
+        axes = ("tensor", "pipeline", "context", "expert")
+        found = enumerate_layouts(run.shape, 32, 64, Freedom({}, axes, ("none", "full"), ("zero1",)))
+        product = found.tensor_parallel * found.pipeline_parallel * found.context_parallel * found.data_parallel
+        assert (product == 32).all()
+        assert (64 % (found.data_parallel * found.micro_batch_sequences) == 0).all()
+        assert (run.shape.heads % found.tensor_parallel == 0).all()
+        assert (run.shape.experts % found.expert_parallel == 0).all()
+
+    def test_the_chosen_one_fits_and_none_that_fits_is_a_hundredth_faster(self, model: TrainingModel) -> None:
+        run = run_of(batch=128)
+        layouts = enumerate_layouts(
+            run.shape, 16, 128, Freedom({}, ("tensor", "pipeline"), ("none", "full"), ("zero1",))
+        )
+        work, c = run.work(layouts), constants_of(model)
+        seconds, peaks = step_s(work, c), peak_bytes(work, c)
+        best = chosen_position(layouts, seconds, peaks, DEVICE.memory_bytes)
+        assert peaks[best] <= DEVICE.memory_bytes
+        assert seconds[best] <= seconds[peaks <= DEVICE.memory_bytes].min() * 1.01
+
+    def test_heads_are_a_limit(self) -> None:
+        with pytest.raises(UnsupportedError, match="32 heads"):
+            checked_degrees(run_of().shape, 64, 64, {"tensor_parallel": 64})
+
+
+class TestCatalog:
+    def test_runs_name_models_devices_and_stacks_that_are_known(self) -> None:
+        found = read_training()
+        assert len(found.runs) > 500
+        assert all(found.stack_named(run.stack) is not None for run in found.runs)
+
+    def test_fitted_constants_stay_near_what_can_be(self, model: TrainingModel) -> None:
+        shares = [row for name, rows in model.priors.items() if name.startswith("gemm_efficiency") for row in rows]
+        assert all(0.0 < row.value < 1.0 for row in shares)

@@ -1,0 +1,67 @@
+"""Plans of training jobs against trying every plan there is."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from solver.errors import VerificationError
+from solver.training.goodput import Reliability, goodput_fraction
+from solver.training.programme import Column, Task, choose, enumerated, frontier, verify
+
+DAY = 86_400.0
+
+
+def tiny(seed: int) -> tuple[list[Task], list[Column], dict[str, int], float | None]:
+    """Up to three jobs, four offers of which some are limited, and starts that collide."""
+    draw = random.Random(seed)
+    tasks = [
+        Task(f"j{n}", draw.choice([None, draw.randint(2, 8) * DAY]), draw.choice([None, float(draw.randint(20, 120))]))
+        for n in range(draw.randint(1, 3))
+    ]
+    limited = {f"o{n}": draw.randint(1, 4) for n in range(draw.randint(0, 3))}
+    columns = []
+    for task in tasks:
+        for _ in range(draw.randint(1, 6)):
+            start, days, nodes = draw.randint(0, 3), draw.randint(1, 4), draw.randint(1, 4)
+            offer = f"o{draw.randint(0, 3)}"
+            usd = float(nodes * days * draw.randint(3, 12))
+            columns.append(
+                Column(task.name, offer, nodes, start, tuple(range(start, start + days)), (start + days) * DAY, usd)
+            )
+    return tasks, columns, limited, draw.choice([None, None, float(draw.randint(40, 200))])
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_the_programme_equals_trying_every_plan(part: int) -> None:
+    feasible = 0
+    for seed in range(60 * part, 60 * part + 60):
+        tasks, columns, limited, budget = tiny(seed)
+        best = enumerated(tasks, columns, limited, budget)
+        found = choose(tasks, columns, limited, budget)
+        assert found.proven
+        assert (found.columns is None) == (best is None), seed
+        if best is not None:
+            feasible += 1
+            assert found.usd == pytest.approx(best), seed
+    assert feasible > 10
+
+
+def test_a_plan_that_holds_too_many_nodes_is_refused() -> None:
+    twice = [Column(name, "o", 2, 0, (0,), DAY, 1.0) for name in ("a", "b")]
+    with pytest.raises(VerificationError):
+        verify(twice, [Task("a"), Task("b")], {"o": 3}, None)
+
+
+def test_a_front_gets_dearer_as_it_gets_sooner() -> None:
+    _, columns, _, _ = tiny(3)
+    for job in {c.job for c in columns}:
+        points = frontier(columns, job)
+        assert all(a.finish_s < b.finish_s and a.usd > b.usd for a, b in pairwise(points))
+
+
+def test_more_devices_lose_more_time() -> None:
+    steady = Reliability(50_677.0, 60.0, 900.0)
+    shares = [goodput_fraction(steady, n, n // 8) for n in (8, 512, 4096, 16_384)]
+    assert shares == sorted(shares, reverse=True)
+    assert goodput_fraction(steady, 512, 64) > goodput_fraction(Reliability(50_677.0, 60.0, 900.0, 0.02), 512, 64)
