@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.configuration import Configuration, front_end
+from solver.configuration import Configuration, check_formats_documented, front_end
 from solver.confirmation.runs import RunsMemo
 from solver.engine.profiles import engine_profile
 from solver.engine.steady import FrontEnd, StepGrid, step_grid
@@ -283,6 +283,7 @@ def build_space(
                         layout,
                     )
                     try:
+                        check_formats_documented(platform.device, platform.engine, precision)
                         if rate_key not in rate_of:
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,
