@@ -1491,13 +1491,28 @@ class BreakEvenOut(TypedDict):
     """Why there is no break-even utilisation; null where there is one."""
 
 
+class ByTokenOut(TypedDict):
+    """What the maker of a device asks for tokens of the model, served on machines of its own. ``id``: among
+    ``/v1/api-prices``, and as ``api.model`` of a comparison of costs.
+    """
+    id: str
+    """Its id."""
+    usd_per_million_input_tokens: str
+    """Cost or price of prompt tokens, US dollars a million."""
+    usd_per_million_output_tokens: str
+    """Cost or price of output tokens, US dollars a million: the whole cost over output tokens alone."""
+    seen_on: str
+    """The day by which the source had it."""
+
+
 class CautionOut(TypedDict):
     """What to know before signing. ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing
     was asked to survive it. ``interval_crosses_target``: a prediction is expected to keep its target and may not.
     ``old_price``: ask for a quote. ``commitment_dearer``: the same machine costs no more without the commitment
-    that was asked for.
+    that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
+    how they were priced.
     """
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer"]
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -4934,6 +4949,10 @@ class RejectedOut(TypedDict):
     wins_below: NotRequired[WinsBelowOut | None]
     """Of ``no_offer`` and objective ``cost``; null where they do not serve the request, or there was no time to find
     out.
+    """
+    by_token: NotRequired[list[ByTokenOut]]
+    """Of ``no_offer`` and ``figure_missing``: the model at the device's maker by the token, cheapest replies first.
+    Empty where it does not sell that, and in answers stored before it was stated.
     """
 
 
