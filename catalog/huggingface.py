@@ -75,7 +75,8 @@ def llm_row_from_config(
     feed_forward, feed_forward_small = _grouped_feed_forward(blocks)
     native, beside = native_formats(top, text, sparse=any(f.experts for f in feed_forward))
     default_tie = model_type.startswith(_TIED_BY_DEFAULT)
-    positions = hidden * text.integer("n_positions", default=0, low=0) if text.has("n_positions") else 0
+    learned = text.has("n_positions") and not text.has("rotary_dim")
+    positions = hidden * text.integer("n_positions", default=0, low=0) if learned else 0
     return LlmRow(
         id=llm_id,
         name=name or (hugging_face_id or llm_id).split("/")[-1],

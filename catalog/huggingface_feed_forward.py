@@ -17,7 +17,7 @@ _SHARED_WIDTH = (
     "shared_intermediate_size",
 )
 _GATED_ACTIVATIONS = ("silu", "swish", "swiglu", "swigluoai", "situ", "swiglu_oai")
-_PLAIN_TYPES = frozenset({"falcon", "gpt2", "gpt_neox", "opt", "bloom", "starcoder2", "mpt", "phi", "nemotron"})
+_PLAIN_TYPES = frozenset({"falcon", "gpt2", "gpt_neox", "gptj", "opt", "bloom", "starcoder2", "mpt", "phi", "nemotron"})
 """Architectures with two matrices whatever their activation is called."""
 
 

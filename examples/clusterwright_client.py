@@ -1515,13 +1515,28 @@ class BreakEvenOut(TypedDict):
     """Why there is no break-even utilisation; null where there is one."""
 
 
+class ByTokenOut(TypedDict):
+    """What the maker of a device asks for tokens of the model, served on machines of its own. ``id``: among
+    ``/v1/api-prices``, and as ``api.model`` of a comparison of costs.
+    """
+    id: str
+    """Its id."""
+    usd_per_million_input_tokens: str
+    """Cost or price of prompt tokens, US dollars a million."""
+    usd_per_million_output_tokens: str
+    """Cost or price of output tokens, US dollars a million: the whole cost over output tokens alone."""
+    seen_on: str
+    """The day by which the source had it."""
+
+
 class CautionOut(TypedDict):
     """What to know before signing. ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing
     was asked to survive it. ``interval_crosses_target``: a prediction is expected to keep its target and may not.
     ``old_price``: ask for a quote. ``commitment_dearer``: the same machine costs no more without the commitment
-    that was asked for.
+    that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
+    how they were priced.
     """
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer"]
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -3791,7 +3806,8 @@ class OwnMachineIn(TypedDict):
 class OwnSiteIn(TypedDict):
     """A place of your own, with what a comparison of costs states of one; null takes the catalog's figure. region: its
     name, for workloads that are pinned to regions or state round trips; one of the providers' or a new one.
-    machines: null is every machine of the catalog with a price, but for providers' own instance types.
+    machines: null is every machine of the catalog with a price, but for providers' own instance types;
+    workstations, desktops, edge boards and CPU servers only where ``limits.devices`` names their devices.
     purchase_months: months at whose start machines may be bought; null is each. utilisation_fraction: share of the
     time in which bought nodes serve, for their electricity; 1 is the upper end. staffed_nodes: nodes of a kind that
     the site's staff keep running; a node needs fewer people the more there are.
@@ -4964,6 +4980,10 @@ class RejectedOut(TypedDict):
     wins_below: NotRequired[WinsBelowOut | None]
     """Of ``no_offer`` and objective ``cost``; null where they do not serve the request, or there was no time to find
     out.
+    """
+    by_token: NotRequired[list[ByTokenOut]]
+    """Of ``no_offer`` and ``figure_missing``: the model at the device's maker by the token, cheapest replies first.
+    Empty where it does not sell that, and in answers stored before it was stated.
     """
 
 

@@ -25,6 +25,14 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Loads:
+    """Formats that an engine documents to load on a device."""
+
+    weights: tuple[str, ...]
+    kv_cache: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One accelerator as an engine sees it (a card that shows as two devices is two).
 
@@ -54,6 +62,8 @@ class Device:
     """How it can be split."""
     partition: Partition | None = None
     """What this is one instance of; None: the whole device."""
+    loads: Mapping[str, Loads] = field(default_factory=dict)
+    """By engine, where its documentation has been read; an engine that is absent is bound by the device's matrix units only."""
 
 
 def instance_of(device: Device, partition: Partition) -> Device:

@@ -12,7 +12,16 @@ from service.fleets.queries import machines_known
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.money import usd
-from service.tco.defaults import MARKET_CHANGES, CostDefaults, Default, MachineFacts, defaults_for, figures
+from service.tco.defaults import (
+    CPU_SERVER,
+    DESKTOP_KINDS,
+    MARKET_CHANGES,
+    CostDefaults,
+    Default,
+    MachineFacts,
+    defaults_for,
+    figures,
+)
 from service.tco.ownership import PurchaseTerms, purchase_terms
 from service.tco.placement import limits_of, needs_of, room_of
 from service.tco.prepare import DEFAULT_REGION, machine_facts
@@ -34,6 +43,8 @@ if TYPE_CHECKING:  # what plans loads libraries that listing the catalog does wi
     from solver.horizon.problem import SharedLimit
 
 PERCENT = 100.0
+FOR_NO_HALL = DESKTOP_KINDS | {CPU_SERVER}
+"""Kinds of machines that are bought where the request names them or their devices only."""
 PURCHASE = "purchase"
 DISCOUNT = "discount_fraction_per_year"
 UNDISCOUNTED = DiscountOut(percent_per_year=0.0, source="no rate is stated")
@@ -220,7 +231,9 @@ def _wanted(
         return [
             (machine, OwnMachineIn(node=node), None)
             for node, machine in sorted(facts.items())
-            if node in snapshot.nodes and node not in instances and (devices is None or machine.device in devices)
+            if node in snapshot.nodes
+            and node not in instances
+            and (machine.kind not in FOR_NO_HALL if devices is None else machine.device in devices)
         ]
     found: list[tuple[MachineFacts, OwnMachineIn, str | None]] = []
     errors = []

@@ -47,7 +47,7 @@ def read_fleet_inputs(session: Session, asked: FleetIn, price_as_of: dt.datetime
     """Raises InvalidFieldsError."""
     _check_horizon(asked)
     own_places = [(OWN, site.region) for site in asked.own]
-    planning = read_inputs(session, _as_recommendation(asked), price_as_of, caches, own_places)
+    planning = read_inputs(session, _as_recommendation(asked), price_as_of, caches, own_places, buys=False)
     planning_input(planning)  # lengths and contexts that cannot be are a mistake, not a failed plan
     owned = read_owned(session, asked, planning.snapshot, cost_catalog())
     missing = (*left_out(asked, planning.snapshot.offers), *owned.left_out)

@@ -8,7 +8,7 @@ import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session
 
@@ -53,6 +53,12 @@ class CatalogSnapshot:
     corrections: CorrectionSet | None
     edition_set: int
     """Number of the whole set that later ones are laid over; 0 without one."""
+    vendors: Mapping[str, str] = field(default_factory=dict)
+    """Who makes each device, refused ones too."""
+    bought: Mapping[str, str] = field(default_factory=dict)
+    """Offers of machines bought for this request alone, by id: how their price comes about."""
+    not_bought: Mapping[str, str] = field(default_factory=dict)
+    """Devices that nobody rents out and that cannot be bought either: the figure of their costs that is missing."""
 
     @property
     def memory_gib_by_device(self) -> dict[str, float | None]:
@@ -147,4 +153,5 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         priors=corrected_priors(corrections) + tuple(prior_from_row(row.row) for row in all_constants(session)),
         corrections=None if corrections is None else correction_set(corrections),
         edition_set=0 if corrections is None else corrections.number,
+        vendors={row.id: row.row["vendor"] for row in device_rows},
     )

@@ -1,7 +1,7 @@
 """What a buyer should know before signing a plan, and might not read out of its figures."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from service.figures import readable
 from service.wire.plan_explained import CautionOut
@@ -12,14 +12,21 @@ from solver.hardware import Offer
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
 
 
-def cautions(asked: RecommendationIn, plan: Sequence[PlanLineOut], offers: Sequence[Offer]) -> list[CautionOut]:
-    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for, and
-    commitments that cost more than none. offers: all there are."""
+def cautions(
+    asked: RecommendationIn, plan: Sequence[PlanLineOut], offers: Sequence[Offer], bought: Mapping[str, str]
+) -> list[CautionOut]:
+    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for, machines
+    that are bought, and commitments that cost more than none. offers: all there are; bought: how prices of some come about."""
     found = []
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers)]
+        found += [
+            CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
+            for offer in dict.fromkeys(line.offer for line in lines)
+            if offer in bought
+        ]
     return found
 
 

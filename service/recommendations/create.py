@@ -90,10 +90,12 @@ def read_inputs(
     price_as_of: dt.datetime,
     caches: Caches,
     own_places: Iterable[tuple[str, str]] = (),
+    buys: bool = True,
 ) -> PlanningInputs:
     """Catalog, prices and shapes at one instant; the request's names are checked against them.
 
-    own_places: providers and regions beyond the catalog's, where the request lets nodes be bought.
+    own_places: providers and regions beyond the catalog's, where the request lets nodes be bought. buys: devices that it names
+    and nobody rents out are taken at what it costs to own them.
     """
     snapshot = caches.snapshots.at(session, price_as_of)
     own = list(own_places)
@@ -110,6 +112,10 @@ def read_inputs(
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
+    if buys and asked.limits.devices is not None:
+        from service.tco.bought import with_bought  # comparisons of costs read recommendations
+
+        snapshot = with_bought(session, snapshot, asked.limits.devices)
     return PlanningInputs(
         asked,
         snapshot,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from service.recommendations.bought_offers import is_bought
 from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
@@ -87,7 +88,7 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
         if limits.devices is not None and offer.node.device.id not in limits.devices:
             continue
         chosen = rules_against(offer, limits)
-        if limits.commitments is not None and offer.commitment not in limits.commitments:
+        if limits.commitments is not None and not _terms(offer) & set(limits.commitments):
             if offer.commitment != "on_demand":
                 continue
             chosen |= {COMMITMENTS}  # what could be had without committing is of interest to whoever commits
@@ -101,6 +102,11 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
             most = min(wanted, limits.max_nodes_per_offer if most is None else most)
         if most != 0:
             yield (offer if most == offer.max_nodes else replace(offer, max_nodes=most)), chosen
+
+
+def _terms(offer: Offer) -> set[str]:
+    """Commitments that admit an offer: what is bought because nobody rents it out also stands in for an hour on demand."""
+    return {offer.commitment, "on_demand"} if is_bought(offer) else {offer.commitment}
 
 
 OPEN = LimitsIn(commitments=None, sourcing="any")

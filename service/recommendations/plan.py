@@ -97,13 +97,13 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
     rejected = [*_not_sold(inputs, elapsed_s() - waited_since), *result.rejected]
-    before = cautions(inputs.request, result.plan, inputs.snapshot.offers)
+    before = cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought)
     return result.model_copy(update={**_known_of(inputs), "cautions": before, "rejected": rejected})
 
 
 def _not_sold(inputs: PlanningInputs, spent_s: float) -> list[RejectedOut]:
     """Devices that the request names and nothing is offered of, with what they would have to cost."""
-    rejected = nothing_offered(inputs.snapshot, inputs.request)
+    rejected = nothing_offered(inputs.snapshot, inputs.request, inputs.price_as_of.date())
     if not rejected:
         return rejected
     limits = inputs.request.limits.model_copy(update={"devices": None})
@@ -129,7 +129,7 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
     return result.model_copy(
         update={
             **_known_of(inputs),
-            "cautions": cautions(inputs.request, result.plan, inputs.snapshot.offers),
+            "cautions": cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought),
             "replanning": present_replanned(made, inputs.running, planning.offers),
             "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
         }

@@ -6,9 +6,10 @@ with the figure's name; an unknown power limit becomes NaN, which no sum or comp
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from catalog.engine_formats import formats_of
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.traffic import (
@@ -21,7 +22,7 @@ from service.wire.traffic import (
     UniformLength,
 )
 from solver.errors import FigureMissingError
-from solver.hardware import Device, Node, Offer, Partition, Sale
+from solver.hardware import Device, Loads, Node, Offer, Partition, Sale
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
@@ -92,7 +93,14 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
         power_limit_w=_figure_or_nan(row["power_limit_w"]),
         engines=tuple(row["engines"]),
         partitions=tuple(partition_from_row(one) for one in row.get("partitions", [])),
+        loads=_loads(row["engines"], row["family"]),
     )
+
+
+def _loads(engines: Iterable[str], family: str) -> dict[str, Loads]:
+    """What each engine documents to load on a family of devices, where that has been read."""
+    read = {engine: formats_of(engine, family) for engine in engines}
+    return {engine: Loads(row.weights, row.kv_cache) for engine, row in read.items() if row is not None}
 
 
 def partition_from_row(row: Mapping[str, Any]) -> Partition:

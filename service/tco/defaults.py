@@ -20,6 +20,9 @@ MARKET_CHANGES = (
 )
 DESKTOP_KINDS = frozenset(("workstation", "unified_desktop", "edge_board"))
 """Node kinds that stand by somebody's desk: no cage, no cluster network, no staff of their own."""
+CPU_SERVER = "cpu_server"
+PARTS_AROUND = {"workstation": "workstation_parts_usd", CPU_SERVER: "cpu_server_parts_usd"}
+"""Node kinds that are built of devices and parts, and the cost of everything but the devices."""
 SERVER_KINDS = frozenset(("hgx_8", "oam_8", "pcie_server"))
 """Node kinds that the catalog's prices and power of servers around accelerators hold for."""
 
@@ -160,15 +163,20 @@ class CostDefaults:
         if machine.host_power_w is not None:
             total = limit_w + machine.host_power_w
             return Default(Figure(total, total, total), "W", (), "power limits of the devices plus the host's power")
+        around, what = None, "server"
         if machine.kind in SERVER_KINDS and other is not None:
             around = _scaled(other, float(machine.devices))
-            return Default(
-                Figure(limit_w + around.low, limit_w + around.typical, limit_w + around.high),
-                "W",
-                (_origin(other),),
-                "power limits of the devices plus everything else in a server",
-            )
-        return None
+        elif machine.kind in (*DESKTOP_KINDS, CPU_SERVER):
+            other, what = self.costs.find("machine_other_power_w", machine.kind), "machine"
+            around = None if other is None else _scaled(other, 1.0)
+        if other is None or around is None:
+            return None
+        return Default(
+            Figure(limit_w + around.low, limit_w + around.typical, limit_w + around.high),
+            "W",
+            (_origin(other),),
+            f"power limits of the devices plus everything else in a {what}",
+        )
 
     def ownership(self, machine: MachineFacts, nodes: int) -> dict[str, Default]:
         """Everything a bought node needs: price, network, storage, life, running. Missing prices are left out."""
@@ -232,6 +240,11 @@ class CostDefaults:
             server = self.costs.find("server_purchase_usd", machine.device)
             if server is not None and server.devices == machine.devices and machine.kind in SERVER_KINDS:
                 return self._at_point([(server, 1.0)], "USD", "a complete server")
+        around = self.costs.find(PARTS_AROUND[machine.kind]) if machine.kind in PARTS_AROUND else None
+        if board is not None and around is not None:
+            return self._at_point(
+                [(board, float(machine.devices)), (around, 1.0)], "USD", "devices plus a machine's parts"
+            )
         if board is None or parts is None or machine.kind not in SERVER_KINDS:
             return None
         terms = [(board, float(machine.devices)), (parts, machine.devices / (parts.devices or 1))]

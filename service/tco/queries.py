@@ -32,6 +32,17 @@ def machines_by_ids(session: Session, nodes: Iterable[str]) -> dict[str, tuple[N
     return {node.id: (node, device) for node, device in session.exec(wanted).all()}
 
 
+def machines_of_devices(session: Session, devices: Iterable[str]) -> list[tuple[NodeTable, DeviceTable]]:
+    """Every machine that holds one of the devices, in the order of their ids."""
+    wanted = (
+        select(NodeTable, DeviceTable)
+        .join(DeviceTable, col(NodeTable.device_id) == DeviceTable.id)
+        .where(col(NodeTable.device_id).in_(set(devices)))
+        .order_by(col(NodeTable.id))
+    )
+    return list(session.exec(wanted).all())
+
+
 def priced_offers(
     session: Session, offers: Iterable[str], instant: dt.datetime
 ) -> dict[str, tuple[OfferTable, PriceStepTable | None]]:

@@ -8,8 +8,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from service.nodes.queries import node_by_id
 from service.offers.queries import offer_by_id, prices_at
-from service.offers.tables import OfferTable, PriceStepTable
 from service.providers.queries import providers_by_id
+from service.recommendations.bought_offers import is_bought
 from service.recommendations.create import PlanningContext
 from service.recommendations.money import usd
 from service.recommendations.present_line import present_line
@@ -28,10 +28,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class _Stored:
-    """What the database says of an offer. provider: its row, empty for one the catalog does not know."""
+    """What is known of an offer beside its price. provider: its row, empty for one the catalog does not know."""
 
-    offer: OfferTable
-    price: PriceStepTable
+    instance: str
+    price_source: str
     provider: Mapping[str, object]
     vcpus: float | None
 
@@ -62,22 +62,25 @@ async def answer_quote(recommendation_id: str, time_limit_s: float, context: Pla
 
 
 def _stored(context: PlanningContext, replay: ReplayedRequest, names: list[str]) -> dict[str, _Stored]:
+    bought = replay.inputs.snapshot.bought
     with context.database.reading() as session:
         prices = prices_at(session, replay.inputs.price_as_of, offers=names)
         providers = providers_by_id(session)
         found = {}
         for name in names:
+            if name in bought:
+                found[name] = _Stored(name.split(":")[1], bought[name], {}, None)
+                continue
             offer = offer_by_id(session, name)
             assert offer is not None  # it was read in this edition, and offers are never deleted
             node = node_by_id(session, offer.node_id)
             provider = providers.get(offer.provider)
             found[name] = _Stored(
-                offer,
-                prices[name],
+                offer.instance,
+                prices[name].source,
                 {} if provider is None else provider.row,
                 None if node is None else node.row.get("vcpus"),
             )
-        session.expunge_all()
         return found
 
 
@@ -97,14 +100,14 @@ def _line(
         provider=offer.provider,
         region=offer.region,
         place=places.get(offer.region) if isinstance(places, dict) else None,
-        instance=stored.offer.instance,
+        instance=stored.instance,
         commitment=offer.commitment,
         node=offer.node.id,
         device=offer.node.device.id,
         nodes=nodes,
         devices=nodes * offer.node.devices,
         usd_per_hour=usd(offer.usd_per_hour),
-        price_source=stored.price.source,
+        price_source=stored.price_source,
         source=source,
         confirm=_confirm(offer, nodes, stored, quotas),
         quotas=quotas,
@@ -122,7 +125,7 @@ def _quotas(offer: Offer, stored: _Stored, nodes: int) -> list[QuotaOut]:
     rules = stored.provider.get("quotas")
     found = []
     for rule in rules if isinstance(rules, list) else []:
-        begins = any(stored.offer.instance.lower().startswith(start.lower()) for start in rule["instances"])
+        begins = any(stored.instance.lower().startswith(start.lower()) for start in rule["instances"])
         if offer.commitment not in rule["commitments"] or not begins:
             continue
         each = float(offer.node.devices) if rule["unit"] == "GPU" else stored.vcpus
@@ -132,13 +135,15 @@ def _quotas(offer: Offer, stored: _Stored, nodes: int) -> list[QuotaOut]:
 
 def _confirm(offer: Offer, nodes: int, stored: _Stored, quotas: list[QuotaOut]) -> list[str]:
     """Price, stock, region, quota: what a plan assumes and only the seller knows."""
+    if is_bought(offer):
+        return [f"price: what {nodes} x {stored.instance} cost to buy, delivered", "when they can be delivered"]
     if offer.sale.own:
         return [f"{nodes} of your own {offer.node.id} are free for this"]
     many = f"{nodes} machine" + ("" if nodes == 1 else "s")
     where = offer.region if offer.sale.named_place else f"{offer.region}, which names no place: ask where they stand"
     asked = [
-        f"price: {usd(offer.usd_per_hour):.2f} USD an hour for {stored.offer.instance}, {offer.commitment}",
-        f"stock: {many} of {stored.offer.instance} at once",
+        f"price: {usd(offer.usd_per_hour):.2f} USD an hour for {stored.instance}, {offer.commitment}",
+        f"stock: {many} of {stored.instance} at once",
         f"region: {where}",
     ]
     for quota in quotas:

@@ -25,7 +25,8 @@ class OwnSiteIn(Request):
     """A place of your own, with what a comparison of costs states of one; null takes the catalog's figure.
 
     region: its name, for workloads that are pinned to regions or state round trips; one of the providers' or a new one.
-    machines: null is every machine of the catalog with a price, but for providers' own instance types.
+    machines: null is every machine of the catalog with a price, but for providers' own instance types; workstations, desktops, edge
+    boards and CPU servers only where ``limits.devices`` names their devices.
     purchase_months: months at whose start machines may be bought; null is each.
     utilisation_fraction: share of the time in which bought nodes serve, for their electricity; 1 is the upper end.
     staffed_nodes: nodes of a kind that the site's staff keep running; a node needs fewer people the more there are.

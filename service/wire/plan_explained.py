@@ -1,6 +1,9 @@
 """What is said of a plan beside its lines: other plans, what limits cost, what is missing, what to know before signing."""
 
+import datetime as dt
 from typing import Literal
+
+from pydantic import Field
 
 from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import (
@@ -69,10 +72,13 @@ class CautionOut(Answer):
 
     ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing was asked to survive it.
     ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
-    ``commitment_dearer``: the same machine costs no more without the commitment that was asked for.
+    ``commitment_dearer``: the same machine costs no more without the commitment that was asked for. ``bought``: nobody rents the
+    machine out, so its hours are those of one that is bought, and how they were priced.
     """
 
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer"]
+    about: Literal[
+        "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought"
+    ]
     workload: str
     offer: str
     detail: str
@@ -105,6 +111,16 @@ class WinsBelowOut(Answer):
     """Of the best plan of what is sold, devices that were not asked for included; US dollars an hour."""
 
 
+class ByTokenOut(Answer):
+    """What the maker of a device asks for tokens of the model, served on machines of its own. ``id``: among ``/v1/api-prices``, and
+    as ``api.model`` of a comparison of costs."""
+
+    id: str
+    usd_per_million_input_tokens: Usd
+    usd_per_million_output_tokens: Usd
+    seen_on: dt.date
+
+
 class RejectedOut(Answer):
     workload: str
     traffic_class: str | None = None
@@ -117,6 +133,9 @@ class RejectedOut(Answer):
     nearest: str | None
     wins_below: WinsBelowOut | None = None
     """Of ``no_offer`` and objective ``cost``; null where they do not serve the request, or there was no time to find out."""
+    by_token: list[ByTokenOut] = Field(default_factory=list)
+    """Of ``no_offer`` and ``figure_missing``: the model at the device's maker by the token, cheapest replies first. Empty where it does
+    not sell that, and in answers stored before it was stated."""
 
 
 class ContextOut(Answer):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.capacity.runs import RunsMemo
-from solver.deployment.configuration import Configuration, front_end
+from solver.deployment.configuration import Configuration, check_formats_documented, front_end
 from solver.deployment.layout_rules import layout_problem
 from solver.deployment.platforms import Platform, instance_platforms, platforms
 from solver.engine.profiles import engine_profile
@@ -283,6 +283,7 @@ def build_space(
                         layout,
                     )
                     try:
+                        check_formats_documented(platform.device, platform.engine, precision)
                         if rate_key not in rate_of:
                             rate_of[rate_key] = rates(
                                 platform.device, platform.constants, precision, layout,

@@ -139,6 +139,22 @@ def front_end(constants: Constants) -> FrontEnd:
     )
 
 
+def check_formats_documented(device: Device, engine: str, precision: Precision) -> None:
+    """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out."""
+    loads = device.loads.get(engine)
+    if loads is None:
+        return
+    for what, asked, known in (
+        ("weights", precision.weights, loads.weights),
+        ("a KV cache", precision.kv_cache, loads.kv_cache),
+    ):
+        if asked not in known:
+            raise UnsupportedError(
+                "format_not_in_engine",
+                f"{engine} documents no {what} of {asked} on {device.id}; it takes {', '.join(known)} there",
+            )
+
+
 def check_engine_available(device: Device, engine: str) -> None:
     """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
     if device.engines and engine not in device.engines:

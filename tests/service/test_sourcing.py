@@ -208,7 +208,7 @@ def test_rejections_speak_of_what_was_asked_only(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("device", "reason", "says"),
     [
-        ("gaudi2", "no_offer", "POST /v1/offers"),
+        ("mi210", "no_offer", "POST /v1/offers"),
         ("mi325x", "not_allowed", "limits.sourcing"),
         ("cerebras-wse2", "figure_missing", "nobody has published"),
     ],

@@ -1,0 +1,193 @@
+"""Prints docs/systems.md: every system that the background documents name, and what is there of it.
+
+``python -m tests.bench.systems > docs/systems.md``. Cells come from a database seeded with the catalog, over the service's own routes:
+figures, engine, an estimate, an offer, a plan of a request limited to the device, measured runs. Plans take minutes and the rest
+seconds, so a test compares everything but plans, and some of those.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from service.main import create_app
+from service.recommendations.by_token import ON_THEIR_OWN
+from service.settings import Settings
+from service.tco.bought import with_bought
+from solver.engine.profiles import engines_for
+from tests.bench.named_systems import NAMED
+from tests.bench.planner import seeded_database
+
+DOCUMENT = Path("docs/systems.md")
+COLUMNS = ("system", "device", "status", "figures", "engine", "estimate", "offer", "plan", "measured runs")
+HEAD = """# Systems
+
+Every accelerator that the project set out to choose among, and what is there of it. Printed by `python -m tests.bench.systems` from
+a database seeded with the catalog; where a cell says "no", the rest of it is the reason.
+
+- **figures**: memory, bandwidth and a dense matrix rate are published; otherwise the first that is not.
+- **engine**: what estimates and plans take where a request names none.
+- **estimate**: the model, weights and parallelism (tensor × pipeline) of one that `POST /v1/estimates` makes.
+- **offer**: rented by the hour; bought, at what an hour of it costs to own; by the token, from its maker.
+- **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds.
+- **measured runs**: of this project, in `catalog/benchmarks/`; other predictions rest on physics or on siblings.
+
+"""
+VARIANTS: tuple[tuple[str, str, int, int], ...] = (
+    ("llama-3.1-8b", "bf16", 1, 1), ("llama-3.1-8b", "fp16", 1, 1), ("llama-3.1-8b", "bf16", 2, 1),
+    ("llama-3.1-8b", "fp8", 1, 1), ("llama-3.1-8b", "int4", 1, 1), ("llama-3.1-8b", "q4_k_m", 1, 1),
+    ("llama-3.1-8b", "bf16", 8, 1), ("llama-3.1-8b", "int8", 8, 8), ("qwen2.5-0.5b", "fp16", 1, 1),
+    ("qwen2.5-0.5b", "int8", 1, 1), ("qwen2.5-0.5b", "q8_0", 1, 1), ("qwen2.5-0.5b", "bf16", 1, 8),
+)  # fmt: skip
+"""Model, weights, tensor and pipeline parallelism, as they are tried; the first that runs is shown."""
+LENGTHS = {"prompt_tokens": 500, "output_tokens": 100}
+
+
+@dataclass
+class System:
+    """One line of the table."""
+
+    name: str
+    device: str
+    status: str
+    figures: str = "yes"
+    engine: str = ""
+    estimate: str = ""
+    offer: str = ""
+    plan: str = ""
+    measured: str = ""
+    variant: tuple[str, str, int, int] | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.name, self.device, self.status, self.figures, self.engine, self.estimate, self.offer, self.plan, self.measured,
+        )  # fmt: skip
+
+
+def systems(app: FastAPI, client: TestClient) -> list[System]:
+    """Every line, without plans."""
+    rows = {device: _row(client, name, device) for name, devices in NAMED.items() for device in devices}
+    with app.state.database.reading() as session:
+        snapshot = with_bought(session, app.state.snapshots.at(session, app.state.clock()), rows)
+    for device, row in rows.items():
+        if device in snapshot.refused:
+            row.figures, row.estimate = f"no: {snapshot.refused[device]}", "no: figures"
+        runs = engines_for(snapshot.devices[device].engines, "vllm") if device in snapshot.devices else ()
+        row.engine = runs[0] if runs else "no: none is known to serve language models on it"
+        offers = [offer for offer in snapshot.offers if offer.node.device.id == device]
+        seller = snapshot.vendors[device].lower()
+        kinds = [
+            "" if not offers else "bought" if offers[0].id in snapshot.bought else "rented",
+            "by the token" if seller in ON_THEIR_OWN and row.status != "announced" else "",
+        ]
+        lacks = snapshot.not_bought.get(device)
+        none = "no: nobody rents it out" + (f", and no {lacks}" if lacks else "")
+        row.offer = ", ".join(kind for kind in kinds if kind) or none
+    _estimate(client, [row for row in rows.values() if row.figures == "yes"])
+    return list(rows.values())
+
+
+def _row(client: TestClient, name: str, device: str) -> System:
+    shown = client.get(f"/v1/devices/{device}").json()
+    runs = client.get("/v1/benchmarks", params={"device": device, "limit": 1}).json()
+    return System(name, device, shown["status"], measured="yes" if runs.get("items") else "no: none made")
+
+
+def _estimate(client: TestClient, wanted: list[System]) -> None:
+    """The first variant that each can run; of those that can run none, why the first could not."""
+    for variant in VARIANTS:
+        left = [row for row in wanted if row.variant is None and not row.engine.startswith("no")]
+        if not left:
+            break
+        answers = client.post("/v1/estimates", json={"estimates": [_case(row.device, variant) for row in left]}).json()
+        for row, answer in zip(left, answers["estimates"], strict=True):
+            if answer["outcome"] == "estimated":
+                llm, weights, tensor, stages = row.variant = variant
+                row.estimate = f"{llm} {weights} {tensor} × {stages}"
+            elif not row.estimate:
+                row.estimate = f"no: {answer.get('reason') or answer['outcome']}"
+    for row in wanted:
+        row.estimate = row.estimate or "no: no engine"
+
+
+def _case(device: str, variant: tuple[str, str, int, int]) -> dict[str, Any]:
+    llm, weights, tensor, stages = variant
+    return {
+        "llm": llm, "device": device, "traffic": LENGTHS, "load": {"kind": "closed", "concurrency": 1, "requests": 1},
+        "layout": {"tensor_parallel": tensor, "pipeline_parallel": stages}, "precision": {"weights": weights},
+        "engine": {"max_context_tokens": 1024},
+    }  # fmt: skip
+
+
+def plan_of(client: TestClient, row: System) -> str:
+    """What a recommendation limited to the device answers."""
+    if row.variant is None:
+        return "no: no estimate"
+    if row.offer.startswith("no") or row.offer == "by the token":
+        return "no: no offer"
+    llm, weights, _, _ = row.variant
+    workload = {
+        "name": "few", "llm": llm, "context_tokens": 1024, "precision": {"weights": [weights]},
+        "traffic": {**LENGTHS, "requests_per_s": 0.05},
+    }  # fmt: skip
+    limits = {
+        "devices": [row.device],
+        "sourcing": {"named_place": False, "min_price_confidence": None, "provider_classes": None},
+    }
+    asked = {"workloads": [workload], "limits": limits, "alternatives": 0, "time_limit_s": 60}
+    answer = client.post("/v1/recommendations", json=asked, headers={"Prefer": "wait=60"}).json()
+    if answer.get("plan"):
+        return "bought" if answer["plan"][0]["commitment"] == "purchase" else "rented"
+    return "no: " + ", ".join(dict.fromkeys(one["reason"] for one in answer.get("rejected", []))) if answer else "no"
+
+
+def table(rows: Iterable[System]) -> str:
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    return "\n".join([*lines, *(f"| {' | '.join(row.cells)} |" for row in rows)]) + "\n"
+
+
+def summary(rows: list[System]) -> str:
+    shipping = [row for row in rows if row.status in ("shipping", "legacy")]
+
+    def having(attribute: str) -> int:
+        return sum(not getattr(row, attribute).startswith("no") for row in shipping)
+
+    counts: Mapping[str, int] = {name: having(name) for name in ("figures", "engine", "estimate", "offer", "plan")}
+    said = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"Of {len(shipping)} that ship or have shipped, so many have: {said}.\n"
+
+
+def written(text: str) -> dict[str, dict[str, str]]:
+    """The table of the document, by device and column."""
+    lines = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in text.splitlines() if line.startswith("| ")]
+    return {cells[1]: dict(zip(COLUMNS, cells, strict=True)) for cells in lines[1:]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.systems", description=__doc__)
+    parser.add_argument(
+        "--keep-plans", action="store_true", help="take the plans from the document as it stands: seconds"
+    )
+    told = written(DOCUMENT.read_text()) if parser.parse_args().keep_plans else {}
+    with tempfile.TemporaryDirectory() as folder:
+        url = seeded_database(Path(folder) / "systems.sqlite")
+        app = create_app(Settings(database_url=url))
+        with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 50_000)) as client:
+            rows = systems(app, client)
+            for row in rows:
+                row.plan = told[row.device]["plan"] if row.device in told else plan_of(client, row)
+                print(row.device, row.plan, file=sys.stderr, flush=True)
+    sys.stdout.write(HEAD + summary(rows) + "\n" + table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
