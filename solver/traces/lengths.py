@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from solver.traces.trace import Counts, Floats
 from solver.workload import Lengths
@@ -38,8 +37,13 @@ def fitted_lognormal(tokens: Counts) -> LognormalFit | None:
         return None
     mean, p95 = math.exp(mu + sigma * sigma / 2.0), math.exp(mu + Z95 * sigma)
     values, counts = np.unique(tokens, return_counts=True)
-    model = ndtr((np.log(values + 0.5) - mu) / sigma)  # whole tokens: the step at t spans t - 1/2 to t + 1/2
+    model = _normal_shares((np.log(values + 0.5) - mu) / sigma)  # whole tokens: the step at t spans t - 1/2 to t + 1/2
     return LognormalFit(mean, p95, kolmogorov_distance(np.cumsum(counts) / len(tokens), model))
+
+
+def _normal_shares(deviations: Floats) -> Floats:
+    """Φ of each: ½ erfc(−x / √2)."""
+    return np.array([math.erfc(-deviation / math.sqrt(2.0)) / 2.0 for deviation in deviations.tolist()])
 
 
 def kolmogorov_distance(recorded: Floats, model: Floats) -> float:
