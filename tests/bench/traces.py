@@ -8,6 +8,7 @@ The trace is made: sessions of a few turns over shared system prompts, blocks of
 
 import argparse
 import json
+import os
 import random
 import resource
 import subprocess
@@ -46,7 +47,7 @@ def write_trace(path: Path, requests: int) -> None:
 
 
 def measured(name: str, arguments: list[str]) -> None:
-    """Wall and processor seconds, and the most memory of any child so far: run the smallest first."""
+    """Wall and processor seconds, and the most memory of any child so far."""
     since, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", COMMAND, *arguments], check=False, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -62,6 +63,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["CLUSTERWRIGHT_HOME"] = folder
+        for step in ("migrate", "seed"):
+            subprocess.run([sys.executable, "-c", COMMAND, step], check=True, stdout=subprocess.DEVNULL)
         path = Path(folder) / "trace.jsonl"
         write_trace(path, asked.requests)
         print(f"{asked.requests:,} requests, {path.stat().st_size / 1e6:.0f} MB")
