@@ -943,6 +943,35 @@ class Client:
         )
         return cast("ComparisonOut | bytes", answer)
 
+    def post_trace(
+        self,
+        body: TraceIn,
+        *,
+        idempotency_key: str | None = None,
+    ) -> TraceOut:
+        """``POST /v1/traces``. Upload recorded requests; stored once, under their digest"""
+        answer = self.call(
+            "POST",
+            "/v1/traces",
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+        return cast("TraceOut", answer)
+
+    def get_trace(
+        self,
+        trace_id: str,
+        *,
+        cache_tokens: int | None = None,
+    ) -> TraceOut:
+        """``GET /v1/traces/{trace_id}``. What a stored trace says, and the traffic to plan for"""
+        answer = self.call(
+            "GET",
+            f"/v1/traces/{quote(trace_id, safe='')}",
+            query={"cache_tokens": cache_tokens},
+        )
+        return cast("TraceOut", answer)
+
     def post_price_list(
         self,
         body: PricesImportIn,
@@ -1216,6 +1245,13 @@ class ApiPriceOut(TypedDict):
     """Where the figure comes from."""
     notes: str
     """Remarks."""
+
+
+class ArrivalPeak(TypedDict):
+    window_s: float
+    """How long a window is, s."""
+    peak_to_mean: float
+    """Most arrivals of one window over the mean of all."""
 
 
 class AttemptOut(TypedDict):
@@ -1527,6 +1563,21 @@ class ByTokenOut(TypedDict):
     """Cost or price of output tokens, US dollars a million: the whole cost over output tokens alone."""
     seen_on: str
     """The day by which the source had it."""
+
+
+class CacheSizeOut(TypedDict):
+    """What a cache of this size finds."""
+    tokens: int
+    """Length, tokens. Tokens of context that it holds."""
+    block_hit_share: float
+    """Share of full blocks of prompts that are found: exact for a cache that forgets the least recently used block.
+    """
+    che_block_hit_share: float
+    """The same by Che's approximation, which takes uses of a block as independent of each other."""
+    shared_prefix_fraction: float
+    """Share of every prompt that is cached already, 0 to 1. Tokens found over all tokens of prompts: what a request to
+    plan states under this name.
+    """
 
 
 class CautionOut(TypedDict):
@@ -3121,6 +3172,15 @@ class LeaseTermsIn(TypedDict):
     """Price at which a leased node is bought at the end of the lease, US dollars; null: it goes back."""
 
 
+class LeftOutLines(TypedDict):
+    reason: str
+    """Why, as a stable slug or in words. Why the lines are no requests to plan for."""
+    lines: int
+    """Cost lines; together they are the total. How many they are."""
+    first_line: int
+    """The first of them, counted from 1."""
+
+
 class LeftOutOut(TypedDict):
     """What was asked for and is not in the catalog: no proof covers it. ``price_missing``: machines without a known
     price for the commitment ``what``. ``figure_missing``: devices of which the figure ``what`` is not published.
@@ -3277,6 +3337,18 @@ class LlmOut(TypedDict):
     """State of recurrent layers, bytes a request. Of recurrent layers, whatever the context."""
     provenance: ProvenanceOut
     """Where the figures come from."""
+
+
+class LognormalFitted(TypedDict):
+    """The lognormal of greatest likelihood, as `mean` and `p95` of a request state it."""
+    mean: float
+    """Mean over requests. Tokens."""
+    p95: float
+    """95th percentile. Tokens."""
+    distance: float
+    """Largest difference between its cumulative share and the recorded one (Kolmogorov): 0 is perfect, 1 nothing in
+    common.
+    """
 
 
 class LognormalLength(TypedDict):
@@ -5586,6 +5658,124 @@ class TouchedOut(TypedDict):
     """Price of the plan made again, US dollars an hour; null where it was not."""
     answered_differently: bool | None
     """Whether a plan made now would be another one."""
+
+
+class TraceArrivals(TypedDict):
+    """How the requests arrive. Plans take Poisson arrivals, whose `variation` is 1, at a steady rate."""
+    span_s: float
+    """From the first arrival to the last, s."""
+    requests_per_s: float | None
+    """Rate, requests a second. The mean rate; null where no time passes."""
+    variation: float | None
+    """Coefficient of variation of the times between arrivals: 1 for Poisson, above it for bursts."""
+    peaks: list[ArrivalPeak]
+    """Of windows of 1 s to 1 h, as far as ten of them fit."""
+    by_hour: list[float] | None
+    """Rate in each hour of a day over the mean rate, by the trace's own clock; null below a day."""
+    by_weekday: list[float] | None
+    """Rate on each day of a week over the mean rate, by the trace's own clock; null below a week."""
+    longest_gap_s: float
+    """The longest time without an arrival, s."""
+    longest_gap_after_line: int
+    """The line of the request before it."""
+
+
+class TraceIn(TypedDict):
+    """A file of recorded requests, one a line."""
+    payload: str
+    """The file, as JSON or as text. The file as text: JSONL, or CSV with a heading."""
+    block_tokens: NotRequired[int | None]
+    """Tokens of a prompt that one of its `hash_ids` stands for; 512 in Mooncake's shape, stated for all others."""
+
+
+class TraceLengths(TypedDict):
+    """Token counts of prompts or replies."""
+    mean: float
+    """Mean over requests. Tokens."""
+    least: int
+    """Tokens."""
+    p50: float
+    """Median. Tokens."""
+    p90: float
+    """90th percentile. Tokens."""
+    p95: float
+    """95th percentile. Tokens."""
+    p99: float
+    """99th percentile. Tokens."""
+    most: int
+    """Tokens."""
+    lognormal: LognormalFitted | None
+    """Null where all are alike, and where they spread wider than a mean and a 95th percentile can state."""
+    histogram_distance: float
+    """The same distance of the histogram in `traffic`."""
+
+
+class TraceOut(TypedDict):
+    """A stored trace."""
+    shape: str
+    """Whose fields it has: `mooncake`, `burstgpt`, `chats` or `lengths`."""
+    requests: int
+    """Requests, a count; null: as many as the simulation needs. Requests described."""
+    left_out: list[LeftOutLines]
+    """What was asked for and the catalog does not know: it is in no plan and no proof. Lines with a prompt or a reply
+    of no tokens.
+    """
+    arrivals: TraceArrivals | None
+    """How requests arrived: `poisson`, `constant` intervals, or otherwise. Null where arrivals are not recorded."""
+    prompt_tokens: TraceLengths
+    """Prompt lengths in tokens. Of prompts."""
+    output_tokens: TraceLengths
+    """Reply lengths in tokens; of comparisons, a count over the horizon. Of replies."""
+    length_rank_correlation: float | None
+    """Spearman's, of prompts and replies, -1 to 1; plans take them as independent. Null where either is the same for
+    all.
+    """
+    longest_request_tokens: int
+    """Prompt and reply of the longest request, tokens."""
+    longest_request_line: int
+    """Its line."""
+    sessions: TraceSessions | None
+    """Null where no session is recorded."""
+    prefixes: TracePrefixes | None
+    """Null where no prompt has a full block with a hash."""
+    traffic: Traffic
+    """Lengths of requests, and where it matters how many come. To plan for: what was recorded, in the fields of a
+    request. No prefix is shared unless a size of cache is asked for.
+    """
+    fitted: list[str]
+    """What `traffic` is made of, how well that fits, and what of the trace is not in it."""
+    id: str
+    """Its id. `trace_` and the SHA-256 of what was sent."""
+    recorded_at: str
+    """When it was stored, RFC 3339. When it was stored."""
+
+
+class TracePrefixes(TypedDict):
+    """Prefixes that prompts share, by the hashes of their blocks."""
+    block_tokens: int
+    """Tokens of a block."""
+    blocks: int
+    """Full blocks of all prompts."""
+    distinct_blocks: int
+    """Different ones: a cache of so many forgets nothing."""
+    cache_sizes: list[CacheSizeOut]
+    """By size; the last one finds all that can be found."""
+
+
+class TraceSessions(TypedDict):
+    sessions: int
+    """How many."""
+    requests_without: int
+    """Requests that name no session."""
+    turns_mean: float
+    """Requests of a session, mean."""
+    turns_p95: float
+    """Requests of a session, 95th percentile."""
+    turns_most: int
+    """Requests of the longest session."""
+    median_gap_s: float | None
+    """Between arrivals of one session's turns, median, s; null where arrivals are not recorded or no session has two.
+    """
 
 
 class Traffic(TypedDict):

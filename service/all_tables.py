@@ -24,6 +24,7 @@ from service.providers.tables import ProviderTable
 from service.recommendations.tables import RecommendationTable
 from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
+from service.traces.tables import TraceTable
 
 TABLES: tuple[type[SQLModel], ...] = (
     AgentTable,
@@ -53,5 +54,6 @@ TABLES: tuple[type[SQLModel], ...] = (
     RecommendationTable,
     StoredKeyTable,
     TokenTable,
+    TraceTable,
 )
 METADATA = SQLModel.metadata

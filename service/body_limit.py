@@ -13,7 +13,7 @@ from service.settings import Settings
 
 def limit_of(path: str, settings: Settings) -> int:
     """Most bytes of a body sent to this path."""
-    large = path.rstrip("/").endswith(("/import", "/v1/fleets"))
+    large = path.rstrip("/").endswith(("/import", "/v1/fleets", "/v1/traces"))
     return settings.import_body_limit_bytes if large else settings.body_limit_bytes
 
 
@@ -22,7 +22,7 @@ class _RefusedError(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware. Import routes take whole files of other tools, fleets a year's demand; they have their own limit."""
+    """ASGI middleware. Import routes and traces take whole files of other tools, fleets a year's demand; they have their own limit."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self.app = app

@@ -46,6 +46,7 @@ from service.sandboxed_reading import ReadingApart
 from service.settings import Settings, read_settings
 from service.solver_pool import SolverPool
 from service.tco import routes as tco
+from service.traces import routes as traces
 from service.training import routes as training
 from service.warm import start_warming
 from service.why import routes as why
@@ -152,6 +153,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         corrections.router,
         measurements.router,
         tco.router,
+        traces.router,
         prices_import.router,
         health.router,
     ):

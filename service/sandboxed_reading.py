@@ -24,7 +24,7 @@ Options = Mapping[str, Any]
 Reader = Callable[[Options, Any], Any]
 """Takes options and a payload, answers what JSON can hold. It may raise InvalidFieldsError."""
 
-READERS = ("service.benchmarks.sandboxed", "service.prices_import.sandboxed")
+READERS = ("service.benchmarks.sandboxed", "service.prices_import.sandboxed", "service.traces.sandboxed")
 """Imported by the clean process, so that each file's own starts at once."""
 SMALL_CHARACTERS = 50_000
 """A payload of so few characters that is not YAML is read in the asking process: Python's own readers of JSON and CSV

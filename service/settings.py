@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     body_limit_bytes: int = Field(default=2_000_000, ge=10_000, le=100_000_000)
     """Largest request body."""
     import_body_limit_bytes: int = Field(default=16_000_000, ge=10_000, le=1_000_000_000)
-    """Largest body of the import routes, which take whole files of other tools."""
+    """Largest body of the import routes, which take whole files of other tools, of fleets and of traces."""
     head_limit_bytes: int = Field(default=32_768, ge=1_000, le=1_000_000)
     """Largest request line with headers; more is answered 431."""
     head_timeout_s: float = Field(default=10.0, gt=0, le=600)

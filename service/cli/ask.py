@@ -30,11 +30,21 @@ def recommend_command(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def plan_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = request_of(arguments)
+    body = request_of(arguments, _traced(arguments, settings))
     if arguments.show_request:
         print_json(body)
         return ExitCode.ok
     return _recommend(arguments, settings, body)
+
+
+def _traced(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any] | None:
+    if arguments.trace is None:
+        if arguments.block_tokens or arguments.cache_tokens or arguments.cache_gib is not None:
+            raise CommandError("--block-tokens, --cache-tokens and --cache-gib belong to --trace", ExitCode.bad_input)
+        return None
+    from service.cli.trace import traced_traffic
+
+    return traced_traffic(arguments, settings)
 
 
 def _recommend(arguments: argparse.Namespace, settings: Settings, body: Any) -> int:

@@ -11,6 +11,7 @@ from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.plan_arguments import add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
 from service.cli.tco_arguments import add_tco_arguments
+from service.cli.trace_arguments import add_trace_command
 from service.cli.training_arguments import add_train_arguments, add_training_command
 from service.cli.why_arguments import (
     add_diff_arguments,
@@ -129,6 +130,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_prices_command(_add(commands, "prices", "import price lists"))
 
+    _add_client_options(add_trace_command(_add(commands, "trace", "what recorded requests say of a workload")))
+
     calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
     calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
     calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
@@ -220,6 +223,10 @@ def _command(name: str) -> Command:
         from service.cli import training
 
         return training.train_command if name == "train" else training.training_command
+    if name == "trace":
+        from service.cli.trace import trace_command
+
+        return trace_command
     if name == "jobs":
         from service.cli.jobs import jobs_command
 

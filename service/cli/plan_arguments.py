@@ -8,6 +8,7 @@ from typing import Any
 
 import service
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.trace_arguments import add_reading_options
 
 PRESETS = ("chat", "rag", "code", "reasoning", "batch")
 PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
@@ -24,6 +25,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="take rate and lengths from recorded requests: JSONL, CSV, or a stored trace's id",
+    )
+    add_reading_options(parser)
     for name, text in (
         ("ttft", "to the first token"),
         ("tpot", "for each further token"),
@@ -52,8 +59,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
 
 
-def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The body of POST /v1/recommendations. Raises CommandError naming options that are missing."""
+def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The body of POST /v1/recommendations. Raises CommandError naming options that are missing.
+
+    traced: traffic of a trace, taken before the preset's and after what options state.
+    """
+    traced = traced or {}
     preset: dict[str, Any] = {}
     if arguments.preset:
         preset = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))[arguments.preset]
@@ -64,9 +75,15 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     targets: dict[str, Any] = preset.get("targets", {}) | {name: {"p95": value} for name, value in stated.items()}
     llm = arguments.llm or preset.get("llm")
-    rate = arguments.rate if arguments.rate is not None else preset.get("requests_per_s")
-    prompt = lengths("--prompt", arguments.prompt) or _preset_lengths(preset.get("prompt_tokens"))
-    output = lengths("--output", arguments.output) or _preset_lengths(preset.get("output_tokens"))
+    rate = next(
+        (r for r in (arguments.rate, traced.get("requests_per_s"), preset.get("requests_per_s")) if r is not None), None
+    )
+    prompt, output = (
+        lengths(option, text) or traced.get(name) or _preset_lengths(preset.get(name))
+        for option, text, name in (
+            ("--prompt", arguments.prompt, "prompt_tokens"), ("--output", arguments.output, "output_tokens"),
+        )
+    )  # fmt: skip
     missing = [
         name
         for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt), ("--output", output),
@@ -84,6 +101,8 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.max_usd_per_hour:
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
     traffic = {"requests_per_s": rate, "prompt_tokens": prompt, "output_tokens": output}
+    if traced.get("shared_prefix_fraction"):
+        traffic["shared_prefix_fraction"] = traced["shared_prefix_fraction"]
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
     if arguments.engine:
         workload["engines"] = arguments.engine

@@ -50,6 +50,7 @@ READ = [
     ("GET", "/v1/accuracy", None),
     ("POST", "/v1/tco/comparisons", {"alternatives": []}),
     ("GET", "/v1/tco/comparisons/tco_none", None),
+    ("GET", "/v1/traces/trace_none", None),
     ("GET", "/metrics", None),
     ("GET", "/v1/jobs", None),
     ("GET", "/v1/jobs/job_none", None),
@@ -68,6 +69,7 @@ READ = [
 UPLOAD = [
     ("POST", "/v1/benchmarks", {}),
     ("POST", "/v1/benchmarks/import", {}),
+    ("POST", "/v1/traces", {}),
     ("POST", "/v1/measurements/lease", {}),
     ("POST", "/v1/measurements/meas_none/heartbeat", {}),
     ("POST", "/v1/measurements/meas_none/complete", {}),

@@ -113,6 +113,11 @@ class TestPosted:
         plan = client.post("/v1/training/recommendations", json=example(app, "/v1/training/recommendations")).json()
         assert plan["outcome"] == "optimal", plan["conflicts"]
 
+    def test_a_trace(self, client: TestClient, app: FastAPI) -> None:
+        made = client.post("/v1/traces", json=example(app, "/v1/traces"))
+        assert made.status_code == 201, made.text
+        assert made.json()["requests"] == 2
+
     def test_a_comparison(self, client: TestClient, app: FastAPI) -> None:
         made = client.post("/v1/tco/comparisons", json=example(app, "/v1/tco/comparisons"))
         assert made.status_code == 201, made.text
@@ -132,6 +137,6 @@ def test_every_route_with_a_body_is_posted_here() -> None:
         "/v1/offers", "/v1/offers/{offer_id}/prices", "/v1/offers/import", "/v1/llms", "/v1/device-measurements",
         "/v1/agents/{agent_id}", "/v1/benchmarks", "/v1/benchmarks/import", "/v1/benchmarks/{benchmark_id}/retract",
         "/v1/benchmarks/{benchmark_id}/release", "/v1/measurements", "/v1/measurements/lease", "/v1/estimates",
-        "/v1/fleets", "/v1/tco/comparisons", "/v1/recommendations", "/v1/training/estimates", "/v1/training/recommendations",
+        "/v1/fleets", "/v1/tco/comparisons", "/v1/recommendations", "/v1/training/estimates", "/v1/training/recommendations", "/v1/traces",
     } | {f"/v1/measurements/{{measurement_id}}/{step}" for step in LEASED}  # fmt: skip
     assert {path for _, path in bodies(create_app(Settings()))} == posted

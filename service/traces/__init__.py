@@ -1,0 +1,1 @@
+"""Recorded requests: files of several tools read, described, stored."""

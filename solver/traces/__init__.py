@@ -1,0 +1,1 @@
+"""What recorded requests say of a workload: arrivals, lengths, sessions, and what a cache of prefixes makes of them."""

@@ -1,0 +1,57 @@
+"""`clusterwright trace describe`, and plans whose traffic is a trace's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from service.cli import main
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "traces"
+BLOCKS, LOG = str(FIXTURES / "blocks.jsonl"), str(FIXTURES / "log.csv")
+PLAN = ["plan", "llama-3.1-8b", "--ttft-p95", "2000", "--show-request"]
+
+
+def test_a_description_is_shown_with_what_a_cache_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "describe", BLOCKS, "--cache-tokens", "2000", "--context-tokens", "1800"]) == 0
+    shown = capsys.readouterr()
+    assert "5 requests, shape mooncake" in shown.out
+    assert "0.417 of prompts are found by one cache of 1,536 tokens" in shown.out
+    assert "1 requests are longer than 1,800 tokens, the first in line 4" in shown.err
+
+
+def test_json_is_what_the_service_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "describe", LOG, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["left_out"] == [{"reason": "`Response tokens` is 0", "lines": 1, "first_line": 3}]
+    assert answer["arrivals"]["requests_per_s"] == pytest.approx(2 / 28)
+    assert answer["sessions"]["turns_most"] == 2
+    assert answer["traffic"]["prompt_tokens"]["histogram"][0] == {"tokens": 300, "share": pytest.approx(1 / 3)}
+
+
+def test_a_plan_takes_its_traffic_from_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAN, "--trace", BLOCKS, "--cache-tokens", "2000", "--output", "64"]) == 0
+    shown = capsys.readouterr()
+    traffic = json.loads(shown.out)["workloads"][0]["traffic"]
+    assert traffic["requests_per_s"] == pytest.approx(4 / 9)
+    assert traffic["shared_prefix_fraction"] == pytest.approx(2048 / 4914)
+    assert traffic["prompt_tokens"]["distribution"] == "histogram"
+    assert traffic["output_tokens"] == {"distribution": "fixed", "tokens": 64}  # what options state comes first
+    assert "taken as independent" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trace", "describe", "nowhere.jsonl"], "cannot read nowhere.jsonl"),
+        (["trace", "describe", str(Path(__file__))], "line 1: states no count of"),
+        (["trace", "describe", BLOCKS, "--block-tokens", "1024"], "line 1: `hash_ids` lists 3 blocks"),
+        (["trace", "describe", BLOCKS, "--cache-gib", "4"], "needs the model whose cache it is"),
+        (["trace", "describe", BLOCKS, "--cache-gib", "nan"], "goes from above 0"),
+        ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl")], "state --rate"),
+        ([*PLAN, "--rate", "3", "--prompt", "9", "--output", "9", "--cache-tokens", "9"], "belong to --trace"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
