@@ -1,6 +1,7 @@
 """POST /v1/training/recommendations: read, plan, answer. Nothing is stored: the same body at the same instants has the same answer."""
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 
 from fastapi.concurrency import run_in_threadpool
@@ -178,7 +179,7 @@ def _doubts(planned: Planned, column: Column, shape: LlmShape) -> list[str]:
 
 
 def _front(planned: Planned, job: str) -> TrainingFrontOut:
-    found = frontier(planned.columns, job)
+    found = beyond_the_first_hour(frontier(planned.columns, job))
     step = max(1, -(-len(found) // MOST_POINTS))
     shown = found[::-1][::step][::-1]
     points = [
@@ -186,6 +187,12 @@ def _front(planned: Planned, job: str) -> TrainingFrontOut:
         for c in shown
     ]
     return TrainingFrontOut(job=job, points=points)
+
+
+def beyond_the_first_hour(front: Sequence[Column]) -> list[Column]:
+    """Without ways that pay for more machines only to end sooner within an hour: hours are paid whole, and what it takes to
+    start machines is not part of the prediction."""
+    return [c for c in front if c.finish_s > 3600.0 or c.usd <= min(o.usd for o in front if o.finish_s <= 3600.0)]
 
 
 def _conflicts(planned: Planned) -> list[str]:

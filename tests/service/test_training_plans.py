@@ -34,6 +34,7 @@ def test_a_job_in_time_and_budget_is_planned_with_its_proof(client: TestClient, 
     costs = [float(point["usd"]) for point in front["points"]]
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] == float(line["usd"])
+    assert sum(point["duration_days"] * 24 < 1 for point in front["points"]) <= 1, "hours are paid whole"
 
 
 def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
