@@ -11,7 +11,7 @@ from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.training import Ranks, TrainingCase, TrainingLayoutOut, TrainingMemoryOut
 
 MOST_TRAINING_JOBS = 10
-Names = Annotated[tuple[Name, ...], at_most(1_000, "names")]
+Names = Annotated[tuple[Name, ...], at_most(1_000, "names"), Field(min_length=1)]
 
 
 class TrainingJobIn(TrainingCase):

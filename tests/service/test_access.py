@@ -49,6 +49,8 @@ READ = [
     ("GET", "/v1/device-measurements", None),
     ("GET", "/v1/accuracy", None),
     ("POST", "/v1/tco/comparisons", {"alternatives": []}),
+    ("POST", "/v1/training/estimates", {"estimates": []}),
+    ("POST", "/v1/training/recommendations", {"jobs": []}),
     ("GET", "/v1/tco/comparisons/tco_none", None),
     ("GET", "/v1/traces/trace_none", None),
     ("GET", "/metrics", None),

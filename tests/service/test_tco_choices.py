@@ -154,7 +154,9 @@ class TestStatedFigures:
         return body
 
     def test_everything_missing_is_named_at_once_with_where_to_state_it(self, client: TestClient) -> None:
-        refused = client.post(URL, json=self._body())
+        body = self._body()
+        body["alternatives"][1]["fleet"] = [{"node": "gh200-144-1", "count": 1}]
+        refused = client.post(URL, json=body)
         assert refused.status_code == 422
         detail = refused.json()["errors"][0]["detail"]
         assert "machines[].usd_per_node" in detail

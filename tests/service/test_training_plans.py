@@ -63,3 +63,10 @@ def test_bad_input_names_the_field(
     answer = client.post(PATH, json={"jobs": [TUNE | job], "limits": LIMITS | limits})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+@pytest.mark.parametrize("name", ["devices", "providers", "regions"])
+def test_a_choice_of_nothing_is_a_mistake(client: TestClient, name: str) -> None:
+    answer = client.post(PATH, json={"jobs": [TUNE], "limits": {name: []}})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == f"/limits/{name}"
