@@ -200,8 +200,8 @@ def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut
 
 def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
     traffic = {(w.name, stream.class_name): stream.traffic for w in planning.workloads for stream in streams_of(w)}
-    # What one pool prefills another decodes: the requests count once.
-    serving = [e for e in found.entries if e.role != "prefill"]
+    # What one pool prefills another decodes: the requests count once. Replicas that stand by are sent requests of no class.
+    serving = [e for e in found.entries if e.role != "prefill" and e.serves_requests_per_s > 0.0]
     rates = [(traffic[e.workload, name], rate) for e in serving for name, rate in _rates(e)]
     output = sum(rate * one.output.mean for one, rate in rates)
     prompt = sum(rate * one.prompt.mean for one, rate in rates)

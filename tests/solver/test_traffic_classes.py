@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from service.recommendations.present_result import present_result
 from solver.candidates.rejections import rejections
 from solver.candidates.screening import with_targets
 from solver.confirmation.confirmations import Confirmations
@@ -18,7 +19,7 @@ from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.assemble import assemble, mix_capacity
 from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
-from solver.recommend.recommend import screened, solve_request
+from solver.recommend.recommend import recommend, screened, solve_request
 from solver.replay.one_stream import replay
 from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
@@ -432,3 +433,16 @@ class TestConfirming:
         assert (looser.classes[0].most_requests_per_s >= self.one.classes[0].most_requests_per_s).all()
         assert (looser.classes[1].most_requests_per_s == self.one.classes[1].most_requests_per_s).all()
         assert {one.traffic_class for one in rejections(self.one)} <= {None, "short", "long"}
+
+
+def test_replicas_that_stand_by_count_in_no_class() -> None:
+    """A plan that time cut short may hold some: they cost, and serve nothing."""
+    asked = planning(mixed(*ASSISTANT))
+    found = recommend(asked, MEMO)
+    idle = replace(found.entries[0], serves_requests_per_s=0.0, classes=(), estimate=None)
+    told = present_result(asked, found, 1.0, lambda _: None)
+    assert told.totals is not None
+    beside = present_result(asked, replace(found, entries=(*found.entries, idle)), 1.0, lambda _: None)
+    assert beside.totals is not None
+    assert beside.totals.model_copy(update={"power_kw": None}) == told.totals.model_copy(update={"power_kw": None})
+    assert len(beside.plan) == len(told.plan) + 1
