@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from service.cli.tables import layout_text
-from service.deployments.targets import DEPLOYMENT_TARGETS, TARGET_OF_ENGINE
+from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS, TARGET_OF_ENGINE
 from service.figures import readable
 
 Answer = Mapping[str, Any]
@@ -54,9 +54,11 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
 def _show_start(answer: Answer, console: Console) -> None:
     """The command for the engine that was planned, and what else there is."""
     engine = TARGET_OF_ENGINE.get(answer["plan"][0]["engine"], answer["plan"][0]["engine"])
-    target = engine if engine in DEPLOYMENT_TARGETS else "kubernetes"
-    others = [name for name in DEPLOYMENT_TARGETS if name != target]
-    console.print(f"start it: clusterwright deploy {answer['id']} --target {target} --out servers", soft_wrap=True)
+    if engine not in DEPLOYMENT_TARGETS:
+        console.print(f"start it as {engine} is started: no files are written for that engine", soft_wrap=True)
+        return
+    others = [name for name in DEPLOYMENT_TARGETS if name not in ENGINE_TARGETS]
+    console.print(f"start it: clusterwright deploy {answer['id']} --target {engine} --out servers", soft_wrap=True)
     console.print(f"other targets: {', '.join(others)}", soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from service.cli.main import build_parser
 from service.cli.plan_view import show_recommendation
 from service.cli.tables import list_rows
 from service.deployments.generate import TARGETS
-from service.deployments.targets import DEPLOYMENT_TARGETS
+from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS
 from service.settings import Settings
 from service.why.curve_words import curve_says
 from service.wire.why import CurvePointOut
@@ -113,8 +113,21 @@ class TestWords:
         show_recommendation(rec | {"binding": [limit]}, standard_output(), lambda _offer: None)
         text = said(capsys)
         assert "what limits it: targets.tpot_ms.p95 of chat: 60 would save $5.10 an hour" in text
-        for target in DEPLOYMENT_TARGETS:
+        for target in ("vllm", *(set(DEPLOYMENT_TARGETS) - set(ENGINE_TARGETS))):
             assert target in text.split("start it:")[1]
+
+    def test_an_engine_without_files_is_not_said_to_have_some(
+        self, rec: dict[str, object], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from service.cli.output import standard_output
+
+        plan = rec["plan"]
+        assert isinstance(plan, list)
+        on_a_mac = [line | {"engine": "mlx"} for line in plan]
+        show_recommendation(rec | {"plan": on_a_mac}, standard_output(), lambda _offer: None)
+        text = said(capsys)
+        assert "no files are written for that engine" in text
+        assert "--target" not in text
 
     def test_every_target_there_is_has_its_name_in_the_help(self) -> None:
         assert tuple(TARGETS) == DEPLOYMENT_TARGETS
