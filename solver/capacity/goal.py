@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from solver.replay.long_run import Metric
+from solver.replay.long_run import SURE_FRACTION, DrawPercentiles, Metric
 from solver.workload import Percentile, Targets
 
 QUICK_EXCESS = 1.3
@@ -24,16 +23,6 @@ _METRICS: tuple[tuple[str, Metric, str], ...] = (
 )
 
 
-class DrawPercentiles(Protocol):
-    """What draws of one load say."""
-
-    def value_s(self, metric: Metric, percentile: Percentile, /) -> float:
-        """A percentile over requests, averaged over the draws."""
-
-    def standard_error_s(self, metric: Metric, percentile: Percentile, /) -> float:
-        """Of that average, by how the draws differ; 0 for one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Goal:
     """Targets of one stream of requests on one candidate.
@@ -49,10 +38,14 @@ class Goal:
     network_s: float = 0.0
 
     def ratio_of(self, run: DrawPercentiles) -> float:
-        """Largest value over its target, its sampling error counted; at most 1 where all hold, 0 without targets."""
+        """Largest value over its target, its sampling error counted; at most 1 where all hold, 0 without targets.
+
+        The error counts up to SURE_FRACTION of the value: what is expected to keep a target with that much to spare keeps it.
+        """
 
         def value(metric: Metric, percentile: Percentile) -> float:
-            return run.value_s(metric, percentile) + run.standard_error_s(metric, percentile)
+            value = run.value_s(metric, percentile)
+            return value + min(run.standard_error_s(metric, percentile), SURE_FRACTION * value)
 
         return max(self._ratios(value), default=0.0)
 

@@ -13,7 +13,7 @@ from solver.capacity.goal import DRAW_EASE, DRAW_EXCESS, IDLE_EXCESS, QUICK_EASE
 from solver.deployment.configuration import Configuration
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.latencies import Latencies, SteadyLane
-from solver.replay.long_run import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED, draw_requests
+from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_REQUESTS, QUICK_SEED, draw_requests, is_sure
 from solver.step.tables import StepTables
 from solver.workload import Traffic
 
@@ -118,6 +118,10 @@ class Runs:
         quick = self._looks(requests_per_s, 1).quick
         return quick is not None and goal.ratio_of(quick) <= QUICK_EXCESS
 
+    def is_not_clearly_too_much(self, requests_per_s: float, goal: Goal) -> bool:
+        """Does one draw of a long run, too, leave it open?"""
+        return self.clearly_holds(requests_per_s, goal) is not False
+
     def holds_idle(self, requests_per_s: float, goal: Goal, *, simulate: bool = True) -> bool | None:
         """Does a replica that hardly any request shares keep within the goal, a few per cent aside? As ``holds`` else."""
         looks = self.by_rate.get(requests_per_s)
@@ -144,6 +148,9 @@ class Runs:
             if looks.first is not None:
                 others = self._simulated(requests_per_s, DRAW_SEEDS[1:], requests)
                 looks.whole = None if others is None else looks.first.joined(others)
+                if looks.whole is not None and not is_sure(looks.whole):
+                    further = self._simulated(requests_per_s, FURTHER_SEEDS, requests)
+                    looks.whole = None if further is None else looks.whole.joined(further)
             looks.known = 3
         return looks
 

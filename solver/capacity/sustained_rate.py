@@ -18,8 +18,6 @@ RUNGS = 8192
 """Below the highest rung: rates down to a 26,000th of it."""
 
 
-FIRST_STRIDE, CLOSE_RUNGS = 96, 32
-"""Rungs by which short looks go down at first, and to which they close in: 12 and 4 per cent."""
 JUST_BELOW = 1.0 - 1e-6
 NARROW = 1.01
 """Upper over lower end of a bracket that is closed further only for a question that turns on it."""
@@ -36,6 +34,23 @@ class Bracket:
     def is_settled(self) -> bool:
         return self.at_most <= self.holds
 
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A way of seeing that a rate is too much. leaves_open: may a replica carry the rate, as far as this shows?
+
+    first_stride, close: rungs by which looks go down at first, and to which they close in.
+    """
+
+    first_stride: int
+    close: int
+    leaves_open: Callable[[Runs, float, Goal], bool]
+
+
+QUICK_LOOK = Look(96, 32, Runs.is_not_too_much)
+"""To 4 per cent of where a short run fails clearly."""
+ONE_DRAW = Look(24, 16, Runs.is_not_clearly_too_much)
+"""To 2 per cent of where one draw of a long run fails clearly."""
 
 Enough = Callable[[Bracket], bool]
 """Is a bracket narrow enough for what is asked?"""
@@ -84,25 +99,25 @@ class CandidateReplica:
             return Bracket(known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s)))
         return self.bracket(narrow_about(requests_per_s))
 
-    def too_much(self, requests_per_s: float) -> float:
-        """A rate from which on short looks fail clearly, found from here downwards; above it where this one does not fail.
+    def too_much(self, requests_per_s: float, look: Look = QUICK_LOOK) -> float:
+        """A rate from which on looks fail clearly, found from here downwards; above it where this one does not fail.
 
         Infinite where this rate does not fail clearly.
         """
         fails = rung_at_least(requests_per_s)
-        if self.runs.is_not_too_much(rung(fails), self.goal):
+        if look.leaves_open(self.runs, rung(fails), self.goal):
             return math.inf
-        lowest, passes, stride = fails - RUNGS, fails, FIRST_STRIDE
+        lowest, passes, stride = fails - RUNGS, fails, look.first_stride
         while passes > lowest:
             passes -= stride
-            if self.runs.is_not_too_much(rung(passes), self.goal):
+            if look.leaves_open(self.runs, rung(passes), self.goal):
                 break
             fails, stride = passes, stride * 2
         else:
             return 0.0
-        while fails - passes > CLOSE_RUNGS:
+        while fails - passes > look.close:
             middle = (fails + passes) // 2
-            if self.runs.is_not_too_much(rung(middle), self.goal):
+            if look.leaves_open(self.runs, rung(middle), self.goal):
                 passes = middle
             else:
                 fails = middle

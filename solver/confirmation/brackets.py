@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
-from solver.capacity.sustained_rate import Bracket, CandidateReplica, is_settled
+from solver.capacity.sustained_rate import ONE_DRAW, Bracket, CandidateReplica, is_settled
 from solver.confirmation.facts import CandidateFacts, FactsMemo
 from solver.planning.assemble import Assembly
 
@@ -70,6 +70,24 @@ class Brackets:
         most = candidate.too_much(bracket.at_most * share)
         self.simulations += candidate.runs.simulations - before
         facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
+
+    def look_closely(self, workload: int, row: int) -> None:
+        """Lower the upper end of a candidate as far as short looks and then one draw of a long run can."""
+        self.look(workload, row, 1.0)
+        facts, key, candidate, bracket = self._of(workload, row)
+        if key in facts.drawn or bracket.is_settled:
+            return
+        facts.drawn.add(key)
+        before = candidate.runs.simulations
+        most = max(bracket.holds, candidate.too_much(bracket.at_most, ONE_DRAW))
+        self.simulations += candidate.runs.simulations - before
+        facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
+
+    def is_seen_closely(self, workload: int, alike: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Where looks have shown all that they can; alike: the first row of each one's like."""
+        facts = self._facts(workload)
+        settled = {key for key, bracket in facts.known.items() if bracket.is_settled}
+        return np.isin(alike, list(facts.drawn | settled))
 
     def settle(self, workload: int, row: int) -> Bracket:
         """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""

@@ -18,6 +18,8 @@ class CandidateFacts:
     candidates: dict[int, CandidateReplica] = field(default_factory=dict)
     looked: set[int] = field(default_factory=set)
     """Candidates whose upper ends are as low as short looks can make them."""
+    drawn: set[int] = field(default_factory=set)
+    """Candidates whose upper ends are as low as one draw of a long run can make them."""
 
 
 class FactsMemo:

@@ -14,6 +14,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.mix_capacities import with_mix_capacity
 from solver.confirmation.mixes import be_pessimistic, mix_holds
 from solver.confirmation.rivals import simulate_rivals
+from solver.confirmation.sharing import look_at_sharing
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
@@ -31,10 +32,15 @@ ENDING_FRACTION = 0.1
 """Of the time limit: what a search may take beyond it to settle on what it has."""
 UNCONFIRMED_SHARE_FRACTION = 0.25
 """Of what is left of the time: what one solve may take while no plan of the search has held in simulation."""
+CHALLENGED_SHARE_FRACTION = 0.5
+"""The same where a plan is known that holds, and only a cheaper one would be simulated."""
 LEAST_SOLVE_FRACTION = 0.02
 """Share of the time limit that the last solve gets where the others have used it up."""
+LOOKING_TIME_FRACTION = 0.5
+"""Of what is left of the time: what looks at candidates for shared nodes may take before the first plan of what they leave."""
 DRAFT_GAP_FRACTION = 0.03
-"""Gap to which plans of several workloads are solved until one holds in simulation; only that one is worth a proof."""
+"""Gap to which plans of several workloads are solved until one is known that holds in simulation; a proof is only worth its time
+once there is one to beat."""
 
 
 class Watch:
@@ -79,8 +85,9 @@ def solve_confirmed(
     """
     watch = Watch(planning, confirmations)
     brackets = Brackets(assembly, confirmations.facts)
-    final, rounds, bound = not draft_first, 0, None
+    final, rounds, bound, known = not draft_first, 0, None, None
     one_stream = sum(len(streams_of(w)) for w in planning.workloads) == 1
+    shares_nodes = not one_stream and planning.objective == "cost" and not _has_classes(assembly)
     observe(SearchProgress("solving"))
     while True:
         rounds += 1
@@ -88,8 +95,8 @@ def solve_confirmed(
             be_pessimistic(confirmations, assembly.screened)
         current = brackets.assumed(with_mix_capacity(assembly, confirmations))
         brackets.assembly = current
-        proving = final or one_stream
-        result = solve_fleet(current.problem, _options(planning, watch, proving=proving, final=final))
+        proving = final or one_stream or known is not None
+        result = solve_fleet(current.problem, _options(planning, watch, known, proving=proving, final=final), known)
         watch.solved(result.solver_seconds)
         if result.outcome is Outcome.INFEASIBLE:
             confirmations.simulations += brackets.simulations
@@ -101,6 +108,9 @@ def solve_confirmed(
         if rounds == 1:  # what no bound rules out is worth simulating
             before = brackets.simulations
             simulate_rivals(current, brackets, watch.in_time)
+            if shares_nodes:
+                known = _of_what_holds(current, planning, brackets, watch)
+                _look_at_sharing(current, brackets, known, watch)
             if brackets.simulations > before and watch.in_time():
                 continue
         observe(progress("confirming", result))
@@ -108,12 +118,33 @@ def solve_confirmed(
         observe(progress("solving", result))
         if not unheld and (final or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
             confirmations.simulations += brackets.simulations
+            if result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
+                result = with_bound(result, bound, planning.gap_fraction)
             return _settled(current, result, brackets, watch), result, rounds
         if not unheld:
-            final = True
+            final, known = True, result if shares_nodes else None
         elif not watch.in_time() or (_has_classes(assembly) and rounds >= MOST_MIX_ROUNDS):
             confirmations.simulations += brackets.simulations
-            return (*_best_confirmed(assembly, planning, confirmations, brackets, bound, watch), rounds)
+            return (*_best_confirmed(assembly, planning, confirmations, brackets, bound, watch, known), rounds)
+
+
+def _of_what_holds(assembly: Assembly, planning: PlanningInput, brackets: Brackets, watch: Watch) -> FleetResult | None:
+    """The best plan of replicas that simulation has seen to hold, as the one to beat; None where there is none, or one that
+    goes beyond what any seller is believed to have."""
+    if not watch.in_time():
+        return None
+    confirmed = brackets.confirmed(assembly).problem
+    found = solve_fleet(confirmed, SolveOptions(LEAST_SOLVE_FRACTION * planning.time_limit_s, DRAFT_GAP_FRACTION))
+    watch.solved(found.solver_seconds)
+    if found.plan is None or exceeds_default(found.plan, assembly, planning.default_max_nodes):
+        return None
+    return found
+
+
+def _look_at_sharing(assembly: Assembly, brackets: Brackets, known: FleetResult | None, watch: Watch) -> None:
+    if known is not None and known.usd_per_hour is not None:
+        until_s = (1.0 - LOOKING_TIME_FRACTION) * watch.left_s()
+        look_at_sharing(assembly, brackets, known.usd_per_hour, lambda: watch.left_s() > until_s)
 
 
 def _has_classes(assembly: Assembly) -> bool:
@@ -134,15 +165,20 @@ def _best_confirmed(
     brackets: Brackets,
     bound: float | None,
     watch: Watch,
+    known: FleetResult | None,
 ) -> tuple[Assembly, FleetResult]:
-    """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
+    """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError.
+
+    known: one that holds.
+    """
     be_pessimistic(confirmations, assembly.screened)
     current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
     limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
     for _ in range(MOST_MIX_ROUNDS):
         if watch.is_long_over():
             break
-        result = solve_fleet(current.problem, SolveOptions(limit_s, max(planning.gap_fraction, DRAFT_GAP_FRACTION)))
+        options = SolveOptions(limit_s, max(planning.gap_fraction, DRAFT_GAP_FRACTION))
+        result = solve_fleet(current.problem, options, known)
         if result.plan is None:
             raise NoPlanInTimeError(planning.time_limit_s)
         if exceeds_default(result.plan, current, planning.default_max_nodes):
@@ -171,14 +207,17 @@ def progress(stage: str, result: FleetResult) -> SearchProgress:
     return SearchProgress(stage, result.usd_per_hour, result.bound, result.gap_fraction)
 
 
-def _options(planning: PlanningInput, watch: Watch, *, proving: bool, final: bool) -> SolveOptions:
+def _options(
+    planning: PlanningInput, watch: Watch, known: FleetResult | None, *, proving: bool, final: bool
+) -> SolveOptions:
     """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment.
 
-    Until a plan has held in simulation no solve may take all of it: what it proves may be of replicas that do not hold.
+    Until its plan has held in simulation no solve may take all of it: what it proves may be of replicas that do not hold.
     """
     left_s = watch.left_s()
     gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
-    share_s = left_s if final else left_s * UNCONFIRMED_SHARE_FRACTION
+    share = CHALLENGED_SHARE_FRACTION if known is not None else UNCONFIRMED_SHARE_FRACTION
+    share_s = left_s if final else left_s * share
     return SolveOptions(time_limit_s=max(share_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
 
 

@@ -19,7 +19,7 @@ from solver.candidates.screening import Screened
 from solver.capacity.goal import DRAW_EXCESS
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
 from solver.errors import InvalidInputError, SaturatedError
-from solver.replay.long_run import DRAWS, MixedLongRun, draw_mixed
+from solver.replay.long_run import DRAW_SEEDS, DRAWS, FURTHER_SEEDS, MixedLongRun, draw_mixed, is_sure
 from solver.replay.streams import MixedReplay, RequestStream
 from solver.traffic_classes import ALONE, ClassSet, alike
 
@@ -56,15 +56,17 @@ def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates
     goals = [screened.classes[group[0]].candidate(row).goal for group in groups]
     draws: list[MixedReplay] = []
     each: list[float] = []
-    for number in range(DRAWS):
+    for seed in (*DRAW_SEEDS, *FURTHER_SEEDS):
+        if len(draws) == DRAWS and is_sure(MixedLongRun(tuple(draws)).whole):
+            break
         confirmations.simulations += 1
         try:
-            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, number))
+            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, seed))
         except (SaturatedError, InvalidInputError):
             return tuple(math.inf if rate > 0.0 else 0.0 for rate in rates)
         found = MixedLongRun(tuple(draws))
         each = [goal.ratio_of(found.of_stream(stream)) for stream, goal in enumerate(goals)]
-        if number == 0 and max(each) > DRAW_EXCESS:
+        if len(draws) == 1 and max(each) > DRAW_EXCESS:
             break  # one draw is enough to see that
     ratios = [0.0] * len(rates)
     for ratio, group in zip(each, groups, strict=True):

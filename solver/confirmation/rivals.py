@@ -8,6 +8,7 @@ that, or not to carry their share. What combinations can do is left to the optim
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,47 +17,69 @@ from solver.confirmation.brackets import Brackets
 from solver.planning.assemble import Assembly
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One workload's candidates on machines that are offered.
+
+    alike: the first row of each one's like. replicas: on one node, below 1 where one spans several. price: USD an hour of the
+    cheapest such node. load: requests per second that all replicas have to sustain, headroom included.
+    """
+
+    rows: Integers
+    alike: Integers
+    spans: Integers
+    replicas: Floats
+    price: Floats
+    load: float
+
+
+def offered_to(assembly: Assembly, workload: int) -> Offered:
+    """What a workload may run on; of several traffic classes the load of the first."""
+    table, demand = assembly.problem.deployments, assembly.problem.demands[workload]
+    prices = _least_price(assembly)
+    mine = np.flatnonzero((assembly.workload_of == workload) & np.isfinite(prices))
+    one, rows, spans = assembly.screened[workload], assembly.row_of[mine], table.nodes_per_replica[mine]
+    base = len(one.space.rows) // one.copies
+    return Offered(
+        rows=rows,
+        alike=rows // base * base + one.space.twin[rows],
+        spans=spans,
+        replicas=np.where(spans > 1, 1.0 / spans, _replicas_per_node(assembly)[mine]),
+        price=prices[mine],
+        load=demand.requests_per_s[0] / demand.utilisation_limit_fraction,
+    )
 
 
 def simulate_rivals(assembly: Assembly, brackets: Brackets, in_time: Callable[[], bool]) -> None:
     """Close the brackets of candidates that would be cheapest for a workload alone; ``brackets`` learn."""
-    prices = _least_price(assembly)
+    if assembly.problem.objective == "throughput":
+        return
     for workload, one in enumerate(assembly.screened):
         if not one.classes:
-            _simulate(assembly, brackets, workload, prices, in_time)
+            _simulate(offered_to(assembly, workload), brackets, workload, in_time)
 
 
-def _simulate(
-    assembly: Assembly, brackets: Brackets, workload: int, prices: Floats, in_time: Callable[[], bool]
-) -> None:
-    table, demand = assembly.problem.deployments, assembly.problem.demands[workload]
-    mine = np.flatnonzero(assembly.workload_of == workload)
-    mine = mine[np.isfinite(prices[mine])]
-    if not len(mine) or assembly.problem.objective == "throughput":
+def _simulate(one: Offered, brackets: Brackets, workload: int, in_time: Callable[[], bool]) -> None:
+    if not len(one.rows):
         return
-    rows = assembly.row_of[mine]
-    one = assembly.screened[workload]
-    base = len(one.space.rows) // one.copies
-    alike = rows // base * base + one.space.twin[rows]
-    spans = table.nodes_per_replica[mine]
-    replicas = np.where(spans > 1, 1.0 / spans, _replicas_per_node(assembly)[mine])
-    price = prices[mine]
-    load = demand.requests_per_s[0] / demand.utilisation_limit_fraction
-    cost = _cost(load, brackets.all_at_most(workload, rows, alike), replicas, price, spans)
+    cost = _cost(one.load, brackets.all_at_most(workload, one.rows, one.alike), one.replicas, one.price, one.spans)
     while in_time():
         k = int(np.argmin(cost))
         if not math.isfinite(cost[k]):
             return
-        row = int(rows[k])
-        needed = load / (round(cost[k] / price[k]) * replicas[k])
-        bracket = brackets.carry(workload, row, needed)
+        needed = one.load / (round(cost[k] / one.price[k]) * one.replicas[k])
+        bracket = brackets.carry(workload, int(one.rows[k]), needed)
         if bracket.holds >= needed * (1.0 - 1e-12):
             return
-        same = np.flatnonzero(alike == alike[k])
-        cost[same] = _cost(load, np.full(len(same), bracket.at_most), replicas[same], price[same], spans[same])
+        same = np.flatnonzero(one.alike == one.alike[k])
+        at_most = np.full(len(same), bracket.at_most)
+        cost[same] = _cost(one.load, at_most, one.replicas[same], one.price[same], one.spans[same])
 
 
-def _cost(load: float, sustained: Floats, replicas: Floats, price: Floats, spans: NDArray[np.int64]) -> Floats:
+def _cost(load: float, sustained: Floats, replicas: Floats, price: Floats, spans: Integers) -> Floats:
     """USD an hour of the whole nodes that carry the load, each with ``replicas`` (below 1 where one spans several)."""
     with np.errstate(divide="ignore"):
         needed = np.where(sustained > 0.0, load / np.maximum(sustained, 1e-300), np.inf)

@@ -26,6 +26,8 @@ class Resolver:
         """learns: what questions find of mixes of traffic classes is kept in ``confirmations``."""
         self._planning, self._known, self._learns = planning, confirmations, learns
         self._left_s = max(0.0, planning.time_limit_s - confirmations.spent_s)
+        self.unanswered = 0
+        """Questions that there was no time for."""
 
     @property
     def in_time(self) -> bool:
@@ -50,6 +52,7 @@ class Resolver:
     ) -> tuple[Assembly, FleetResult]:
         """The same with the problem whose capacities the plan was made for."""
         if not self.in_time:
+            self.unanswered += 1
             raise NoPlanInTimeError(self._planning.time_limit_s)
         known = self._known if self._learns else self._known.copied()
         if other_targets:
@@ -60,6 +63,9 @@ class Resolver:
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
         try:
             changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
+        except NoPlanInTimeError:
+            self.unanswered += 1
+            raise
         finally:
             self._left_s -= known.spent_s
         return changed, result

@@ -51,11 +51,16 @@ def sourcing_changes(
         free = without_rules(planning, lifted)
         return freed(free, assemble(free, assembly.screened), result, resolver)
 
+    def without_one(rule: Limit) -> Freed:
+        if rule.kind is LimitKind.BUYING_RULE and not any(chosen <= {rule} for _, chosen in planning.withheld):
+            return Freed(0.0, result.usd_per_hour, ())  # what it leaves out, another rule does too
+        return without(frozenset({rule}))
+
     with suppress(NoPlanInTimeError):
         if rules:
             found.append(SourcingChange(None, without(frozenset(rules))))
         if found and found[0].freed.gains > 0.0 and len(rules) > 1:  # what all of them do not cost, none does
-            found += [SourcingChange(rule, without(frozenset({rule}))) for rule in rules]
+            found += [SourcingChange(rule, without_one(rule)) for rule in rules]
         if commits(planning):
             found.append(SourcingChange(COMMITMENTS, without(frozenset({COMMITMENTS}))))
     return tuple(found)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pulp
 
 from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.known import draft_of
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.formulation import split_devices_of
 from solver.fleet.model.packing import paths
@@ -81,6 +82,12 @@ def realised(reduced: ReducedProblem, draft: Draft, slots: Slots, name: SolverNa
         return None
     objective = plan.objective(problem, multiple)
     return Found(plan, multiple, objective, name, replace(draft, objective=objective, throughput_multiple=multiple))
+
+
+def found_of(reduced: ReducedProblem, plan: Plan, name: SolverName) -> Found:
+    """A plan that serves all demand and has been checked."""
+    draft = draft_of(reduced.problem, reduced.groups, plan)
+    return Found(plan, 1.0, draft.objective, name, draft)
 
 
 def better_of(problem: FleetProblem, draft: Found | None, found: Found | None) -> Found | None:

@@ -17,7 +17,8 @@ from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, g
 from solver.fleet.groups.required import meeting, met_by_none, named_rows
 from solver.fleet.groups.survival_bounds import headroom_factor, least_capacity
 from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
-from solver.fleet.plan import PROVEN_GAP_FRACTION
+from solver.fleet.heuristic.known import draft_of
+from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan
 from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
 from solver.units import kg_per_hour
 
@@ -52,8 +53,11 @@ class Bounds:
     node_slack: FloatArray
 
 
-def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedProblem:
-    """Group, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two."""
+def reduce_problem(problem: FleetProblem, exact_steps: bool = True, known: Plan | None = None) -> ReducedProblem:
+    """Group, prune and bound. ``exact_steps=False`` keeps every pair: the tests compare the two.
+
+    known: a plan that serves all demand within all limits; the draft where none better is found.
+    """
     groups = group_offers(problem)
     pairs = pair_up(problem, groups)
     offers_in_group = np.array([len(group.offers) for group in groups], dtype=np.int64)
@@ -74,14 +78,14 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         return ReducedProblem(problem, groups, pairs, most, bound, None, candidates, reasons)
 
     draft = None if problem.objective == "throughput" else draft_plan(problem, groups, pairs, thorough=False)
+    if known is not None and problem.objective != "throughput":
+        draft = _lesser(draft, draft_of(problem, groups, known))
     pairs = pairs.take(_worth_keeping(problem, bounds, draft))
     pairs = pairs.take(undominated(problem, pairs))
     if problem.objective == "throughput":
         draft = draft_throughput(problem, groups, pairs, bound)
     else:
-        better = draft_plan(problem, groups, pairs)
-        if better is not None and (draft is None or better.objective <= draft.objective):
-            draft = better
+        draft = _lesser(draft, draft_plan(problem, groups, pairs))
     most = np.zeros(len(groups), dtype=np.int64)
     reduced = prune(ReducedProblem(problem, groups, pairs, most, bound, draft, candidates))
     if draft is None and (
@@ -90,6 +94,13 @@ def reduce_problem(problem: FleetProblem, exact_steps: bool = True) -> ReducedPr
         # Some workload's every candidate alone exceeds what the limits of the whole leave.
         return replace(reduced, reasons=(f"no plan within {_limits_of_the_whole(problem)}",))
     return reduced
+
+
+def _lesser(one: Draft | None, other: Draft | None) -> Draft | None:
+    """Of two plans the one that costs less, the other where they cost the same."""
+    if one is None or other is None:
+        return one or other
+    return one if one.objective < other.objective else other
 
 
 def prune(reduced: ReducedProblem) -> ReducedProblem:

@@ -10,15 +10,16 @@ import pulp
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decomposition.by_workload import solve_by_workload
 from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
-from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
+from solver.fleet.found import Found, better_of, found_of, read_plan, realised, starting_values
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import SolverAnswer, solve_with_cbc, solve_with_highs
 from solver.fleet.model.formulation import build_model
 from solver.fleet.model.objective import carbon_terms, cost_terms, no_idle_gifts, power_terms
 from solver.fleet.model.programme import FleetProgramme
-from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, SolverName, gap_between
+from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
+from solver.fleet.verify import verify_plan
 from solver.outcome import Outcome, Status
 
 
@@ -57,13 +58,18 @@ Solve = Callable[[FleetProblem], FleetResult]
 """How a changed problem is solved: to the rules of the plan it is compared with."""
 
 
-def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> FleetResult:
+def solve_fleet(
+    problem: FleetProblem, options: SolveOptions = DEFAULTS, known: FleetResult | None = None
+) -> FleetResult:
     """The best plan for ``problem``, or the reasons why there is none.
 
+    known: an answer of a problem with the same offers whose deployments did no more; its plan, where it is within the limits of
+    this one, is the one to beat.
     "optimal" is only ever said of a plan that ``verify`` accepts and whose gap, recomputed here, is closed. Raises
     SolverFailedError only if HiGHS and CBC both fail and the heuristic has no plan either.
     """
-    reduced = reduce_problem(problem, options.exact_steps)
+    in_hand = _in_hand(problem, known)
+    reduced = reduce_problem(problem, options.exact_steps, in_hand)
     if reduced.reasons:
         return _without_plan(reduced, Outcome.INFEASIBLE, "bound", 0, 0.0, reduced.reasons)
     if not len(reduced.pairs):
@@ -72,6 +78,8 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
             return _without_plan(reduced, Outcome.INFEASIBLE, "bound", 0, 0.0, ("no candidate is within the limits",))
         return _report(reduced, nothing, nothing.objective, False, 0, 0.0)
     draft = None if reduced.draft is None else realised(reduced, reduced.draft, {}, "greedy")
+    if in_hand is not None and known is not None and problem.objective != "throughput":
+        draft = better_of(problem, draft, found_of(reduced, in_hand, known.solver))
     if draft is not None and draft.multiple <= SERVES_NOTHING:
         draft = None  # serving nothing is no plan
     if draft is not None and gap_between(draft.objective, reduced.bound) <= PROVEN_GAP_FRACTION:
@@ -101,6 +109,13 @@ def solve_fleet(problem: FleetProblem, options: SolveOptions = DEFAULTS) -> Flee
     if draft is not None:
         return _report(reduced, draft, reduced.bound, False, len(reduced.pairs), seconds)
     raise failure or SolverFailedError("no solver was tried")
+
+
+def _in_hand(problem: FleetProblem, known: FleetResult | None) -> Plan | None:
+    """The plan of an answer, where it serves all demand of this problem within its limits."""
+    if known is None or known.plan is None or verify_plan(problem, known.plan, 1.0):
+        return None
+    return known.plan
 
 
 def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: Found) -> tuple[ReducedProblem, Found, float]:

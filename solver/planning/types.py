@@ -282,6 +282,10 @@ class Loss:
     utilisation_fraction: float
 
 
+Question = Literal["alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]
+"""What an answer explains beside its plan; ``relaxations`` with all else that says why there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """The answer. ``entries`` is empty when infeasible. nodes: bought per offer id, spares included."""
@@ -310,6 +314,8 @@ class Recommendation:
     """What the buying policy costs: all of it first; empty where there is none, or there was no time to find out."""
     lower_precision: Freed | None = None
     """What the ``lower_formats`` would gain; None where there are none, or there was no time to find out."""
+    unsettled: tuple[Question, ...] = ()
+    """What there was no time to find out, or not all of it."""
 
 
 __all__ = [

@@ -328,7 +328,7 @@ def _shifted(
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
         if load.kind == "open" and load.requests is None:
-            return draw(moved, moved.tables(), traffic, load.requests_per_s, 0)
+            return draw(moved, moved.tables(), traffic, load.requests_per_s)
         return replay(moved, moved.tables(), traffic, load)
     except SaturatedError as limit:
         return stretched(fallback, load, limit, configuration.constants)

@@ -260,6 +260,7 @@ def _chosen(search: PoolSearch, result: RolesResult, plan: RolesPlan, found: Rec
         largest_servable_multiple=None,
         sourcing=(),
         lower_precision=None,
+        unsettled=(),
         pools=PoolsReport(chosen=True, saves_usd_per_hour=extra),
     )
 

@@ -24,7 +24,8 @@ from solver.hardware import Offer
 from solver.planning.assemble import Assembly
 from solver.planning.types import PlanningInput
 from solver.replay.disaggregated import replay_disaggregated
-from solver.replay.long_run import DRAW_SEEDS, DRAWS, LongRun, draw_requests
+from solver.replay.long_run import LongRun, draw_requests, enough_draws
+from solver.replay.one_stream import Replay
 from solver.workload import Load, Targets, fixed_lengths
 
 Floats = NDArray[np.float64]
@@ -205,11 +206,12 @@ def _ratio(search: PoolSearch, one: PlacedRole, partner: PlacedRole, rate: float
     requests = draw_requests(alone.configuration)
     try:
         link = kv_link("network", prefill, decode)
-        search.simulations += DRAWS
-        draws = tuple(
-            replay_disaggregated(prefill, decode, link, traffic, load, seed=seed, requests=requests).statistics
-            for seed in DRAW_SEEDS
-        )
+
+        def draw_of(seed: int) -> Replay:
+            search.simulations += 1
+            return replay_disaggregated(prefill, decode, link, traffic, load, seed=seed, requests=requests).statistics
+
+        run = LongRun(enough_draws(draw_of, LongRun))
     except (SaturatedError, InvalidInputError, FigureMissingError):
         return math.inf
-    return goal.ratio_of(LongRun(draws))
+    return goal.ratio_of(run)

@@ -1,9 +1,10 @@
 """Workloads in, plan out: screen, assemble, solve, confirm by simulation, verify, explain."""
 
 import math
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
@@ -33,11 +34,15 @@ from solver.planning.assemble import (
 )
 from solver.planning.types import (
     Alternative,
+    Binding,
+    Freed,
     Loss,
     Observer,
     PlanningInput,
+    Question,
     Recommendation,
     SearchProgress,
+    SourcingChange,
     unobserved,
 )
 from solver.recommend.disaggregation import wants_pools, with_pools
@@ -50,6 +55,7 @@ from solver.workload import EngineSettings, Workload
 ROUNDING_FRACTION = 1e-6
 """Of a price: what two proofs may differ by."""
 
+Answer = TypeVar("Answer")
 SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 
 
@@ -193,17 +199,31 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
     resolver = Resolver(planning, confirmations)
+    unsettled: list[Question] = []
+
+    def settled(question: Question, answer: Callable[[], Answer]) -> Answer:
+        before = resolver.unanswered
+        found = answer()
+        if resolver.unanswered > before:
+            unsettled.append(question)
+        return found
+
     others = solved_request.alternatives
     if others is None:
-        others = alternatives(planning, result, without_each_device(planning, assembly, result, resolver))
-    binding = binding_limits(planning, assembly, result, resolver) if planning.explain else ()
-    sourcing = sourcing_changes(planning, assembly, result, resolver) if planning.explain else ()
-    lower = None
+        each = settled("alternatives", lambda: without_each_device(planning, assembly, result, resolver))
+        others = alternatives(planning, result, each)
+    binding: tuple[Binding, ...] = ()
+    sourcing: tuple[SourcingChange, ...] = ()
+    lower: Freed | None = None
+    if planning.explain:
+        binding = settled("binding", lambda: binding_limits(planning, assembly, result, resolver))
+        sourcing = settled("sourcing", lambda: sourcing_changes(planning, assembly, result, resolver))
     if planning.explain and planning.lower_formats:
         wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
-        lower = lower_precision(planning, wider, result, resolver)
+        lower = settled("lower_precision", lambda: lower_precision(planning, wider, result, resolver))
+    premium = settled("confidence", lambda: confidence_premium(planning, result, memo, resolver))
     found = Recommendation(
-        confidence_premium_usd_per_hour=confidence_premium(planning, result, memo, resolver),
+        confidence_premium_usd_per_hour=premium,
         solve=report(result, confirmations, rounds),
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
@@ -217,6 +237,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         splits=split_devices(assembly, result.plan),
         sourcing=sourcing,
         lower_precision=lower,
+        unsettled=tuple(unsettled),
     )
     return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
 
@@ -327,11 +348,8 @@ def alternatives(
 
 def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> Recommendation:
     """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
-    why = explain_infeasible(
-        solved_request.planning,
-        solved_request.assembly,
-        Resolver(solved_request.planning, solved_request.confirmations),
-    )
+    resolver = Resolver(solved_request.planning, solved_request.confirmations)
+    why = explain_infeasible(solved_request.planning, solved_request.assembly, resolver)
     return Recommendation(
         solve=report(solved_request.result, solved_request.confirmations, solved_request.rounds),
         entries=(),
@@ -345,6 +363,7 @@ def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> 
         conflicts=why.conflicts,
         relaxations=why.relaxations,
         largest_servable_multiple=why.largest_servable_fraction,
+        unsettled=("relaxations",) if resolver.unanswered else (),
     )
 
 

@@ -2,13 +2,15 @@
 
 A percentile of a short run is not that of the workload: requests in flight pile up slowly near capacity, and one draw of
 arrivals is an easy or a hard one. So a steady state is the mean over DRAWS replays of DRAW_REQUESTS requests each, with
-arrivals and lengths of its own, and what one draw differs from the next says how sure that is.
+arrivals and lengths of its own, and what one draw differs from the next says how sure that is. Where crowds come and go
+slowly, draws differ by a factor, and there are more of them.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, Protocol, TypeVar
 
 from solver.deployment.configuration import Configuration
 from solver.replay.one_stream import Replay, Statistics, mean_replay, replay
@@ -20,6 +22,10 @@ DRAWS = 4
 DRAW_REQUESTS = 6_000
 """Per lane; more where so many pass through too seldom (TURNOVERS)."""
 DRAW_SEEDS = tuple(range(1, 1 + DRAWS))
+FURTHER_SEEDS = tuple(range(2 + DRAWS, 14 + DRAWS))
+"""Of the draws that are added where the first do not say enough."""
+SURE_FRACTION = 0.07
+"""A percentile at the 95th whose standard error is below this share of it needs no further draws."""
 QUICK_REQUESTS = 1_000
 """Of a first look, which shows too little crowding but is soon over."""
 QUICK_SEED = 1 + DRAWS
@@ -27,6 +33,27 @@ TURNOVERS = 10
 """How often all seats of a lane are taken anew in a draw, at least."""
 
 Metric = Literal["time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s"]
+STEADY_METRICS: tuple[Metric, ...] = ("time_to_first_token_s", "time_per_output_token_s")
+
+
+class DrawPercentiles(Protocol):
+    """What draws of one load say."""
+
+    def value_s(self, metric: Metric, percentile: Percentile, /) -> float:
+        """A percentile over requests, averaged over the draws."""
+
+    def standard_error_s(self, metric: Metric, percentile: Percentile, /) -> float:
+        """Of that average, by how the draws differ; 0 for one."""
+
+
+def is_sure(run: DrawPercentiles) -> bool:
+    """Do the first draws agree so far that there need be no more?
+
+    It turns on the load alone, not on targets: whoever asks about a rate hears of the same draws.
+    """
+    return all(
+        run.standard_error_s(metric, "p95") <= SURE_FRACTION * run.value_s(metric, "p95") for metric in STEADY_METRICS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +96,28 @@ def draw_requests(configuration: Configuration) -> int:
     return max(DRAW_REQUESTS, TURNOVERS * seats)
 
 
+Drawn = TypeVar("Drawn")
+
+
+def enough_draws(
+    draw_of: Callable[[int], Drawn], as_run: Callable[[tuple[Drawn, ...]], DrawPercentiles]
+) -> tuple[Drawn, ...]:
+    """The first draws, and the further ones where those do not agree. draw_of: makes one from its seed."""
+    first = tuple(draw_of(seed) for seed in DRAW_SEEDS)
+    return first if is_sure(as_run(first)) else first + tuple(draw_of(seed) for seed in FURTHER_SEEDS)
+
+
 def draw(
-    configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float, number: int
+    configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float, seed: int = DRAW_SEEDS[0]
 ) -> Replay:
-    """Draw ``number`` (0, 1, …) of a steady open load. Raises SaturatedError above capacity, InvalidInputError."""
+    """One draw of a steady open load. Raises SaturatedError above capacity, InvalidInputError."""
     load = Load("open", requests_per_s=requests_per_s)
-    return replay(configuration, tables, traffic, load, seed=DRAW_SEEDS[number], requests=draw_requests(configuration))
+    return replay(configuration, tables, traffic, load, seed=seed, requests=draw_requests(configuration))
 
 
 def long_run(configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float) -> LongRun:
     """All draws of a steady open load. Raises as ``draw`` does."""
-    return LongRun(tuple(draw(configuration, tables, traffic, requests_per_s, i) for i in range(DRAWS)))
+    return LongRun(enough_draws(partial(draw, configuration, tables, traffic, requests_per_s), LongRun))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +137,13 @@ class MixedLongRun:
 
 
 def draw_mixed(
-    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], number: int
+    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], seed: int
 ) -> MixedReplay:
-    """Draw ``number`` of a steady open load of several streams. Raises as ``draw`` does."""
-    return replay_mixed(configuration, tables, streams, seed=DRAW_SEEDS[number], requests=draw_requests(configuration))
+    """One draw of a steady open load of several streams. Raises as ``draw`` does."""
+    return replay_mixed(configuration, tables, streams, seed=seed, requests=draw_requests(configuration))
 
 
 def long_run_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream]) -> MixedLongRun:
     """All draws of a steady open load of several streams. Raises as ``draw`` does."""
-    return MixedLongRun(tuple(draw_mixed(configuration, tables, streams, number) for number in range(DRAWS)))
+    draw_of = partial(draw_mixed, configuration, tables, streams)
+    return MixedLongRun(enough_draws(draw_of, lambda draws: MixedLongRun(draws).whole))

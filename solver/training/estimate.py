@@ -11,7 +11,7 @@ from solver.training.constants import TrainingConstants
 from solver.training.layouts import Freedom, enumerate_layouts
 from solver.training.memory import REFUSED_ABOVE, Verdict
 from solver.training.shape import TrainingShape
-from solver.training.work import Layouts, Run, Values
+from solver.training.work import Layouts, Recompute, Run, Sharding, Values
 
 SHORTLIST_FRACTION = 0.05
 """Layouts within this of the fastest are told: predicted differences below it are not worth a choice."""
@@ -32,8 +32,8 @@ class PredictedLayout:
     """One layout with its rate and its need of memory."""
 
     degrees: Mapping[str, int]
-    recompute: str
-    sharding: str
+    recompute: Recompute
+    sharding: Sharding
     tokens_per_s_per_device: float
     peak_bytes: float
     verdict: Verdict

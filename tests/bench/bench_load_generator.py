@@ -1,6 +1,6 @@
 """How true the load generator measures: 256 streams, a token every 10 ms on each, from a local server.
 
-    python tests/bench/bench_load_generator.py [--streams 256] [--interval-ms 10] [--tokens 512]
+    python -m tests.bench.bench_load_generator [--streams 256] [--interval-ms 10] [--tokens 512]
 
 Prints TPOT against the interval that the server really kept (asked for 10 ms, a busy machine gives more), what was
 dropped, and the share of one core the client took.
@@ -14,12 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from service.agent.lengths import FixedTokens, UniformTokens
+from service.agent.load import ClosedLoop, SentTraffic, plan_requests, run_load
+from service.agent.stream import Endpoint
 
-from service.agent.lengths import FixedTokens, UniformTokens  # noqa: E402 - runs from a checkout, uninstalled
-from service.agent.load import ClosedLoop, SentTraffic, plan_requests, run_load  # noqa: E402
-from service.agent.stream import Endpoint  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 TOLERANCE = 0.02
 

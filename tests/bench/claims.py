@@ -9,14 +9,16 @@ import copy
 import itertools
 import random
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from service.recommendations.limit_names import relaxed_value, target_name
 from service.recommendations.spaces import SpaceCache
 from solver.errors import NoPlanInTimeError
+from solver.limit import Limit, LimitKind, TargetLimit
 from solver.outcome import Outcome
 from solver.planning.types import Recommendation
 from solver.recommend.recommend import recommend
@@ -46,9 +48,13 @@ class Planner:
     def __init__(self, url: str) -> None:
         self._url, self._spaces = url, SpaceCache()
 
-    def __call__(self, body: dict[str, Any], **more: Any) -> Recommendation | None:
+    def __call__(self, body: dict[str, Any], *, price_only: bool = False) -> Recommendation | None:
+        """None where time ended. price_only: without what a plan's limits cost, which takes longer than the plan."""
+        planning = planning_of(self._url, body, self._spaces)
+        if price_only:
+            planning = replace(planning, explain=False, alternatives=0)
         try:
-            return recommend(planning_of(self._url, body | more, self._spaces), self._spaces)
+            return recommend(planning, self._spaces)
         except NoPlanInTimeError:
             return None
 
@@ -92,7 +98,7 @@ def sweeps(body: dict[str, Any], plan: Planner, tally: Tally, rng: random.Random
         ("nodes", [limited(body, "max_nodes_per_offer", n) for n in (1_000, 16, 8, 4, 2, 1)]),
         ("devices", fewer_devices(body, rng)),
     ):
-        costs = [(price(answer), answer) for answer in (plan(one, alternatives=0) for one in easier_first)]
+        costs = [(price(answer), answer) for answer in (plan(one, price_only=True) for one in easier_first)]
         for (before, first), (after, second) in itertools.pairwise(costs):
             if before is None or after is None or first is None or second is None:
                 continue
@@ -127,12 +133,10 @@ def limited(body: dict[str, Any], limit: str, value: Any) -> dict[str, Any]:
 def binding(body: dict[str, Any], answer: Recommendation, plan: Planner, tally: Tally) -> None:
     """Each limit that is said to cost money, relaxed."""
     for one in answer.binding:
-        part = one.limit.split(".")
-        if part[0] != "targets":
+        if one.limit.target is None:
             continue
-        relaxed = copy.deepcopy(body)
-        relaxed["workloads"][0]["targets"][part[1]][part[2]] = one.relaxing_to
-        found = price(plan(relaxed, alternatives=0))
+        relaxed = eased(body, one.limit, one.relaxing_to)
+        found = price(plan(relaxed, price_only=True))
         saves = None if found is None else answer.usd_per_hour - found
         wrong = saves is None or abs(saves - one.gains) > 0.01 * answer.usd_per_hour
         tally.count("binding", f"{one.limit} to {one.relaxing_to}: said {one.gains}, saves {saves}" if wrong else None)
@@ -153,25 +157,37 @@ def relaxations(body: dict[str, Any], plan: Planner, tally: Tally) -> None:
         share = answer.largest_servable_multiple
         if share is not None and 1e-3 < share < 1.0:
             less = changed(bad, ("traffic", "requests_per_s"), share * 0.995)
-            tally.count("shares", None if price(plan(less, alternatives=0)) not in (None, float("inf")) else str(share))
+            tally.count(
+                "shares", None if price(plan(less, price_only=True)) not in (None, float("inf")) else str(share)
+            )
         for one in answer.relaxations:
-            eased = copy.deepcopy(bad)
-            part = one.limit.split(".")
-            if part[0] == "targets" and len(part) == 3:
-                eased["workloads"][0]["targets"][part[1]][part[2]] = one.to_value
-            elif one.limit == "limits.max_usd_per_hour":
-                eased["limits"]["max_usd_per_hour"] = f"{float(one.to_value or 0.0) * (1 + 1e-9):.6f}"
-            elif one.limit == "traffic.requests_per_s":
-                eased["workloads"][0]["traffic"]["requests_per_s"] = one.to_value
-            else:
+            if one.limit.kind not in (LimitKind.TARGET, LimitKind.BUDGET, LimitKind.RATE):
                 continue
-            found = price(plan(eased, alternatives=0))
+            found = price(plan(eased(bad, one.limit, one.to_value), price_only=True))
             wrong = found in (None, float("inf")) or (
                 one.usd_per_hour is not None and found is not None and abs(found - one.usd_per_hour) > 0.02 * found
             )
             tally.count(
                 "relaxations", f"{one.limit} to {one.to_value}: {one.usd_per_hour} → {found}" if wrong else None
             )
+
+
+def eased(body: dict[str, Any], limit: Limit, value: float | None) -> dict[str, Any]:
+    """The request with one limit as an answer says to state it."""
+    said = relaxed_value(limit, value)
+    found = copy.deepcopy(body)
+    workload = found["workloads"][0]
+    match limit:
+        case Limit(LimitKind.TARGET, target=TargetLimit() as target):
+            _, metric, percentile = target_name(target).split(".")
+            workload["targets"][metric][percentile] = said
+        case Limit(LimitKind.BUDGET):
+            found["limits"]["max_usd_per_hour"] = f"{said:.6f}"
+        case Limit(LimitKind.RATE):
+            workload["traffic"]["requests_per_s"] = said
+        case other:
+            raise AssertionError(other)
+    return found
 
 
 if __name__ == "__main__":

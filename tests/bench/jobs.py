@@ -222,7 +222,7 @@ def plans_per_minute(url: str, workers: int, jobs: int) -> float:
 
 def cancel_seconds(url: str, count: int) -> list[float]:
     """From the request to cancel a job whose optimiser is running to its being cancelled, in order of length."""
-    found = []
+    found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         server = ServerProcess(url, Path(folder) / "server.log", **SETTINGS, CLUSTERWRIGHT_JOBS_IN_SERVICE="1")
         server.start()

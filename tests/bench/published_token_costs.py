@@ -124,7 +124,7 @@ def _estimate(client: TestClient, quoted: Quoted) -> dict[str, Any]:
 
 def _median_price(client: TestClient, device: str) -> float | None:
     """On demand, per device-hour: the median provider, each at the median of its own regions and sizes."""
-    parameters = {"device": device, "commitment": "on_demand", "limit": 500}
+    parameters: dict[str, str | int] = {"device": device, "commitment": "on_demand", "limit": 500}
     offers = client.get("/v1/offers", params=parameters).json()["items"]
     by_provider: dict[str, list[float]] = {}
     for offer in offers:

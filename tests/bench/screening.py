@@ -43,13 +43,13 @@ def main() -> int:
         for number in range(arguments.requests):
             body = random_request(rng, mixture=number % 2 == 0)
             planning = planning_of(url, body, spaces)
-            one = screened(planning, planning.workloads[0], spaces)
-            rows = [row for row in range(len(one.space.rows)) if one.allowed[row]]
+            workload = screened(planning, planning.workloads[0], spaces)
+            rows = [row for row in range(len(workload.space.rows)) if workload.allowed[row]]
             for row in rng.sample(rows, min(arguments.candidates, len(rows))):
-                candidate = one.candidate(row)
+                candidate = workload.candidate(row)
                 free = replace(candidate, most=candidate.anchor)
-                layout, precision = one.space.rows[row].layout, one.space.rows[row].precision
-                device = one.space.platforms[one.space.rows[row].platform].device.id
+                layout, precision = workload.space.rows[row].layout, workload.space.rows[row].precision
+                device = workload.space.platforms[workload.space.rows[row].platform].device.id
                 kind = ("mixture" if number % 2 == 0 else "dense") + (
                     ", pipeline" if layout.pipeline_parallel > 1 else ""
                 )
@@ -59,7 +59,7 @@ def main() -> int:
                         f"{body['workloads'][0]['llm']} on {device} TP{layout.tensor_parallel} PP{layout.pipeline_parallel}"
                         f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache}",
                         free.bracket(is_settled).holds,
-                        float(one.requests_per_s[row]),
+                        float(workload.requests_per_s[row]),
                         candidate.most,
                     )
                 )

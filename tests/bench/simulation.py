@@ -7,6 +7,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,23 +58,23 @@ def main() -> int:
         on = engine(tables, schedule, closed=closed)
         for count in COUNTS:
             prompts, outputs, unit = replaying.sampled_requests(traffic, count, 1)
-            prefixes = one_prefix(prompts, 0.0)
-            clients, arrivals = (CLIENTS, None) if closed else (0, unit / REQUESTS_PER_S)
-            events = replayed(on, prompts, outputs, clients, arrivals, prefixes).end.events
-            fast_s = least_s(
-                lambda p=prompts, o=outputs, c=clients, a=arrivals, x=prefixes, e=on: replayed(e, p, o, c, a, x), runs
-            )
+            arrivals = unit / REQUESTS_PER_S
+            compiled_run = partial(
+                replayed, on, prompts, outputs, CLIENTS if closed else 0, None if closed else arrivals, one_prefix(prompts, 0.0)
+            )  # fmt: skip
+            events = compiled_run().end.events
+            fast_s = least_s(compiled_run, runs)
             row = [f"{count / fast_s:,.0f}", "", ""]
             if count <= ORACLE_UP_TO:
                 load: dict[str, Any] = {"concurrency": CLIENTS} if closed else {"arrivals_s": arrivals.tolist()}
                 given = prompts.tolist(), outputs.tolist()
-                plain_s = least_s(lambda g=given, k=load: oracle_simulate.simulate(tables, schedule, *g, **k), 2)
+                plain_s = least_s(partial(oracle_simulate.simulate, tables, schedule, *given, **load), 2)
                 row = [row[0], f"{count / plain_s:,.0f}", f"{plain_s / fast_s:.0f}"]
             table.add_row("closed" if closed else "open", f"{count:,}", *row, f"{events / count:.2f}")
     console.print(table)
-    load = Load("open", requests_per_s=8.0)
-    replaying.replay(deployed, tables, traffic, load, requests=6_000)
-    whole_s = least_s(lambda: replaying.replay(deployed, deployed.tables(), traffic, load, requests=6_000), 4 * runs)
+    light = Load("open", requests_per_s=8.0)
+    replaying.replay(deployed, tables, traffic, light, requests=6_000)
+    whole_s = least_s(lambda: replaying.replay(deployed, deployed.tables(), traffic, light, requests=6_000), 4 * runs)
     tables_s = least_s(deployed.tables, 4 * runs)
     console.print(
         f"replay of 6,000 requests with its tables and statistics: {whole_s * 1e3:.1f} ms, tables {tables_s * 1e3:.1f} ms"

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.service.bodies import ESTIMATE, RECOMMENDATION, TINY_CONFIG, changed
 
@@ -150,7 +151,8 @@ def _configs() -> Iterator[Case]:
     for path in sorted(CONFIGS.glob("*.json"))[::3]:
         config = json.loads(path.read_text())
         for key in [k for k, v in config.items() if isinstance(v, list | dict)][:2]:
-            for value in ([], {}, [[]] * 100_000, ["x"] * 100_000, {"a": {"a": {}}}, None, 10**18):
+            hostile: tuple[Any, ...] = ([], {}, [[]] * 100_000, ["x"] * 100_000, {"a": {"a": {}}}, None, 10**18)
+            for value in hostile:
                 body = json.dumps({"id": "hostile", "config": config | {key: value}})
                 yield Case("HF config", f"{path.stem}: {key}", "/v1/llms", body.encode())
 

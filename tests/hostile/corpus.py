@@ -73,7 +73,10 @@ def send(client: httpx.Client, case: Case, pid: int) -> Outcome:
     before, spent = status_kb(pid, "VmRSS"), processor_s(pid)
     began = time.monotonic()
     try:
-        status = client.request(case.method, case.path, content=case.content, headers=case.headers).status_code
+        headers = {
+            name.encode(): value if isinstance(value, bytes) else value.encode() for name, value in case.headers.items()
+        }
+        status = client.request(case.method, case.path, content=case.content, headers=headers).status_code
     except httpx.TransportError as error:
         status = 0 if not isinstance(error, httpx.TimeoutException) else 599
     seconds = time.monotonic() - began

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from solver.hardware import Device, Node, Offer
+from solver.limit import TargetLimit
 from solver.llm_shape import LlmShape
 from solver.planning.types import Objective, PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import SpaceMemo, recommend
@@ -91,3 +92,9 @@ def without_power(on: Node) -> Node:
 
 
 SHORT = Traffic(fixed_lengths(200), fixed_lengths(50))
+TPOT_P95 = TargetLimit("time_per_output_token_s", "p95")
+
+
+def cost(found: Recommendation) -> float:
+    """Dollars an hour; without end where nothing serves."""
+    return found.usd_per_hour if found.entries else math.inf

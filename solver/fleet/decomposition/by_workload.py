@@ -24,6 +24,7 @@ from solver.fleet.found import Found, better_of, read_plan, realised, starting_v
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.formulation import build_model
+from solver.fleet.model.objective import cost_terms
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.problem import WHOLE
 from solver.fleet.reduce import ReducedProblem
@@ -40,6 +41,8 @@ NEAR_FRACTION = 0.1
 """Pairs a leaf is first solved over: those that use up at most this share of the distance between its bound and plan."""
 MOST_LEAVES = 12
 """Leaves solved one by one; more of them are left to one programme over all."""
+CUT_FRACTION = PROVEN_GAP_FRACTION / 2
+"""Of a plan's cost: plans that would save less are not looked for."""
 SHARED_TIME_FRACTION = 0.2
 """Share of the time limit for a first plan in which workloads share nodes."""
 SHARED_EXCESS_FRACTION = 0.25
@@ -127,7 +130,10 @@ def _leaf_by_leaf(
             few, few_own = kept(reduced, own, near)
             limit_s = left_s / (1 if fraction == 1.0 else 2)
             # Without a start: given a plan, the solver would look for no other.
-            found, bound, seconds = _solve(few, few_own, few_own.leaves[number], None, limit_s, gap_fraction, seed)
+            beaten = best.objective * (1 - max(gap_fraction - CUT_FRACTION, CUT_FRACTION))
+            found, bound, seconds = _solve(
+                few, few_own, few_own.leaves[number], None, limit_s, gap_fraction, seed, below=beaten
+            )
             left_s -= seconds
             best = better_of(reduced.problem, best, found) or best
         if near.sum() == every.sum():
@@ -146,19 +152,27 @@ def _solve(
     time_limit_s: float,
     gap_fraction: float,
     seed: int,
+    below: float = math.inf,
 ) -> tuple[Found | None, float, float]:
-    """(plan, bound, solver seconds) of the programme over these pairs, in one leaf or everywhere."""
+    """(plan, bound, solver seconds) of the programme over these pairs, in one leaf or everywhere.
+
+    below: only plans that cost no more are looked for; where there are none, it is the bound.
+    """
     model = build_model(reduced)
     add_own_cost(model, own)
+    if math.isfinite(below):
+        model.at_most(cost_terms(model), below, "below")
     start = None if best is None else starting_values(model, best.draft)
     if leaf is not None:
         add_leaf(model, leaf)
     try:
-        solved = solve_with_highs(model.programme, start, time_limit_s, gap_fraction, seed)
+        solved = solve_with_highs(
+            model.programme, start, time_limit_s, gap_fraction, seed, to_refute=math.isfinite(below)
+        )
     except SolverFailedError:
         return None, -math.inf, 0.0
     if solved.proof == "infeasible":
-        return None, math.inf, solved.seconds
+        return None, below, solved.seconds
     found = read_plan(model, "highs") if solved.proof in ("optimal", "feasible") else None
     return found, -math.inf if solved.bound is None else solved.bound, solved.seconds
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from solver.capacity.goal import QUICK_EXCESS, Goal
+from solver.capacity.goal import DRAW_EXCESS, QUICK_EXCESS, Goal
 from solver.capacity.runs import rung, rung_at_least
 from solver.capacity.sustained_rate import (
-    CLOSE_RUNGS,
     NARROW,
+    ONE_DRAW,
+    QUICK_LOOK,
     RUNGS,
     Bracket,
     CandidateReplica,
+    Look,
     carries,
     is_settled,
     narrow_about,
@@ -155,26 +157,27 @@ class TestPlainCases:
 
 class TestTooMuch:
     @pytest.mark.parametrize("seed", range(60))
-    def test_what_holds_is_never_too_much(self, seed: int) -> None:
+    @pytest.mark.parametrize(("look", "excess"), [(QUICK_LOOK, QUICK_EXCESS), (ONE_DRAW, DRAW_EXCESS)])
+    def test_what_holds_is_never_too_much(self, look: Look, excess: float, seed: int) -> None:
         rng = random.Random(seed)
         exponent = rng.uniform(0.3, 6.0)
         knee = math.exp(rng.uniform(-3.0, 4.0))
         runs, goal = growing(knee, exponent), Goal(Targets({"p95": 1.0}))
         asked = math.exp(rng.uniform(-4.0, 7.0))
         one = CandidateReplica(runs, goal, asked, asked)
-        found = one.too_much(asked)
+        found = one.too_much(asked, look)
         assert found != 0.0
         if math.isinf(found):
-            assert runs.is_not_too_much(rung(rung_at_least(asked)), goal)
+            assert look.leaves_open(runs, rung(rung_at_least(asked)), goal)
             return
         assert runs.holds(found, goal) is False
         assert found <= rung(rung_at_least(asked))
         for _ in range(20):
             above = math.exp(rng.uniform(math.log(found), math.log(asked) + 1.0))
             assert runs.holds(above, goal) is False
-        # Not far above what a short look would let pass.
-        passes = knee * QUICK_EXCESS ** (1.0 / exponent)
-        assert found <= passes * rung(CLOSE_RUNGS + 1)
+        # Not far above what such a look would let pass.
+        passes = knee * excess ** (1.0 / exponent)
+        assert found <= passes * rung(look.close + 1)
 
     def test_where_every_rate_is_too_much_it_says_so_and_ends(self) -> None:
         runs = growing(1e-300, 1.0)

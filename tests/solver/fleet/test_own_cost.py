@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.fleet import SolveOptions, solve, solve_fleet
+from solver.fleet import SolveOptions, solve, solve_fleet, verify
 from solver.fleet.decomposition.drafts import neighbourhoods, one_by_one
 from solver.fleet.decomposition.standalone import add_own_cost, own_cost, promising, replacement_price, within
 from solver.fleet.highs import solve_with_highs
@@ -28,6 +28,26 @@ def test_workload_by_workload_equals_enumeration(start: int, monkeypatch: pytest
     for seed in range(5000 + start, 5000 + start + BATCH):
         problem = tiny_problem(seed)
         check(problem, SolveOptions(), seed, best_objective(problem))
+
+
+def test_a_plan_of_slower_replicas_is_beaten_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known to hold, it is where the search starts; the optimum is the same."""
+    monkeypatch.setattr(solve, "FEW_PAIRS", 0)
+    started, bettered = 0, 0
+    for seed in range(6000, 6150):
+        problem = tiny_problem(seed)
+        table = problem.deployments
+        slower = replace(table, capacity_requests_per_s=table.capacity_requests_per_s * 0.4)
+        known = solve_fleet(replace(problem, deployments=slower))
+        found, alone = solve_fleet(problem, SolveOptions(), known), solve_fleet(problem)
+        assert found.outcome is alone.outcome, f"seed {seed}"
+        assert not verify(problem, found), f"seed {seed}"
+        if alone.objective is not None:
+            assert found.objective == pytest.approx(alone.objective, rel=1e-6), f"seed {seed}"
+        if known.objective is not None and found.objective is not None and problem.objective == "cost":
+            started, bettered = started + 1, bettered + (found.objective < known.objective * (1 - 1e-9))
+    assert started > 30
+    assert bettered > 10
 
 
 def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:

@@ -6,13 +6,13 @@ import pytest
 from catalog.read_training import read_training
 from service.training.inputs import TrainingModel, training_model
 from solver.errors import UnsupportedError
-from solver.training.constants import chosen_rows, resolve
+from solver.training.constants import TrainingConstants, chosen_rows, resolve
 from solver.training.estimate import chosen_position, model_flop_per_token
 from solver.training.layouts import Freedom, checked_degrees, enumerate_layouts
 from solver.training.memory import memory_parts, peak_bytes
 from solver.training.shape import training_shape
 from solver.training.step import step_s, step_terms, tokens_per_s_per_device
-from solver.training.work import Run, TrainingDevice, one_layout
+from solver.training.work import Run, Sharding, TrainingDevice, one_layout
 from tests.llm_shapes import shape
 
 DEVICE = TrainingDevice("d", "hopper", 85e9, 3.35e12, 989e12, 989e12, 450e9, 8, 50e9)
@@ -27,7 +27,7 @@ def run_of(llm: str = "llama-3.1-8b", batch: int = 64, sequence: int = 4096) -> 
     return Run(training_shape(shape(llm), sequence), DEVICE, "pretrain", sequence, batch)
 
 
-def constants_of(model: TrainingModel):  # type: ignore[no-untyped-def]
+def constants_of(model: TrainingModel) -> TrainingConstants:
     return resolve(chosen_rows(model.priors, device="d", family="hopper", stacks=("megatron",), precision="bf16"))
 
 
@@ -35,7 +35,9 @@ class TestStep:
     def test_terms_sum_to_the_step_and_none_is_negative(self, model: TrainingModel) -> None:
         work = run_of().work(one_layout(tensor_parallel=2, pipeline_parallel=2, data_parallel=4))
         terms = step_terms(work, constants_of(model))
-        assert float(sum(terms.values())[0]) == pytest.approx(float(step_s(work, constants_of(model))[0]))  # type: ignore[index]
+        assert sum(float(value[0]) for value in terms.values()) == pytest.approx(
+            float(step_s(work, constants_of(model))[0])
+        )
         assert all(float(np.min(value)) >= 0.0 for value in terms.values())
 
     def test_interleaving_shortens_the_bubble(self, model: TrainingModel) -> None:
@@ -48,7 +50,7 @@ class TestStep:
         assert float(interleaved["pipeline_bubble"][0]) < float(plain["pipeline_bubble"][0])
 
     def test_recomputing_costs_time_and_saves_memory(self, model: TrainingModel) -> None:
-        kept, again = (run_of().work(one_layout(data_parallel=8, recompute=r)) for r in ("none", "full"))  # type: ignore[arg-type]
+        kept, again = (run_of().work(one_layout(data_parallel=8, recompute=r)) for r in ("none", "full"))
         c = constants_of(model)
         assert float(step_s(again, c)[0]) > float(step_s(kept, c)[0])
         assert float(peak_bytes(again, c)[0]) < float(peak_bytes(kept, c)[0])
@@ -70,8 +72,8 @@ class TestMemory:
         assert states / weights == pytest.approx(18.0, rel=0.01)
 
     @pytest.mark.parametrize("sharding", ["zero1", "zero3"])
-    def test_sharding_divides_what_it_says(self, model: TrainingModel, sharding: str) -> None:
-        parts = memory_parts(run_of().work(one_layout(data_parallel=8, sharding=sharding)), constants_of(model))  # type: ignore[arg-type]
+    def test_sharding_divides_what_it_says(self, model: TrainingModel, sharding: Sharding) -> None:
+        parts = memory_parts(run_of().work(one_layout(data_parallel=8, sharding=sharding)), constants_of(model))
         whole = memory_parts(run_of().work(one_layout()), constants_of(model))
         assert float(parts["optimizer"][0]) == pytest.approx(float(whole["optimizer"][0]) / 8)
         assert (float(parts["weights"][0]) < float(whole["weights"][0]) / 4) == (sharding == "zero3")
