@@ -1585,9 +1585,9 @@ class CautionOut(TypedDict):
     was asked to survive it. ``interval_crosses_target``: a prediction is expected to keep its target and may not.
     ``old_price``: ask for a quote. ``commitment_dearer``: the same machine costs no more without the commitment
     that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
-    how they were priced.
+    how they were priced. ``capacity_block``: booked for certain days and paid in advance.
     """
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought"]
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -3281,6 +3281,10 @@ class LlmIn(TypedDict):
     """Its id."""
     config: dict[str, Any]
     """The model's Hugging Face `config.json`, as it is."""
+    hugging_face_id: NotRequired[str | None]
+    """Repository on Hugging Face; null where there is none. The repository that holds its weights, such as
+    ``meta-llama/Llama-3.1-8B``; null: files that start servers of it cannot be written.
+    """
 
 
 class LlmOut(TypedDict):
@@ -3611,7 +3615,8 @@ class MemoryOut(TypedDict):
     kv_cache_tokens: int
     """Tokens that the cache of one replica holds, a count."""
     max_concurrent_requests: int
-    """Requests of this traffic that fit into one replica's cache at once, a count."""
+    """Requests of this traffic that fit into one replica's cache at once, no more than its engine admits, a count.
+    """
 
 
 class MissOut(TypedDict):
@@ -4955,6 +4960,10 @@ class RecommendationOut(TypedDict):
     """
     lower_precision: NotRequired[LowerPrecisionOut | None]
     """Null where every workload names its formats, where time was up, and in answers stored before it was stated.
+    """
+    unsettled: NotRequired[list[Literal["alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]]]
+    """Which explanations time ran out for, so that they are missing or not whole: a larger ``time_limit_s`` settles
+    them. Empty in answers stored before it was stated.
     """
     left_out: NotRequired[list[LeftOutOut]]
     """What was asked for and the catalog does not know: it is in no plan and no proof. What the catalog does not know

@@ -24,6 +24,7 @@ from service.problems import (
     internal_problem,
     problem_response,
 )
+from service.wire.quantities import PART_PATTERN, SLUG_PATTERN
 from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedError
 
 log = logging.getLogger("clusterwright")
@@ -37,6 +38,11 @@ DAMAGED_ADVICE = (
     "the database is damaged or not one: stop the service, keep the file, and restore a backup (SQLite: `sqlite3 FILE .recover`"
     " saves what can be read); nothing was stored"
 )
+PATTERN_WORDS = {
+    SLUG_PATTERN: "small letters, digits, dots, hyphens and underscores only, a letter or digit first",
+    PART_PATTERN: "letters, digits, dots, hyphens and underscores only, a letter or digit first",
+}
+"""What names may be made of, said without their pattern."""
 READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
 FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 
@@ -177,6 +183,8 @@ def _message(error: Any) -> str:
         return "this field is required"
     if kind == "union_tag_not_found":
         return f"say which form this has: {error.get('ctx', {}).get('discriminator', 'its kind')} is required"
+    if kind == "string_pattern_mismatch" and (words := PATTERN_WORDS.get(error.get("ctx", {}).get("pattern", ""))):
+        return f"{str(error.get('input'))[:80]!r}: {words}"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))

@@ -9,8 +9,6 @@ from typing import Any
 
 from rich.console import Console
 
-from service.cli.change import change_command
-from service.cli.changes import CHANGES
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.fleet_view import show_fleet
@@ -107,8 +105,6 @@ def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
 def list_command(arguments: argparse.Namespace, settings: Settings) -> int:
     client = Client(settings, arguments.url)
     noun = arguments.command
-    if arguments.id in CHANGES.get(noun, ()):
-        return change_command(arguments, settings)
     if arguments.id:
         print_json(client.get(f"/v1/{noun}/{arguments.id}"))
         return ExitCode.ok

@@ -84,7 +84,10 @@ def print_accuracy(row: CorrectionSetRow, *, markdown: bool) -> None:
             sys.stdout.write("\n".join("| " + " | ".join(cells) + " |" for cells in rows) + "\n")
             continue
         title = f"{correction.device} under {correction.engine}: {EXPLAINED}"
-        print_rows(title, titles, lines, standard_output())
+        console = standard_output()
+        if not console.is_terminal:  # a pipe gets rows only, which say nothing without this
+            sys.stderr.write(title + "\n")
+        print_rows(title, titles, lines, console)
 
 
 def _line(name: str, rows: Sequence[AccuracyRow]) -> list[str]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from service import VERSION
-from service.cli.changes import CHANGES
+from service.cli.changes import CHANGES, add_llm_arguments, add_offer_arguments, add_withdraw_arguments, joined
 from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
 from service.cli.plan_arguments import add_plan_arguments
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from service.agent.cli import main as agent_main
 
         return agent_main(given[1:])
-    parsed = build_parser().parse_args(given)
+    parsed = build_parser().parse_args(joined(given))
     try:
         settings = read_settings()
         return int(_command(parsed.command)(parsed, settings))
@@ -45,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed.code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read the lines has seen enough
+        sys.stdout = None
+        return ExitCode.ok
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -110,17 +113,23 @@ def build_parser() -> argparse.ArgumentParser:
         listing = _add(commands, name, f"list {name}")
         for option in filters:
             listing.add_argument(f"--{option.replace('_', '-')}", dest=option)
-        verbs = CHANGES.get(name, ())
-        listing.add_argument("id", nargs="?", help=" or ".join(("show one of them in full", *verbs)))
-        if verbs:
-            listing.add_argument("what", nargs="?", help="what to add (a JSON file), or the offer to withdraw")
-        if name == "llms":
-            listing.add_argument(
-                "--as", dest="name", metavar="ID", help="id of the model to add; without it from the file's name"
-            )
+        listing.add_argument("id", nargs="?", help="show one of them in full")
         if name == "jobs":
             listing.add_argument("--cancel", action="store_true", help="cancel the job ID")
         _add_client_options(listing)
+
+    for name, text, add_arguments in (
+        ("llms add", "put a model of your own into the catalog", add_llm_arguments),
+        (
+            "offers add",
+            "put an own machine, an own contract or its new price into the catalog",
+            add_offer_arguments,
+        ),
+        ("offers withdraw", "an offer has no price any more", add_withdraw_arguments),
+    ):
+        changing = _add(commands, name, text)
+        add_arguments(changing)
+        _add_client_options(changing)
 
     train = _add(commands, "train", "the cheapest machines for one training job, with layout, dates and cost")
     add_train_arguments(train)
@@ -135,7 +144,9 @@ def build_parser() -> argparse.ArgumentParser:
     calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
     calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
     calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
-    accuracy = _add(commands, "accuracy", "predicted against measured, from the newest correction set")
+    accuracy = _add(
+        commands, "accuracy", "predicted against measured, of the correction set that ships with this version"
+    )
     accuracy.add_argument("--markdown", action="store_true", help="print tables for docs/accuracy.md")
     accuracy.add_argument("--constants", action="store_true", help="print the fitted constants too")
 
@@ -227,6 +238,13 @@ def _command(name: str) -> Command:
         from service.cli.trace import trace_command
 
         return trace_command
+    if name in CHANGES:
+        from service.cli import change
+
+        return {
+            "llms add": change.add_llm_command, "offers add": change.add_offer_command,
+            "offers withdraw": change.withdraw_offer_command,
+        }[name]  # fmt: skip
     if name == "jobs":
         from service.cli.jobs import jobs_command
 

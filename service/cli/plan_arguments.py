@@ -14,6 +14,7 @@ PRESETS = ("chat", "rag", "code", "reasoning", "batch")
 PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
 """The page's own: what both start from is the same."""
 LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
+FORMATS_HELP = "such as bf16 or fp8; the model's own unless stated; may be repeated:"
 LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
 
 
@@ -47,9 +48,20 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(f"--{name}", action="append", default=[], help=f"only {text} named so; may be repeated")
     parser.add_argument(
+        "--without-provider", action="append", default=[], metavar="PROVIDER", help="not this one; may be repeated"
+    )
+    parser.add_argument(
         "--commitment", action="append", default=[],
         help="on_demand unless stated; spot, reserved_1y, …, or any; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--weights", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} weights")
+    parser.add_argument("--kv-cache", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} KV cache")
+    parser.add_argument(
+        "--any-source",
+        action="store_true",
+        help="without the buying policy: marketplaces, old prices, unnamed places too",
+    )
+    parser.add_argument("--max-nodes", type=int, metavar="N", help="so many machines of an offer at most")
     parser.add_argument("--max-usd-per-hour", metavar="USD", help="the plan may cost at most so much")
     parser.add_argument(
         "--confidence", type=float, metavar="PERCENT", help="how sure the targets are to be met, 50 to 99"
@@ -98,6 +110,10 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     limits: dict[str, Any] = {"commitments": None if "any" in commitments else commitments}
     named = {"providers": arguments.provider, "regions": arguments.region, "devices": arguments.device}
     limits |= {name: chosen for name, chosen in named.items() if chosen}
+    if arguments.any_source:
+        limits["sourcing"] = "any"
+    if arguments.max_nodes is not None:
+        limits["max_nodes_per_offer"] = arguments.max_nodes
     if arguments.max_usd_per_hour:
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
     traffic = {"requests_per_s": rate, "prompt_tokens": prompt, "output_tokens": output}
@@ -106,6 +122,11 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
     if arguments.engine:
         workload["engines"] = arguments.engine
+    if arguments.without_provider:
+        workload["providers"] = {"never": arguments.without_provider}
+    precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
+    if any(precision.values()):
+        workload["precision"] = {part: formats for part, formats in precision.items() if formats}
     body: dict[str, Any] = {"workloads": [workload], "limits": limits}
     if arguments.time_limit is not None:
         body["time_limit_s"] = arguments.time_limit

@@ -45,6 +45,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
     _show_ways_out(answer, console)
     _show_alternatives(answer, console)
     _show_choices(answer, console)
+    _show_unsettled(answer, console)
     _show_rejected(answer, console)
     console.print(f"stored as [bold]{answer['id']}[/bold]; GET /v1/recommendations/{answer['id']} has it in full")
     if answer["plan"]:
@@ -68,8 +69,8 @@ def _headline(answer: Answer) -> str:
         return "[bold red]infeasible[/bold red]: no allowed cluster serves this within its limits"
     power = f", {totals['power_kw']:.1f} kW" if totals["power_kw"] is not None else ""
     return (
-        f"[bold green]{answer['outcome']}[/bold green]: {_count(totals['nodes'], 'node')} with "
-        f"{_count(totals['devices'], 'accelerator')}{power}\n"
+        f"[bold green]{answer['outcome']}[/bold green]: {_count(totals['nodes'], 'node')}, "
+        f"{_count(totals['devices'], 'accelerator')} in all{power}\n"
         f"[bold]{_usd(totals['usd_per_hour'])} an hour[/bold], {_usd(totals['usd_per_month'], 0)} a month, "
         f"{_usd(totals['usd_per_million_output_tokens'], 3)} per million output tokens "
         f"({_usd(totals['usd_per_million_tokens'], 3)} counting prompts)"
@@ -79,7 +80,7 @@ def _headline(answer: Answer) -> str:
 def plan_table(plan: list[dict[str, Any]]) -> Table:
     """One block a line of the plan, narrow enough for 80 columns."""
     table = Table(show_lines=True)
-    own = [bool((line.get("source") or {}).get("own")) for line in plan]
+    own = [is_own(line.get("source")) for line in plan]
     table.add_column("own" if own and all(own) else "rent or own" if any(own) else "rent", overflow="fold", ratio=5)
     table.add_column("run on it", overflow="fold", ratio=4)
     table.add_column("p95 (90 % interval)", overflow="fold", ratio=4)
@@ -96,6 +97,15 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
+
+
+def is_own(source: Mapping[str, Any] | None) -> bool:
+    """A machine of the user's; not a contract of theirs with a seller whom the catalog knows.
+
+    >>> is_own({"own": True, "provider_class": None}), is_own({"own": True, "provider_class": "hyperscaler"})
+    (True, False)
+    """
+    return source is not None and bool(source.get("own")) and source.get("provider_class") is None
 
 
 def device_text(rejected: Answer) -> str:
@@ -242,7 +252,7 @@ def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> N
     for offer_id in dict.fromkeys(line["offer"] for line in answer["plan"]):
         offer = fetch_offer(offer_id)
         price = offer and offer["price"]
-        if offer is not None and offer["origin"] == "user":
+        if offer is not None and offer["origin"] == "user" and offer["provider_class"] is None:
             continue
         if offer is None or not price:
             console.print(f"rented at {escape(offer_id)}", soft_wrap=True)
@@ -328,6 +338,22 @@ def _show_choices(answer: Answer, console: Console) -> None:
     if lower and lower["plan"]:
         what = rented(lower["plan"])
         console.print(f"with 8-bit weights and cache allowed: {_saved(lower)} ({escape(what)})")
+
+
+UNSETTLED = {
+    "alternatives": "what doing without a device costs", "binding": "what each requirement costs",
+    "sourcing": "what the buying policy costs", "lower_precision": "what 8-bit weights and cache would save",
+    "confidence": "what the confidence asked for costs", "relaxations": "which change of the request would admit a plan",
+}  # fmt: skip
+
+
+def _show_unsettled(answer: Answer, console: Console) -> None:
+    names = [UNSETTLED.get(name, name) for name in answer.get("unsettled", [])]
+    if names:
+        limit = f"{answer['request']['time_limit_s']:g} s"
+        console.print(
+            f"not all was settled within {limit}: {'; '.join(names)} (--time-limit gives it longer)", soft_wrap=True
+        )
 
 
 def _saved(change: Answer) -> str:

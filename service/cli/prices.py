@@ -40,7 +40,10 @@ def prices_command(arguments: argparse.Namespace, settings: Settings) -> int:
         print_json(answer)
     else:
         show_import(answer, standard_output())
-    return ExitCode.ok
+    is_nothing = not (answer["changes"] or answer["appended"] or answer["unchanged"])
+    if is_nothing:
+        errors.print("no price was taken; one of your own: clusterwright offers add --help", soft_wrap=True)
+    return ExitCode.infeasible if is_nothing else ExitCode.ok
 
 
 def _text(name: str) -> str:

@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "providers": (("id", "id"), ("name", "name"), ("provider_class", "class")),
     "offers": (
         ("id", "id"), ("usd_per_hour", "USD/h"), ("usd_per_device_hour", "USD/device-h"), ("devices", "devices"),
-        ("device", "device"), ("valid_from", "since"), ("age_days", "age days"),
+        ("device", "device"), ("commitment", "commitment"), ("valid_from", "since"), ("age_days", "age days"),
     ),
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ HEADINGS = (
     "pays back after",
     "half of the draws",
 )
+TRENDS = {"rent": "rents", "api": "prices of APIs", "hardware": "machines to buy"}
 FORMATS = {".xlsx": "xlsx", ".csv": "csv"}
 
 
@@ -75,6 +76,11 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
         "horizon_months": arguments.months,
         "utilisation_fraction": arguments.busy / PERCENT,
         "growth_percent_per_month": arguments.growth,
+        "market": {
+            f"{option}_percent_per_year": getattr(arguments, f"{option}_change")
+            for option in TRENDS
+            if getattr(arguments, f"{option}_change") is not None
+        },
         "alternatives": alternatives,
     }
 
@@ -94,9 +100,14 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
     busy = f"{answer['demand']['utilisation_fraction']:.0%}"
     print_rows(f"USD over {months} months, busy {busy} of the peak", HEADINGS, rows, console)
     say(
-        f"pays back against {escape(first)}, discounted, machines counted at what they fetch; always cheaper: there is nothing"
+        f"pays back against {escape(first)}, discounted, machines counted at what they fetch; cheaper at once: there is nothing"
         " to pay back first"
     )
+    say(
+        f"taken: mean demand is {busy} of the peak (--busy); rented and owned machines are there for the peak{trends(answer)}"
+    )
+    for one in answer["alternatives"]:
+        say(f"{escape(one['name'])}: {made_of(one)}")
     if answer["cheapest"]["why_not"] is not None:
         say(escape(answer["cheapest"]["why_not"]))
     for one in answer["alternatives"]:
@@ -106,6 +117,36 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
         where = "" if wanted["state"] is None else f" ({wanted['state']})"
         say(f"state {escape(wanted['input'] + where)}: worth up to {_usd(wanted['effect_usd'])} USD of the lead")
     say(f"{answer['link']}?format=xlsx is the workbook, ?format=csv every line by month")
+
+
+def trends(answer: Mapping[str, Any]) -> str:
+    """What prices are taken to change by in a year, and how to state otherwise."""
+    typical = {one["input"]: one["typical"] for one in answer["defaults"]}
+    said = []
+    for option, what in TRENDS.items():
+        stated = answer["request"]["market"].get(f"{option}_percent_per_year")
+        taken = typical.get(f"{option}_change_fraction_per_year")
+        percent = stated if stated is not None else None if taken is None else PERCENT * taken
+        if percent is not None:
+            said.append(f"{what} {percent:+.3g} % a year (--{option}-change)")
+    return "; " + ", ".join(said) if said else ""
+
+
+def made_of(one: Mapping[str, Any]) -> str:
+    """What an alternative's total is the sum of, and how its first month differs from its last.
+
+    >>> rent = {"line": "rent", "total_usd": "2990.00", "usd_by_month": ["0.0", "1000.0", "995.0", "995.0"]}
+    >>> made_of({"lines": [rent], "usd_by_month": rent["usd_by_month"]})
+    'rent 2,990; 1,000 in month 1, 995 in month 3'
+    """
+    lines = [line for line in one["lines"] if float(line["total_usd"])]
+    parts = ", ".join(f"{line['line'].replace('_', ' ')} {_usd(line['total_usd'])}" for line in lines)
+    start, *months = (_usd(amount) for amount in one["usd_by_month"])
+    if not months:
+        return parts
+    first = "" if start == "0" else f"{start} at the start, "
+    last = f", {months[-1]} in month {len(months)}" if months[-1] != months[0] else ""
+    return f"{parts}; {first}{months[0]} in month 1{last}"
 
 
 def _row(one: Mapping[str, Any], first: str) -> list[str]:
@@ -127,7 +168,7 @@ def _payback(one: Mapping[str, Any], first: str) -> str:
         return ""
     crossing = pair["discounted"]
     if crossing["month"] is None:
-        return "always cheaper" if crossing["cheaper_at_start"] == one["name"] else "never"
+        return "cheaper at once" if crossing["cheaper_at_start"] == one["name"] else "never"
     return (
         f"{crossing['month']:.1f} months" if crossing["cheaper_at_start"] == first else f"until {crossing['month']:.1f}"
     )

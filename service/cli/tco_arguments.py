@@ -34,6 +34,11 @@ def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--growth", type=float, default=0.0, metavar="PERCENT", help="of demand, a month (default: %(default)s)"
     )
+    for option, what in (("rent", "rents by the hour"), ("api", "prices of tokens"), ("hardware", "machines to buy")):
+        parser.add_argument(
+            f"--{option}-change", type=float, metavar="PERCENT",
+            help=f"what {what} change by in a year, such as -10; the catalog's measured trend unless stated",
+        )  # fmt: skip
     parser.add_argument("--usd-per-node", metavar="USD", help="price of a machine that the catalog has none of")
     parser.add_argument(
         "--peak-kw", type=float, metavar="KW", help="peak draw of a machine that the catalog has none of"

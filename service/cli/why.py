@@ -1,7 +1,7 @@
 """Commands that ask about a stored recommendation: why-not, price-curve, pareto, near-optimal, quote, diff."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import print_json, standard_output
+from service.cli.tables import layout_text
 from service.figures import readable
 from service.settings import Settings
 
@@ -37,8 +38,12 @@ def why_not_command(arguments: argparse.Namespace, settings: Settings) -> int:
         return ExitCode.ok
     console = standard_output()
     _show_base(answer["base"], console)
+    base = Client(settings, arguments.url).get(f"/v1/recommendations/{arguments.recommendation}", {})["plan"]
     for one in answer["answers"]:
         console.print(f"[bold]{escape(one['name'])}[/bold]: {_verdict(one)}")
+        forced = (one["forced_in"] or {}).get("plan") or ()
+        if not one["in_plan"] and forced and base:
+            console.print(f"  for each request a second they can carry: {_each(forced)}; the plan: {_each(base)}")
         for excluded in one["excluded_by"]:
             console.print(f"  your {escape(excluded)} leaves it out; priced as if it did not")
         for reason in one["reasons"][:MOST_REASONS]:
@@ -67,7 +72,7 @@ def price_curve_command(arguments: argparse.Namespace, settings: Settings) -> in
         solved = point["solved"]
         mark = " (as asked)" if point["is_requested"] else ""
         price = "–" if solved["usd_per_hour"] is None else f"{float(solved['usd_per_hour']):,.2f}"
-        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
+        plan = _machines(solved["plan"])
         why = "; ".join(r["detail"] for r in point["reasons"][:1])
         is_same = bool(solved["plan"]) and not solved["measurable"] and answer["base"]["usd_per_hour"] is not None
         says = "the same" if is_same else escape(solved["says"])
@@ -88,7 +93,7 @@ def pareto_command(arguments: argparse.Namespace, settings: Settings) -> int:
     for point in answer["points"]:
         solved = point["solved"]
         predicted = "–" if point["predicted"] is None else readable(point["predicted"])
-        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in solved["plan"])
+        plan = _machines(solved["plan"])
         price = f"{float(solved['usd_per_hour']):,.2f}"
         table.add_row(f"{point['value']:,.6g}", predicted, price, escape(solved["says"]), escape(plan))
     console.print(table)
@@ -119,7 +124,7 @@ def near_optimal_command(arguments: argparse.Namespace, settings: Settings) -> i
     console = standard_output()
     _show_base(answer["base"], console)
     for one in answer["plans"]:
-        plan = ", ".join(f"{line['nodes']} × {line['node']}" for line in one["solved"]["plan"])
+        plan = _machines(one["solved"]["plan"])
         without = f"without {', '.join(one['without'])}: " if one["without"] else ""
         console.print(f"{escape(without)}{escape(one['solved']['says'])} ({escape(plan)})", soft_wrap=True)
     for one in answer["without"]:
@@ -145,7 +150,8 @@ def quote_command(arguments: argparse.Namespace, settings: Settings) -> int:
             needs = "how much of it is not known" if quota["needs"] is None else f"{quota['needs']:g} {quota['unit']}"
             console.print(f"  quota: {escape(quota['name'])}, {escape(needs)}", soft_wrap=True)
         if line["may_rise_to_usd_per_hour"] is not None:
-            beyond = "and further" if line["at_least"] else "beyond that another plan is cheaper"
+            then = f": {_bought(line['then'])}" if line["then"] else ""
+            beyond = "and further" if line["at_least"] else f"beyond that another plan is cheaper{escape(then)}"
             price = f"${float(line['may_rise_to_usd_per_hour']):,.2f}"
             console.print(
                 f"  its price may rise to {price} ({line['may_rise_percent']:+.1f} %); {beyond}", soft_wrap=True
@@ -177,9 +183,61 @@ def _ask(arguments: argparse.Namespace, settings: Settings, question: str, body:
 def _verdict(one: Mapping[str, Any]) -> str:
     if one["in_plan"]:
         return "it is in the plan"
-    text = escape(one["forced_in"]["says"])
-    only = one["only"]
-    return text if only is None else f"{text}; on nothing else: {escape(only['says'])}"
+    forced, only = one["forced_in"], one["only"]
+    if only is None:
+        return _with_plan(forced)
+    if (forced["says"], forced["plan"]) == (only["says"], only["plan"]):
+        return f"{_with_plan(forced)}; with nothing else the same plan"
+    return f"{_with_plan(forced)}; on nothing else: {_with_plan(only)}"
+
+
+def _with_plan(solved: Mapping[str, Any]) -> str:
+    """What a plan costs, and which it is."""
+    plan = _machines(solved["plan"])
+    return escape(f"{solved['says']} ({plan})" if plan else solved["says"])
+
+
+def _bought(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Machines with where they stand, and what all of them cost.
+
+    >>> _bought([{"nodes": 1, "node": "aws-p5.48xlarge", "region": "us-east-1", "usd_per_hour": "55.040000"}])
+    '1 × aws-p5.48xlarge in us-east-1, $55.04 an hour in all'
+    """
+    usd = sum(float(line["usd_per_hour"]) for line in lines)
+    return (
+        ", ".join(f"{line['nodes']} × {line['node']} in {line['region']}" for line in lines)
+        + f", ${usd:,.2f} an hour in all"
+    )
+
+
+def _each(lines: Sequence[Mapping[str, Any]]) -> str:
+    """What a plan's machines cost by what they can carry, with how each replica is cut: where the difference comes from.
+
+    >>> line = {"usd_per_hour": "8.00", "serves_requests_per_s": 1.0, "utilisation_fraction": 0.5, "replicas": 2,
+    ...         "precision": {"weights": "bf16"}, "device": "h200-sxm",
+    ...         "layout": {"tensor_parallel": 2, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1}}
+    >>> _each([line])
+    '$4.00 an hour (h200-sxm TP2 bf16 carries 1 req/s)'
+    """
+    carried = [
+        line["serves_requests_per_s"] / line["utilisation_fraction"] if line["utilisation_fraction"] else 0.0
+        for line in lines
+    ]
+    usd = sum(float(line["usd_per_hour"]) for line in lines)
+    each = ", ".join(
+        f"{line['device']} {layout_text(line['layout'])} {line['precision']['weights']} carries "
+        f"{readable(rate / max(1, line['replicas']))} req/s"
+        for line, rate in zip(lines, carried, strict=True)
+    )
+    return f"${usd / max(sum(carried), 1e-9):,.2f} an hour ({each})"
+
+
+def _machines(lines: Sequence[Mapping[str, Any]]) -> str:
+    """
+    >>> _machines([{"nodes": 2, "node": "aws-p5.48xlarge"}, {"nodes": 1, "node": "l4x1"}])
+    '2 × aws-p5.48xlarge, 1 × l4x1'
+    """
+    return ", ".join(f"{line['nodes']} × {line['node']}" for line in lines)
 
 
 def _show_base(base: Mapping[str, Any], console: Console) -> None:

@@ -31,6 +31,19 @@ def engine_scripts(plan: DeploymentPlan, target: str, engine: str, version: str 
         for about, text in engine_notes(kind, ranks[0]):
             files.note(about, text)
     files.note("PORT", f"where the server listens; {PORT} unless set")
+    for kind in plan.kinds:
+        if _shares_a_machine(kind):
+            most = min(kind.machine.devices // kind.devices, kind.line.replicas)
+            files.note(
+                f"REPLICA of {kind.name}",
+                f"0 to {most - 1}, one of each on a machine: adds itself to PORT and chooses the devices",
+            )
+        if kind.model.hugging_face_id is not None:
+            files.note(
+                f"checkpoint of {kind.name}",
+                f"{kind.model.hugging_face_id}, as the catalog names it; another of the same shape, such as one tuned to "
+                "follow instructions, takes its place in the command",
+            )
     if engine in FROM_REPOSITORIES:
         files.note(
             "HF_TOKEN", "read by the engine from the environment where a repository asks for one; never written down"
@@ -57,11 +70,11 @@ def _script(plan: DeploymentPlan, kind: ReplicaKind, launch: Launch, rank: int |
         "#!/bin/sh",
         shell_comment(f"{plan.recommendation}: workload {line.workload}, offer {line.offer}, node {line.node}"),
         shell_comment(
-            f"start it {line.replicas} times in all, each on {_devices(kind)} of its own; CUDA_VISIBLE_DEVICES chooses"
+            f"start it {line.replicas} times in all, each on {_devices(kind)} of its own; {_chosen_by(kind)}"
         ),
         shell_comment(f"{launch.engine} {launch.version}"),
         "set -eu",
-        f': "${{PORT:={PORT}}}"',
+        *_place(kind),
     ]
     lines += [f': "${{{name}:?{text}}}"' for name, text in launch.variables]
     if launch.config is not None:
@@ -72,6 +85,36 @@ def _script(plan: DeploymentPlan, kind: ReplicaKind, launch: Launch, rank: int |
         lines += [shell_comment(command) for command in ("once a device:", *line.partition.launch[:3])]
         lines.append(': "${CUDA_VISIBLE_DEVICES:?the MIG-… id of an instance}"')
     return "\n".join([*lines, "exec " + shell_command(launch.words)]) + "\n"
+
+
+def _shares_a_machine(kind: ReplicaKind) -> bool:
+    """Do several replicas stand on one machine, told apart by a number?"""
+    return (
+        kind.line.replicas > 1
+        and kind.line.partition is None
+        and kind.machine.vendor.lower() == "nvidia"
+        and kind.machine.devices >= 2 * kind.devices
+    )
+
+
+def _chosen_by(kind: ReplicaKind) -> str:
+    if not _shares_a_machine(kind):
+        return "CUDA_VISIBLE_DEVICES chooses"
+    most = kind.machine.devices // kind.devices
+    return f"REPLICA=0 to {min(most, kind.line.replicas) - 1} on one machine chooses devices and port"
+
+
+def _place(kind: ReplicaKind) -> list[str]:
+    """Where a replica listens and on which devices, so that those on one machine get what is their own."""
+    if not _shares_a_machine(kind):
+        return [f': "${{PORT:={PORT}}}"']
+    first, last = f"$((REPLICA * {kind.devices}))", f"$((REPLICA * {kind.devices} + {kind.devices - 1}))"
+    return [
+        f': "${{PORT:={PORT}}}"',
+        ': "${REPLICA:=0}"',
+        "PORT=$((PORT + REPLICA))",
+        f"export CUDA_VISIBLE_DEVICES=$(seq -s, {first} {last})",
+    ]
 
 
 def _devices(kind: ReplicaKind) -> str:

@@ -96,7 +96,11 @@ def require_one_pool(kind: ReplicaKind) -> None:
 def checkpoint(kind: ReplicaKind) -> str:
     """The repository that holds the model. Raises PartError where none is known."""
     if kind.model.hugging_face_id is None:
-        raise PartError(kind.part, f"no checkpoint of {kind.model.llm} is known")
+        raise PartError(
+            kind.part,
+            f"no checkpoint of {kind.model.llm} is known: add the model with the repository of its weights (hugging_face_id; llms add "
+            "--checkpoint ORG/NAME)",
+        )
     return kind.model.hugging_face_id
 
 

@@ -16,7 +16,7 @@ def create_llm(session: Session, asked: LlmIn, clock: Clock) -> tuple[LlmTable, 
     """The stored model, and whether it is new. The same config again changes nothing; another under its id is 409."""
     now = clock()
     try:
-        row = llm_row_from_config(asked.id, asked.config, imported_on=now.date())
+        row = llm_row_from_config(asked.id, asked.config, hugging_face_id=asked.hugging_face_id, imported_on=now.date())
     except ConfigError as bad:
         raise InvalidFieldsError([FieldError(str(bad), pointer="/config")]) from None
     except ValidationError as bad:
@@ -31,6 +31,9 @@ def create_llm(session: Session, asked: LlmIn, clock: Clock) -> tuple[LlmTable, 
         return table, True
     if _architecture(stored) != _architecture(table):
         raise ConflictError(f"an llm {row.id!r} with another architecture is stored; choose another id")
+    held = stored.row.get("hugging_face_id")
+    if asked.hugging_face_id not in (None, held):
+        raise ConflictError(f"the llm {row.id!r} is stored with {held or 'no checkpoint'}; choose another id")
     return stored, False
 
 

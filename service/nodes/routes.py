@@ -30,11 +30,10 @@ def get_nodes(
     device: Filter = None,
     kind: Filter = None,
 ) -> Page[NodeOut]:
-    found = list_nodes(
-        session, after=last_id("next", after), limit=limit + 1, device=device_meant(session, device), kind=kind
-    )
+    meant = device_meant(session, device)
+    found = list_nodes(session, after=last_id("next", after), limit=limit + 1, device=meant, kind=kind)
     if not found.rows:
-        refuse_unknown_filters(partial(node_filter_values, session), device=device, kind=kind)
+        refuse_unknown_filters(partial(node_filter_values, session), device=meant, kind=kind)
     page, cursor = cut_page(found.rows, limit)
     return Page(items=[present_node(r) for r in page], next=cursor, total=found.total)
 

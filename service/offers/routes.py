@@ -65,9 +65,10 @@ def get_offers(
     price_as_of: PriceAsOf = None,
     believed_at: BelievedAt = None,
 ) -> Page[OfferOut]:
+    meant = device_meant(session, device)
     found = list_offers(
         session, after=last_id("next", after), limit=limit + 1, provider=provider, region=region,
-        commitment=commitment, node=node, device=device_meant(session, device), origin=origin,
+        commitment=commitment, node=node, device=meant, origin=origin,
         provider_class=provider_class, device_class=device_class, named_place=named_place,
     )  # fmt: skip
     if not found.rows:
@@ -76,7 +77,7 @@ def get_offers(
             provider=provider,
             region=region,
             node=node,
-            device=device,
+            device=meant,
             origin=origin,
         )
     page, cursor = cut_page([offer for offer, _, _ in found.rows], limit)

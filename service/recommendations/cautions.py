@@ -21,7 +21,7 @@ def cautions(
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines)]
-        found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers)]
+        found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
             for offer in dict.fromkeys(line.offer for line in lines)
@@ -75,8 +75,8 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                 )
                 if high > limit:
                     detail = (
-                        f"the interval of {metric} {percentile} reaches {readable(high, 4)} ms, beyond its target of "
-                        f"{readable(limit, 4)} ms, which it is to keep with {workload.targets.confidence_percent:g} % confidence"
+                        f"{metric} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
+                        f"{workload.targets.confidence_percent:g} % confidence; its 90 % interval reaches {readable(high, 4)} ms"
                     )
                     yield CautionOut(
                         about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail
@@ -88,6 +88,16 @@ def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
         if line.source is not None and line.source.ask_for_quote:
             detail = f"the price was stated {line.source.price_age_days} days ago: ask {line.provider} for a quote"
             yield CautionOut(about="old_price", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _blocks(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    for line in lines:
+        if line.commitment == "capacity_block":
+            detail = (
+                "a capacity block is booked for certain days and paid in advance: what a month costs holds only while blocks "
+                "can be had one after the other"
+            )
+            yield CautionOut(about="capacity_block", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _dear_commitments(

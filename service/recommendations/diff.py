@@ -35,10 +35,20 @@ def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDi
         replicas=replicas,
         routing=routing,
         same=same,
-        words=["nothing changes"]
-        if same
-        else [*_price_words(change), *nodes_words(nodes), *_replica_words(replicas), *_routing_words(routing)],
+        words=["nothing changes"] if same else [*_price_words(change), *_steps(nodes, replicas, routing)],
     )
+
+
+def _steps(
+    nodes: list[NodesChangeOut], replicas: list[ReplicasChangeOut], routing: list[RoutingChangeOut]
+) -> list[str]:
+    """What to do, in an order that serves all the while where machines are rented; else room is made first."""
+    rented, released = [n for n in nodes if n.after > n.before], [n for n in nodes if n.after < n.before]
+    started, stopped = [r for r in replicas if r.after > r.before], [r for r in replicas if r.after < r.before]
+    if rented:
+        new = [*nodes_words(rented), *_replica_words(started), *_routing_words(routing)]
+        return [*new, *_replica_words(stopped), *nodes_words(released)]
+    return [*_replica_words(stopped), *_replica_words(started), *_routing_words(routing), *nodes_words(released)]
 
 
 def _side(row: RecommendationTable) -> DiffSideOut:

@@ -138,6 +138,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             )
             for loss in found.worst_losses
         ],
+        unsettled=list(found.unsettled),
         largest_servable_fraction=found.largest_servable_multiple,
         pools=None if found.pools is None else _pools(found.pools),
         confidence_premium_usd_per_hour=None

@@ -8,6 +8,9 @@ from solver.tco.money import MICRO_PER_USD
 MEASURE = "net present value over the horizon, every input at its typical value"
 
 
+TREND = "_change_fraction_per_year"
+
+
 def summary_of(comparison: CostComparison, horizon_months: int) -> str:
     """Three sentences, or two where there is nothing to compare with."""
     found = comparison.verdict
@@ -71,8 +74,21 @@ def _sure(comparison: CostComparison) -> str:
     other = "" if found.agrees else f" ({found.most_often} more often)"
     return (
         f"It is cheapest in {found.chance:.0%} of the draws{other}; choosing it when another turns out cheaper costs "
-        f"{found.value_at_stake_usd:,.0f} USD on average{_mostly(comparison.doubts)}."
+        f"{found.value_at_stake_usd:,.0f} USD on average{_mostly(comparison.doubts)}.{_alone(comparison)}"
     )
+
+
+def _alone(comparison: CostComparison) -> str:
+    """An input that would turn the choice if it moved alone, which no draw shows: there all prices move together."""
+    found = comparison.verdict
+    for doubt in comparison.doubts:
+        for end, usd in (("low", doubt.usd_at_low), ("high", doubt.usd_at_high)):
+            if usd < 0.0 and doubt.input.endswith(TREND):
+                return (
+                    f" In a draw all prices move together; {doubt.input} alone at its {end} end would put {found.runner_up} "
+                    f"ahead by {-usd:,.0f} USD."
+                )
+    return ""
 
 
 def _mostly(doubts: Sequence[Doubt]) -> str:

@@ -5,8 +5,11 @@ from sqlmodel import Session, col, select
 
 from service.traces.tables import TraceTable
 
+LARGE = ("body",)
+"""Columns that no answer shows."""
+
 
 def trace_by_id(session: Session, trace_id: str) -> TraceTable | None:
-    """Without the file, which may be large."""
-    wanted = select(TraceTable).where(col(TraceTable.id) == trace_id).options(defer(TraceTable.body))  # type: ignore[arg-type]
-    return session.exec(wanted).first()
+    """Without what is large of it."""
+    left = [defer(getattr(TraceTable, name)) for name in LARGE]
+    return session.exec(select(TraceTable).where(col(TraceTable.id) == trace_id).options(*left)).first()

@@ -11,6 +11,7 @@ from service.recommendations.snapshot import device_from_row, llm_from_row, node
 from service.training.inputs import Trained, TrainingModel, prepare, run_kind, training_device
 from solver.errors import SolverError
 from solver.hardware import Device, Node
+from solver.llm_shape import LlmShape
 from solver.training import memory, step
 from solver.training.constants import NAMES, TrainingConstants, TrainingPrior
 from solver.training.estimate import estimate_training
@@ -62,7 +63,7 @@ class Shapes:
 
     devices: Mapping[str, Device]
     nodes: tuple[Node, ...]
-    llms: Mapping[str, object]
+    llms: Mapping[str, LlmShape]
 
 
 def shapes_of(catalog: Catalog) -> Shapes:
@@ -107,13 +108,13 @@ def _published(model: TrainingModel, shapes: Shapes, row: TrainingRunRow) -> Pub
     )
     stated = {name: value for name in names if (value := getattr(row, name)) is not None}
     trained = prepare(
-        model, shapes.llms[row.llm], device, devices=row.devices, method=row.method, precision=precision,  # type: ignore[arg-type]
+        model, shapes.llms[row.llm], device, devices=row.devices, method=row.method, precision=precision,
         sequence_tokens=row.sequence_tokens, global_batch_sequences=row.global_batch_sequences, stack=row.stack,
         stated=stated, recompute=row.recompute, sharding=None,
     )  # fmt: skip
     found = estimate_training(trained.run, trained.constants, row.devices, trained.freedom, trained.batch_stated)
     chosen = found.chosen
-    layout = one_layout(recompute=chosen.recompute, sharding=chosen.sharding, **chosen.degrees)  # type: ignore[arg-type]
+    layout = one_layout(recompute=chosen.recompute, sharding=chosen.sharding, **chosen.degrees)
     return PublishedRun(
         row, trained, trained.run.work(layout), run_kind(row.method, trained.run.shape.experts > 0), chosen.verdict
     )

@@ -17,7 +17,9 @@ def curve_says(points: Sequence[CurvePointOut], base_usd_per_hour: float | None)
         is_flat = low[0] == high[0] or (
             base_usd_per_hour is not None and not any(point.solved.measurable for _, point in priced)
         )
-        if is_flat and len({_rented(point) for _, point in priced}) == 1:
+        if len(points) == 1:
+            said.append(f"the cheapest plan costs {low[0]:,.2f} USD an hour at {low[1].value:,.6g}")
+        elif is_flat and len({_rented(point) for _, point in priced}) == 1:
             where = "all of these values" if len(priced) == len(points) > 1 else _values([point for _, point in priced])
             said.append(f"one plan is the cheapest at {where}, {low[0]:,.2f} USD an hour: they do not limit it")
         elif is_flat:

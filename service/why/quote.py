@@ -137,10 +137,14 @@ def _confirm(offer: Offer, nodes: int, stored: _Stored, quotas: list[QuotaOut]) 
     """Price, stock, region, quota: what a plan assumes and only the seller knows."""
     if is_bought(offer):
         return [f"price: what {nodes} x {stored.instance} cost to buy, delivered", "when they can be delivered"]
-    if offer.sale.own:
+    if offer.sale.own and offer.sale.provider_class is None:
         return [f"{nodes} of your own {offer.node.id} are free for this"]
     many = f"{nodes} machine" + ("" if nodes == 1 else "s")
     where = offer.region if offer.sale.named_place else f"{offer.region}, which names no place: ask where they stand"
+    if offer.sale.own:
+        return [
+            f"that the contract covers {many} of {stored.instance} in {where} at {usd(offer.usd_per_hour):.2f} USD an hour"
+        ]
     asked = [
         f"price: {usd(offer.usd_per_hour):.2f} USD an hour for {stored.instance}, {offer.commitment}",
         f"stock: {many} of {stored.instance} at once",

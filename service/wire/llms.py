@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from service.wire.quantities import Answer, ProvenanceOut, Request, Slug
 
@@ -32,6 +32,11 @@ class LlmIn(Request):
 
     id: Slug
     config: Annotated[dict[str, Any], AfterValidator(_not_too_deep)]
+    hugging_face_id: (
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*$", max_length=200)] | None
+    ) = None
+    """The repository that holds its weights, such as ``meta-llama/Llama-3.1-8B``; null: files that start servers of it cannot be
+    written."""
 
 
 class AttentionOut(Answer):

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from service.wire.devices import DeviceClass
 from service.wire.providers import ProviderClass
-from service.wire.quantities import Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdOrNothingIn
+from service.wire.quantities import PART_PATTERN, Answer, Commitment, Instant, Name, Request, Slug, Usd, UsdOrNothingIn
 
-Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$", max_length=80)]
+Part = Annotated[str, Field(pattern=PART_PATTERN, max_length=80)]
 Source = Annotated[str, Field(min_length=3, max_length=2000)]
 Confidence = Literal["high", "medium", "low"]
 

@@ -73,11 +73,19 @@ class CautionOut(Answer):
     ``one_replica``, ``one_node``, ``no_spare``: what a lost node does, where nothing was asked to survive it.
     ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
     ``commitment_dearer``: the same machine costs no more without the commitment that was asked for. ``bought``: nobody rents the
-    machine out, so its hours are those of one that is bought, and how they were priced.
+    machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
+    days and paid in advance.
     """
 
     about: Literal[
-        "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought"
+        "one_replica",
+        "one_node",
+        "no_spare",
+        "interval_crosses_target",
+        "old_price",
+        "commitment_dearer",
+        "bought",
+        "capacity_block",
     ]
     workload: str
     offer: str

@@ -52,7 +52,9 @@ class Answer(Described):
     """Base of response shapes."""
 
 
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-_]*$", max_length=120)]
+SLUG_PATTERN = r"^[a-z0-9][a-z0-9.\-_]*$"
+PART_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.\-_]*$"
+Slug = Annotated[str, Field(pattern=SLUG_PATTERN, max_length=120)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 """A reference to something stored; whether it exists is checked against the database."""
 

@@ -103,6 +103,9 @@ class TestWords:
         }  # fmt: skip
         point = {"value": 12.0, "is_requested": False, "solved": none, "reasons": []}
         assert curve_says([CurvePointOut.model_validate(point)], None) == "no plan exists at 12"
+        one = point | {"solved": none | {"outcome": "optimal", "usd_per_hour": "18.330000"}}
+        words = curve_says([CurvePointOut.model_validate(one)], 24.44)
+        assert words == "the cheapest plan costs 18.33 USD an hour at 12", "one value does not show what limits"
 
     def test_what_limits_a_plan_is_said_and_every_target_named(
         self, rec: dict[str, object], capsys: pytest.CaptureFixture[str]

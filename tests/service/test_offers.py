@@ -157,6 +157,19 @@ class TestPostOffer:
         assert client.post("/v1/offers", json=OFFER | {"price": PRICE}).status_code == 200
         assert client.post("/v1/offers", json=OFFER | {"max_nodes": 3}).status_code == 409
 
+    @pytest.mark.parametrize(("field", "name"), [("provider", "our own"), ("region", "hall 2")])
+    def test_what_a_name_may_be_made_of_is_said_in_words(self, client: TestClient, field: str, name: str) -> None:
+        (error,) = client.post("/v1/offers", json=OFFER | {field: name}).json()["errors"]
+        assert error["pointer"] == f"/{field}"
+        assert name in error["detail"]
+        assert "letters, digits, dots, hyphens and underscores" in error["detail"]
+        assert "^" not in error["detail"]
+
+    def test_a_device_known_by_another_name_may_have_no_such_offer(self, client: TestClient) -> None:
+        """An empty list, not an unknown device."""
+        answer = client.get("/v1/offers", params={"device": "h100", "commitment": "purchase"})
+        assert (answer.status_code, answer.json()["items"]) == (200, [])
+
     def test_unknown_node_names_close_matches(self, client: TestClient) -> None:
         answer = client.post("/v1/offers", json=OFFER | {"instance": "x1", "node": "aws-p5.48xlarg"})
         assert answer.status_code == 422

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import termios
@@ -129,7 +130,12 @@ class TestOwnThings:
         (folder / "config.json").write_bytes(config.read_bytes())
         done = run("llms", "add", str(folder / "config.json"), url=own_url)
         assert done.returncode == 0, done.stderr
-        assert "llm my-model is in the catalog" in done.stdout
+        assert "llm my-model is in the catalog: 35 B parameters, context of 131,072 tokens" in done.stdout
+        again = run("llms", "add", str(folder / "config.json"), "--checkpoint", "ours/tuned", url=own_url)
+        assert (again.returncode, "choose another id" in again.stderr) == (2, True)
+        named = ("--as", "tuned", "--checkpoint", "ours/tuned")
+        assert run("llms", "add", str(folder / "config.json"), *named, url=own_url).returncode == 0
+        assert json.loads(run("llms", "tuned", url=own_url).stdout)["hugging_face_id"] == "ours/tuned"
         assert json.loads(run("llms", "my-model", url=own_url).stdout)["origin"] == "user"
 
     def test_a_withdrawn_offer_has_no_price_any_more(self, own_url: str) -> None:
@@ -141,7 +147,66 @@ class TestOwnThings:
 
     def test_what_to_add_must_be_said(self, own_url: str) -> None:
         done = run("offers", "add", url=own_url)
-        assert (done.returncode, "offers add FILE" in done.stderr) == (2, True)
+        assert done.returncode == 2
+        assert "--provider, --node or --device, --usd-per-hour" in done.stderr
+
+    def test_an_own_contract_needs_no_file(self, own_url: str) -> None:
+        """A machine of one's own, then its new price, then the contract with a provider the catalog knows."""
+        done = run("offers", "add", "--provider", "ours", "--device", "h100", "--usd-per-hour", "18.5", url=own_url)
+        assert "offer ours:hgx-h100-8:here:on_demand is in the catalog" in done.stdout, done.stderr
+        done = run("offers", "add", "--provider", "ours", "--node", "hgx-h100-8", "--usd-per-hour", "17", url=own_url)
+        assert "ours:hgx-h100-8:here:on_demand costs $17.00 an hour (it was $18.50)" in done.stdout, done.stderr
+        bounded = ("--provider", "ours", "--node", "hgx-h100-8", "--usd-per-hour", "17", "--max-nodes", "2")
+        done = run("offers", "add", *bounded, url=own_url)
+        assert (done.returncode, "leave --max-nodes out" in done.stderr) == (2, True), (
+            "what is not taken is not acknowledged"
+        )
+        contract = ("--provider", "AWS", "--region", "us-east-1", "--device", "h100-sxm", "--commitment", "reserved_1y")
+        done = run("offers", "add", *contract, "--usd-per-hour", "30", "--json", url=own_url)
+        assert json.loads(done.stdout)["id"] == "aws:p5.48xlarge:us-east-1:reserved_1y"
+        terms = ("--provider", "aws", "--region", "us-east-1", "--commitment", "reserved_1y")
+        text = run("plan", "llama-3.1-8b", *STATED, *terms, url=own_url).stdout
+        assert "price of aws:p5.48xlarge:us-east-1:reserved_1y: $30.00 a node-hour" in text, (
+            "a contract is rented, not owned"
+        )
+        done = run("plan", "llama-3.1-8b", *STATED, "--provider", "ours", "--json", url=own_url)
+        answer = json.loads(done.stdout)
+        assert answer["totals"]["usd_per_hour"] == f"{17 * answer['plan'][0]['nodes']}.000000"
+        assert run("offers", "withdraw", "ours:hgx-h100-8:here:on_demand", url=own_url).returncode == 0
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (
+                ("--provider", "ours", "--device", "l4", "--devices", "3", "--usd-per-hour", "1"),
+                "--devices may be 1, 2",
+            ),
+            (("--provider", "aws", "--device", "h100", "--usd-per-hour", "1"), "state --region"),
+            (("--provider", "ours", "--node", "hgx-h100-8", "--usd-per-hour", "twelve"), "a number of dollars"),
+            (("--provider", "ours", "--node", "hgx-h100-8", "--usd-per-hour", "0"), "--max-nodes"),
+            (("--provider", "ours", "--node", "hgx-h10", "--usd-per-hour", "1"), "hgx-h100-8"),
+        ],
+    )
+    def test_an_offer_that_is_not_clear_is_asked_back(self, own_url: str, options: tuple[str, ...], said: str) -> None:
+        done = run("offers", "add", *options, url=own_url)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+    def test_a_price_list_of_which_nothing_was_taken_is_no_success(self, own_url: str, tmp_path: Path) -> None:
+        prices = tmp_path / "prices.csv"
+        prices.write_text("provider,instance_name,location,price,spot\naws,no-such-machine,us-east-1,1.5,False\n")
+        done = run(
+            "prices", "import", str(prices), "--valid-from", "2026-11-01T00:00:00Z", "--source", "test", url=own_url
+        )
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "offers add" in done.stderr
+
+    def test_a_reader_who_has_seen_enough_is_no_error(self, database_url: str) -> None:
+        shell = f"{shlex.join(COMMAND)} offers | head -1"
+        done = subprocess.run(
+            ["bash", "-c", shell], env=environment(database_url), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.startswith("id\t")
+        assert "Traceback" not in done.stderr
 
     def test_a_plan_has_near_ones_and_a_quote(self, own_url: str) -> None:
         answer = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--json", url=own_url).stdout)

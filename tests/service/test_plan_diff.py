@@ -44,6 +44,9 @@ def test_nodes_and_replicas_that_change_are_said(client: TestClient) -> None:
     assert "release 2 of 3 hgx nodes (h100-sxm) at aws:x" in diff["words"]
     assert "rent 2 hgx nodes (h100-sxm) at lambda:z" in diff["words"]
     assert "chat: stop 1 × TP8, weights fp8, KV bf16, h100-sxm at gcp:y" in diff["words"]
+    assert [word.split(": ")[-1].split(" ")[0] for word in diff["words"][1:]] == [  # what is new serves before the old goes
+        "rent", "start", "stop", "stop", "release", "release",
+    ]  # fmt: skip
     back = client.get("/v1/recommendations/rec_a/diff?against=rec_b").json()
     assert back["words"][0] == "costs 18.50 USD an hour more"
     assert {(c["offer"], c["after"], c["before"]) for c in back["nodes"]} == {

@@ -52,6 +52,22 @@ def test_a_price_may_rise_as_far_as_is_said_and_no_further(client: TestClient) -
     assert usd(above) <= usd(plan) + line["nodes"] * (most * Decimal("1.01") - today)
 
 
+def test_a_contract_is_confirmed_as_a_contract(client: TestClient) -> None:
+    """A price of one's own with a seller the catalog knows is not a machine that stands in one's hall."""
+    offer = {
+        "provider": "aws", "instance": "p5.48xlarge", "region": "us-east-1", "commitment": "reserved_1y", "node": "aws-p5.48xlarge",
+        "price": {"usd_per_hour": "20", "valid_from": "2026-01-01T00:00:00Z", "source": "contract 7"},
+    }  # fmt: skip
+    stored = client.post("/v1/offers", json=offer)
+    assert stored.status_code == 201, stored.text
+    limits = {"providers": ["aws"], "commitments": ["reserved_1y"], "devices": ["h100-sxm"]}
+    (line,) = quoted(client, answered(client, changed(BODY, "limits", limits)))["lines"]
+    assert line["offer"] == stored.json()["id"]
+    assert line["confirm"] == ["that the contract covers 1 machine of p5.48xlarge in us-east-1 at 20.00 USD an hour"]
+    withdrawn = {"usd_per_hour": None, "valid_from": "2026-01-02T00:00:00Z", "source": "over"}
+    assert client.post(f"/v1/offers/{line['offer']}/prices", json=withdrawn).status_code in (200, 201)
+
+
 def test_a_quota_is_named_as_the_provider_names_it(client: TestClient) -> None:
     quote = quoted(client, answered(client, changed(BODY, "limits", {"providers": ["aws"], "devices": ["h100-sxm"]})))
     line = quote["lines"][0]

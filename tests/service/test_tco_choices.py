@@ -1,6 +1,7 @@
 """What a controller reads first: which alternative is cheapest and how sure that is, when it pays, and what is not the same."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.tco.summary import summary_of
+from solver.tco.compare import CostComparison, Doubt, compare
+from solver.tco.sampling import Sampling
 from tests.service.bodies import RECOMMENDATION
 from tests.service.tco_bodies import COMPARISON, NODE, PLAN_LINE, RESULT, only, store_recommendation
 from tests.service.tco_plans import DESK, SLICE, URL, leased, made, stored, with_catalogs
+from tests.solver.tco.examples import rented, scenario
 
 __all__ = ["stored"]
 
@@ -58,6 +63,25 @@ class TestCheapest:
         assert answer["summary"].count(". ") == 2
         assert answer["cheapest"]["name"] in answer["summary"]
         assert answer["cheapest"]["runner_up"] in answer["summary"]
+
+
+def doubtful(usd_at_low: float, usd_at_high: float, name: str = "rent_change_fraction_per_year") -> CostComparison:
+    """Two alternatives of which one is cheapest in every draw, and one input that moves its lead."""
+    base = compare([rented(), rented("dear", usd_per_hour=60.0)], scenario(), Sampling(draws=50, seed=1))
+    return replace(base, doubts=(Doubt(name, usd_at_low, usd_at_high),))
+
+
+class TestAlone:
+    """What no draw shows, where all prices move together, is said beside "100 % of the draws"."""
+
+    def test_an_input_that_alone_turns_the_choice_is_named(self) -> None:
+        said = summary_of(doubtful(-32_063.0, 278_043.0), 36)
+        assert said.endswith("rent_change_fraction_per_year alone at its low end would put dear ahead by 32,063 USD.")
+        assert "at its high end" in summary_of(doubtful(5.0, -7.0), 36)
+
+    def test_one_that_does_not_is_not(self) -> None:
+        assert "alone" not in summary_of(doubtful(1.0, 2.0), 36)
+        assert "alone" not in summary_of(doubtful(-1.0, 2.0, "electricity_usd_per_kwh"), 36)
 
 
 class TestBreakEven:

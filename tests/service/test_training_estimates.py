@@ -6,10 +6,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 PATH = "/v1/training/estimates"
+LAYOUT = {"tensor_parallel": 4, "pipeline_parallel": 8, "virtual_pipeline": 5}
 PRETRAIN = {
     "llm": "llama-3-70b", "device": "h100-sxm", "devices": 64, "method": "pretrain", "precision": "fp8",
     "sequence_tokens": 8192, "global_batch_sequences": 128, "stack": "megatron-bridge 26.04",
-    "layout": {"tensor_parallel": 4, "pipeline_parallel": 8, "virtual_pipeline": 5}, "micro_batch_sequences": 1,
+    "layout": LAYOUT, "micro_batch_sequences": 1,
 }  # fmt: skip
 LORA = {"llm": "llama-3.1-8b", "device": "h100-sxm", "devices": 1, "method": "lora", "sequence_tokens": 4096}
 
@@ -25,7 +26,7 @@ class TestAnswers:
     def test_a_stated_layout_is_kept_and_terms_sum_to_the_step(self, client: TestClient) -> None:
         (found,) = asked(client, PRETRAIN)
         assert found["outcome"] == "estimated"
-        assert {k: found["layout"][k] for k in PRETRAIN["layout"]} == PRETRAIN["layout"]  # type: ignore[attr-defined]
+        assert found["layout"].items() >= LAYOUT.items()
         assert found["layout"]["data_parallel"] == 2
         assert sum(term["time_s"] for term in found["terms"]) == pytest.approx(found["step_s"]["expected"])
         assert found["step_s"]["expected"] * found["tokens_per_s_per_device"]["expected"] * 64 == pytest.approx(

@@ -83,7 +83,7 @@ function sums(parts) {
 
 /** The whole answer. actions.replan(request): plans a changed request. */
 export function answerCards(answer, actions) {
-  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, beforeSigning(answer), doubt(answer, actions), movers(answer, actions), alternatives(answer), choices(answer, actions), fineprint(answer, actions)];
+  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, beforeSigning(answer), doubt(answer, actions), movers(answer, actions), alternatives(answer), choices(answer, actions), unsettled(answer, actions), fineprint(answer, actions)];
 }
 
 function headline(answer, actions) {
@@ -91,7 +91,7 @@ function headline(answer, actions) {
   const [title, tone] = STATUS[solve.status] ?? [words(solve.status), "fair"];
   const proof = solve.bound_usd_per_hour === null ? null
     : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
-      ` plan within the limits${answer.request.limits.sourcing === "any" ? "" : " and the buying policy"} meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
+      ` plan within the limits${answer.request.limits.sourcing === "any" ? " (none of them about who may sell)" : ""}`, answer.request.limits.sourcing === "any" ? "" : [" and the ", h("abbr", { title: policyText(answer.request.limits.sourcing) }, "buying policy")], ` meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
   return h("section.card.headline", { "aria-label": "Answer" },
     h("div.spread", {}, h(`span.status.${tone}`, {}, title),
       h("span.buttons", {},
@@ -196,7 +196,7 @@ async function underTheHood(inside, answer, line) {
     return empty(inside,
       h("h4", {}, "Memory of the fullest device"),
       stack([{ name: "weights", value: memory.weights_gib }, { name: "KV cache", value: memory.kv_cache_gib }, { name: "activations", value: memory.activations_gib }, { name: "reserved", value: memory.reserved_gib }], "GiB"),
-      h("p.muted", {}, `The cache of a replica holds ${memory.kv_cache_tokens.toLocaleString("en")} tokens, or ${count(memory.max_concurrent_requests, "request")} of this kind at once.`),
+      h("p.muted", {}, `The cache of a replica holds ${memory.kv_cache_tokens.toLocaleString("en")} tokens; its engine works on up to ${count(memory.max_concurrent_requests, "request")} at once.`),
       h("h4", {}, "A decode step at the predicted batch"),
       stack(largest(one.step.map((t) => ({ name: words(t.term), value: t.ms }))), "ms"),
       h("p.muted", {}, `Prefill waits most for ${words(one.bottleneck.prefill)}, decode for ${words(one.bottleneck.decode)}. No engine can be faster than ${figure(one.bound.tpot_ms)} ms a token here.`),
@@ -229,6 +229,29 @@ function beforeSigning(answer) {
   const several = answer.request.workloads.length > 1;
   return h("section.card", {}, h("h2", {}, "Before you sign"), h("ul.movers", {}, answer.cautions.map((c) =>
     h("li", {}, several ? h("strong", {}, `${c.workload}: `) : null, `${c.detail.charAt(0).toUpperCase()}${c.detail.slice(1)}.`))));
+}
+
+/** The rules about who may sell, in words. */
+export function policyText(policy) {
+  if (!policy || policy === "any") return "anything that anybody sells";
+  const most = [["max_providers", "seller"], ["max_regions", "region"], ["max_device_types", "kind of device"]].filter(([name]) => policy[name] !== null).map(([name, noun]) => `${policy[name]} ${noun}${policy[name] === 1 ? "" : "s"}`);
+  return [
+    policy.provider_classes ? `sold by a ${policy.provider_classes.map(words).join(" or ")}` : null,
+    policy.min_price_confidence && policy.min_price_confidence !== "low" ? `at prices of ${policy.min_price_confidence} confidence or better` : null,
+    policy.device_classes ? `${policy.device_classes.map(words).join(" or ")} devices` : null,
+    policy.named_place ? "in a region that says where it is" : null,
+    most.length ? `for each workload at most ${most.join(", ")}` : null,
+  ].filter(Boolean).join("; ") || "anything that anybody sells";
+}
+
+const UNSETTLED = { alternatives: "what doing without a device costs", binding: "what each requirement costs", sourcing: "what the buying policy costs", lower_precision: "what 8-bit weights and cache would save", confidence: "what the confidence asked for costs", relaxations: "which change of the request would admit a plan" };
+
+/** What there was no time to find out. */
+function unsettled(answer, actions) {
+  if (!answer.unsettled?.length) return null;
+  const longer = Math.min(3600, Math.max(60, 4 * answer.request.time_limit_s));
+  return h("section.card", {}, h("p", {}, h("strong", {}, `Not all was settled within ${figure(answer.request.time_limit_s)} s: `), answer.unsettled.map((name) => UNSETTLED[name] ?? words(name)).join("; "), ". ",
+    button(`Ask again with ${figure(longer)} s`, () => actions.replan({ ...structuredClone(answer.request), time_limit_s: longer }), { class: "link" })));
 }
 
 /** What the buying policy and the checkpoint's own precision cost. */

@@ -20,7 +20,7 @@ function upload(signal) {
   const weights = select([["", "as the file says"], "bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"], "", { id: "run-weights" });
   const cache = select([["", "as the file says"], "bf16", "fp8", "int8"], "", { id: "run-cache" });
   const panel = h("div", { "aria-live": "polite" });
-  const chooser = h("input.visually-hidden", { id: "run-file", type: "file", "aria-label": "Benchmark file", onchange: () => take(chooser.files[0]) });
+  const chooser = h("input.visually-hidden", { id: "run-file", type: "file", "aria-label": "Benchmark file", onchange: () => { const [file] = chooser.files; chooser.value = ""; take(file); } });  // emptied, so that the same file may be chosen again
   const zone = h("div.drop", {
     ondragover: (event) => { event.preventDefault(); zone.classList.add("over"); }, ondragleave: () => zone.classList.remove("over"),
     ondrop: (event) => { event.preventDefault(); zone.classList.remove("over"); take(event.dataTransfer.files[0]); },

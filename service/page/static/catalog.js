@@ -32,7 +32,7 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
   const tabs = h("nav.tabs", { "aria-label": "Parts of the catalog" }, Object.entries(LISTS).map(([name, one]) => h("a", { href: `#/catalog/${name}`, "aria-current": name === noun ? "page" : null }, one.title)));
   if (id) return h("section.card", {}, h("h1", {}, "Catalog"), tabs, await one(noun, id, signal));
   const place = h("div", {});
-  const search = h("input", { type: "search", id: "catalog-search", value: parameters.get("q") ?? "", placeholder: "part of any column", oninput: () => { remember(); draw(); } });
+  const search = h("input", { type: "search", id: "catalog-search", value: parameters.get("q") ?? "", placeholder: "part of any column", oninput: () => { remember(); draw(); everything(); } });
   const filters = list.filters.map((name) => {
     const changed = () => { remember(); load(); };
     const input = CHOICES[name] ? select(CHOICES[name].map((v) => [v, v ? words(v) : "any"]), parameters.get(name) ?? "", { id: `filter-${name}`, onchange: changed })
@@ -50,6 +50,14 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
       next ? button("Load more", more) : null,
       h("p.buttons", {}, copyButton(() => curlOf("GET", `/v1/${noun}${query(chosen())}`), "this list as a curl command", "Copy as curl")));
   }
+  let reading = false;
+  /** What is searched for may stand beyond what has been read. */
+  async function everything() {
+    if (reading) return;
+    reading = true;
+    for (let failed = false; search.value.trim() && next && !failed;) { const before = next; await more(); failed = next === before; }
+    reading = false;
+  }
   async function more() {
     try {
       const page = await get(`/v1/${noun}`, { ...chosen(), limit: 500, next }, { signal });
@@ -61,7 +69,7 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
       if (problem.name !== "AbortError") empty(place, h("p", { role: "alert" }, problem.errors?.map((e) => e.detail).join("; ") || problem.message));
     }
   }
-  function load() { [items, next] = [[], null]; empty(place, h("p.loading", {}, "Reading…")); more(); }
+  async function load() { [items, next] = [[], null]; empty(place, h("p.loading", {}, "Reading…")); await more(); everything(); }
   load();
   return h("section.card", {}, h("h1", {}, "Catalog"), tabs, h("form.row", { onsubmit: (event) => { event.preventDefault(); remember(); load(); } }, filters.map((f) => [f.node, f.list]), field("Search", search)), place);
 }

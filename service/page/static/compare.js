@@ -1,6 +1,6 @@
 // Two or three stored plans side by side, and what must change to go from the first to the others.
 import { curlOf, get } from "./api.js";
-import { fleetText, limitWords } from "./answer.js";
+import { fleetText, limitWords, policyText } from "./answer.js";
 import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
 
 const PLACES = ["first", "second", "third"];
@@ -59,8 +59,16 @@ function rows(plans) {
     both("devices", (x) => x.totals?.devices ?? "–"),
     both("power", (x) => (x.totals?.power_kw == null ? "not published" : `${figure(x.totals.power_kw)} kW`)),
     both("asked for", (x) => x.request.workloads.map((w) => h("div", {}, `${w.name}: ${w.llm}, ${w.traffic ? `${figure(w.traffic.requests_per_s)} requests/s` : `${w.traffic_classes?.length} classes`}${targets(w)}`))),
-    both("costs money", (x) => (x.binding.length ? x.binding.map((l) => h("div", {}, limitWords(l.limit).name)) : "–")),
+    both("limited to", (x) => { const stated = limits(x.request.limits); return stated.length ? stated.map((line) => h("div", {}, line)) : "–"; }),
+    both("bought from", (x) => policyText(x.request.limits.sourcing)),
+    both("limits that cost money", (x) => (x.binding.length ? x.binding.map((l) => h("div", {}, limitWords(l.limit).name)) : "–")),
   ];
+}
+
+function limits(stated) {
+  return Object.entries(stated).filter(([name, value]) => name !== "sourcing" && value !== null && value !== 0 && !(Array.isArray(value) && !value.length))
+    .filter(([, value]) => typeof value !== "object" || (Array.isArray(value) && value.every((one) => typeof one === "string")))
+    .map(([name, value]) => `${words(name)}: ${Array.isArray(value) ? value.join(", ") : value}`);
 }
 
 function targets(workload) {

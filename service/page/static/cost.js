@@ -70,11 +70,21 @@ function cumulative(months) {
   return months.map((amount, i) => ({ x: i, y: (sum += Number(amount)) }));
 }
 
+/** Where two alternatives cost the same: what is drawn, what ending early would fetch, and at which use. */
+function breakEven(b, horizon) {
+  const month = (at) => `month ${figure(at)}${at > horizon ? `, after the ${horizon} compared` : ""}`;
+  return [
+    b.cash.month !== null ? `what is paid so far, as drawn, is equal in ${month(b.cash.month)}` : null,
+    b.discounted.month !== null ? `had it ended then, machines sold and commitments paid off, present values are equal in ${month(b.discounted.month)}` : null,
+    b.utilisation_fraction !== null ? `over the ${horizon} months equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null,
+  ].filter(Boolean);
+}
+
 /** A stored comparison. */
 export function comparison(said) {
   const { alternatives } = said;
   const later = (one, b) => alternatives.findIndex((x) => x.name === b.against) > alternatives.indexOf(one);  // each pair once
-  const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).filter((b) => b.discounted.month !== null || b.utilisation_fraction !== null).map((b) => ({ one, b })));
+  const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).map((b) => ({ one, b, says: breakEven(b, said.request.horizon_months) }))).filter((x) => x.says.length);
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
@@ -83,8 +93,7 @@ export function comparison(said) {
     table("Alternatives", ["", "total", "net present value", "per million output tokens", "per million tokens", "cheapest in", "energy"], alternatives.map((one) => [
       one.name, usd(one.total_usd, 0), term("NPV", usd(one.npv_usd, 0)), usd(one.usd_per_million_output_tokens, 3), usd(one.usd_per_million_tokens, 3), one.uncertainty ? `${percent(one.uncertainty.cheapest_fraction)} of ${one.uncertainty.draws} draws` : "–", one.energy_kwh === null ? "–" : `${figure(one.energy_kwh / 1000)} MWh`]), { right: [1, 2, 3, 4, 5, 6] }),
     alternatives.some((one) => one.notes.length) ? h("ul.notes", {}, alternatives.flatMap((one) => one.notes.map((note) => h("li", {}, h("strong", {}, one.name), `: ${note}`)))) : null,
-    others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ",
-      [b.discounted.month !== null ? `present values cross in month ${figure(b.discounted.month)}` : null, b.utilisation_fraction !== null ? `equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null].filter(Boolean).join("; "))))] : null,
+    others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b, says }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ", says.join("; "))))] : null,
     alternatives.some((one) => one.lines.length > 1) ? table("Cost lines, whole horizon", ["", ...alternatives.map((one) => one.name)], [...new Set(alternatives.flatMap((one) => one.lines.map((l) => l.line)))].map((name) => [words(name), ...alternatives.map((one) => usd(one.lines.find((l) => l.line === name)?.total_usd, 0))]), { right: alternatives.map((_, i) => i + 1) }) : null,
     spreads(said),
     movers(said),

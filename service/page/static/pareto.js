@@ -17,9 +17,9 @@ export function paretoTab(answer, { signal, replan, parameters, navigate }) {
     const label = options.find(([name]) => name === front.against)[1];
     const points = front.points.map((p) => ({ x: p.value, y: Number(p.solved.usd_per_hour), mark: p.is_recommended, label: `${figure(p.value)} at ${usd(p.solved.usd_per_hour)}/h: ${planText(p.solved.plan)}`, point: p }));
     return [
-      h("p", {}, count(front.points.length, "plan"), " on the front. ", front.complete ? "Nothing else belongs on it." : "Sampled: more plans may lie in between.", front.none_below !== null ? ` No plan keeps ${label.split(", ")[0]} below ${figure(front.none_below)} ${label.split(", ")[1]}.` : ""),
+      h("p", {}, count(front.points.length, "plan"), " on the front. ", front.complete ? "Nothing else belongs on it." : "Sampled: more plans may lie in between.", front.none_below !== null ? ` No plan ${isTargetOf(front) ? `can promise ${label.split(", ")[0]}` : `keeps ${label.split(", ")[0]}`} below ${figure(front.none_below)} ${label.split(", ")[1]}.` : ""),
       chart([{ name: "cheapest plan", kind: "step", points }], { title: `Cost against ${label}`, x: label, y: "USD per hour", xLog: true, yLog: true, format: (v) => usd(v, v < 10 ? 2 : 0), hint: points.some((p) => p.mark) ? "The large point rents what the recommendation rents." : "" }),
-      table("Plans on the front", [label, "predicted", "USD/h", "against the plan", "rents", ""], front.points.map((p) => [
+      table("Plans on the front", [isTargetOf(front) ? `${label}: promised` : label, "expected", "USD/h", "against the plan", "rents", ""], front.points.map((p) => [
         figure(p.value), p.predicted === null ? "–" : figure(p.predicted), usd(p.solved.usd_per_hour), p.is_recommended ? "this is the plan" : p.solved.says, planText(p.solved.plan),
         isTargetOf(front) && !p.is_recommended ? button("plan it", () => replan(relaxed(answer.request, front.against, front.workload, Number(p.limit.toPrecision(12)))), { class: "link", "aria-label": `Plan with ${label} ${figure(p.value)}` }) : ""]), { right: [0, 1, 2] }),
       front.unreached.length ? h("p.muted", {}, `Not answered: ${front.unreached.map((u) => `${u.limit === null ? "no limit" : figure(u.limit)} (${u.outcome === "infeasible" ? "no plan" : "not in time"})`).join(", ")}.`) : null,

@@ -56,7 +56,7 @@ function rejected(answer) {
   function draw() {
     const wanted = search.value.toLowerCase();
     const found = rows.filter((r) => `${r.device} ${r.partition ?? ""} ${words(r.reason)} ${r.nearest ?? ""}`.toLowerCase().includes(wanted));
-    empty(place, table(`${count(found.length, "reason")}, nearest first`, ["device", "reason", "looked at", "at best"],
+    empty(place, table(`${count(found.length, "reason")}: devices on which nothing works first, then the ways that fail on others; nearest misses before others`, ["device", "reason", "failed so", "the nearest of them"],
       found.slice(0, most).map((r) => [r.partition ? `${r.device} (${r.partition})` : r.device, `${words(r.reason)}${r.traffic_class ? ` for ${r.traffic_class}` : ""}`, count(r.count, "way"), r.nearest ?? "–"]), { right: [2] }),
     found.length > most ? h("button", { type: "button", onclick: () => { most = found.length; draw(); } }, `Show all ${found.length}`) : null);
   }

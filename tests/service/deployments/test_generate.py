@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -275,6 +276,31 @@ class TestResources:
                 generate(named, "kserve", None)
 
 
+PLACE = (
+    "set -eu", ': "${PORT:=8000}"', ': "${REPLICA:=0}"', "PORT=$((PORT + REPLICA))",
+    "export CUDA_VISIBLE_DEVICES=$(seq -s, $((REPLICA * 1)) $((REPLICA * 1 + 0)))",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("tensor_parallel", "replicas"), [(1, 8), (2, 4), (4, 2)])
+def test_replicas_on_one_machine_have_ports_and_devices_of_their_own(tensor_parallel: int, replicas: int) -> None:
+    """The script as a shell runs it: no device and no port twice, and every device once."""
+    layout = {"tensor_parallel": tensor_parallel}
+    deployed = plan([workload("chat")], [line("chat", AWS, replicas=replicas, layout=layout)])
+    head, _ = generate(deployed, "vllm", None).files[0].content.split("\nexec ")
+    ports, devices = [], []
+    for replica in range(replicas):
+        done = subprocess.run(
+            ["sh", "-c", f'{head}\necho "$PORT $CUDA_VISIBLE_DEVICES"'],
+            env={"PATH": "/usr/bin:/bin", "PORT": "9000", "REPLICA": str(replica)}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        port, visible = done.stdout.split()
+        ports.append(port)
+        devices += visible.split(",")
+    assert len(set(ports)) == replicas
+    assert devices == [str(number) for number in range(8)]
+
+
 class TestNames:
     @settings(max_examples=100, deadline=None)
     @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=120))
@@ -284,7 +310,7 @@ class TestNames:
         (head, command) = answer.files[0].content.split("\nexec ")
         assert command.startswith("vllm serve meta-llama/Llama-3.1-70B --host")
         for text in head.split("\n"):
-            assert text.startswith("#") or text in ("set -eu", ': "${PORT:=8000}"')
+            assert text.startswith("#") or text in PLACE
         bench = generate(deployed, "benchmark", None).files[0].content
         words = command_of(bench)
         assert words[words.index("--workload") + 1] == name

@@ -1,0 +1,20 @@
+"""What a buyer should know before signing, of lines made by hand."""
+
+from service.recommendations.cautions import cautions
+from service.wire.plan_lines import PlanLineOut
+from service.wire.recommendations import RecommendationIn
+from tests.service.bodies import RECOMMENDATION
+from tests.service.deployments.plans import AWS, line
+
+
+def about(plan: list[PlanLineOut]) -> list[tuple[str, str]]:
+    asked = RecommendationIn.model_validate(RECOMMENDATION)
+    named = [one.model_copy(update={"workload": asked.workloads[0].name}) for one in plan]
+    return [(caution.about, caution.detail) for caution in cautions(asked, named, [], {})]
+
+
+def test_a_capacity_block_is_no_month_of_rent() -> None:
+    block = line("chat", AWS).model_copy(update={"commitment": "capacity_block"})
+    found = dict(about([block]))
+    assert "paid in advance" in found["capacity_block"]
+    assert "capacity_block" not in dict(about([line("chat", AWS)]))
