@@ -417,7 +417,8 @@ class Client:
         provider: str | None = None,
         model: str | None = None,
     ) -> PageApiPriceOut:
-        """``GET /v1/api-prices``. What sellers of tokens ask, by seller and model; `model` matches any part of a name
+        """``GET /v1/api-prices``. What sellers of tokens ask, by seller and model; `model` matches any part of a name,
+        however it is punctuated
         """
         answer = self.call(
             "GET",
@@ -1585,9 +1586,10 @@ class CautionOut(TypedDict):
     was asked to survive it. ``interval_crosses_target``: a prediction is expected to keep its target and may not.
     ``old_price``: ask for a quote. ``commitment_dearer``: the same machine costs no more without the commitment
     that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
-    how they were priced. ``capacity_block``: booked for certain days and paid in advance.
+    how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
+    predictions of the device rest on physics, or on runs of a sibling.
     """
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block"]
+    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -3381,7 +3383,8 @@ class LossOut(TypedDict):
 class LowerPrecisionOut(TypedDict):
     """The same request where 8-bit weights and an 8-bit cache are allowed beside the checkpoint's own formats, solved.
     Whether answers stay good enough is for an evaluation of the model to say. What is saved is 0 where nothing
-    better comes of it; then ``plan`` is empty. One of three is stated, by the objective.
+    better comes of it; then ``plan`` is empty. One of three is stated, by the objective; none of them where there
+    is no plan without: then ``plan`` is one that there would be, or empty.
     """
     saves_usd_per_hour: NotRequired[str | None]
     """Saved, US dollars an hour."""
@@ -3390,7 +3393,7 @@ class LowerPrecisionOut(TypedDict):
     saves_power_kw: NotRequired[float | None]
     """Power saved, kW."""
     usd_per_hour: str | None
-    """Price, US dollars an hour; null where there is none. Of the whole plan that way."""
+    """Price, US dollars an hour; null where there is none. Of the whole plan that way; null where there is none."""
     plan: list[PlanLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
 
@@ -4357,8 +4360,8 @@ class PlanLineOut(TypedDict):
     ``predicted``, which is the engine's own.
     """
     predicted: PredictedOut | None
-    """What is predicted; null where nothing runs or nothing can be predicted. Null in alternatives, and for replicas
-    that stand by without traffic. Of all traffic classes together.
+    """What is predicted; null where nothing runs or nothing can be predicted. Null in alternatives other than those of
+    why-not, and for replicas that stand by without traffic. Of all traffic classes together.
     """
     basis: Literal["measured", "corrected", "borrowed", "analytical"]
     """What the prediction rests on: `measured`, `corrected`, `borrowed` or `analytical`, from surest to least sure.
@@ -5069,7 +5072,10 @@ class RejectedOut(TypedDict):
 
 
 class RelaxationOut(TypedDict):
-    """One smallest change that makes the request feasible, and the price of the plan it allows."""
+    """One smallest change that makes the request feasible, and the price of the plan it allows; null where that is not
+    known to one per cent. A target may come twice: at its smallest, and a little looser where that costs less than
+    half.
+    """
     limit: str
     """Which limit, by its path in the request; on a front, the value it was solved at."""
     workload: str | None

@@ -16,7 +16,10 @@ router = APIRouter(prefix="/v1/api-prices", tags=["catalog"], route_class=Guarde
 Name = Annotated[str | None, Query(max_length=200)]
 
 
-@router.get("", summary="What sellers of tokens ask, by seller and model; `model` matches any part of a name")
+@router.get(
+    "",
+    summary="What sellers of tokens ask, by seller and model; `model` matches any part of a name, however it is punctuated",
+)
 def get_api_prices(
     _caller: Reader, limit: Limit = 100, after: Next = None, provider: Name = None, model: Name = None
 ) -> Page[ApiPriceOut]:
@@ -26,12 +29,17 @@ def get_api_prices(
             row
             for row in api_prices().rows.values()
             if (provider is None or row.provider.lower() == provider.lower())
-            and (model is None or model.lower() in row.model.lower())
+            and (model is None or _letters(model) in _letters(row.model))
         ),
         key=lambda row: row.id,
     )
     page, cursor = cut_page([row for row in rows if row.id > start][: limit + 1], limit)
     return Page(items=[present_api_price(row) for row in page], next=cursor, total=len(rows))
+
+
+def _letters(name: str) -> str:
+    """Letters and digits alone: sellers spell one model "Llama 3.1 70B" and "llama-3.1-70b-instruct"."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 def present_api_price(row: ApiPriceRow) -> ApiPriceOut:

@@ -1,4 +1,4 @@
-"""Commands that ask the API: recommend, fleet, estimate and the lists."""
+"""Commands that ask the API: plan, recommend, fleet and the lists."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from service.cli.main import LISTS
 from service.cli.output import print_json, print_rows, standard_output
 from service.cli.plan_arguments import request_of
 from service.cli.plan_view import show_recommendation
-from service.cli.tables import COLUMNS, list_rows, show_estimates
+from service.cli.tables import COLUMNS, list_rows
 from service.settings import Settings
 
 errors = Console(stderr=True)
@@ -88,18 +88,6 @@ def offer_of_plan(client: Client, answer: dict[str, Any], offer_id: str) -> dict
         return client.get(f"/v1/offers/{offer_id}", {"price_as_of": answer["inputs"]["price_as_of"]})
     except CommandError:
         return None  # the plan stands without it
-
-
-def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = read_request(arguments.file)
-    client = Client(settings, arguments.url)
-    with errors.status("estimating"):
-        answer = client.post("/v1/estimates", body)
-    if arguments.json:
-        print_json(answer)
-    else:
-        show_estimates(body, answer, standard_output())
-    return ExitCode.ok if all(e["outcome"] == "estimated" for e in answer["estimates"]) else ExitCode.infeasible
 
 
 def list_command(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -8,7 +8,7 @@ from service import VERSION
 from service.cli.changes import CHANGES, add_llm_arguments, add_offer_arguments, add_withdraw_arguments, joined
 from service.cli.deploy_arguments import add_deploy_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
-from service.cli.plan_arguments import add_plan_arguments
+from service.cli.plan_arguments import add_estimate_arguments, add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
 from service.cli.tco_arguments import add_tco_arguments
 from service.cli.trace_arguments import add_trace_command
@@ -79,13 +79,14 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text in (
         ("recommend", "the cheapest cluster for the workloads in FILE"),
         ("fleet", "what to reserve and what to rent for the demand over time in FILE"),
-        ("estimate", "predict the deployments in FILE"),
     ):
         asking = _add(commands, name, text)
         asking.add_argument("file", metavar="FILE", help="the request's JSON body; - reads standard input")
-        if name != "estimate":
-            asking.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
+        asking.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
         _add_client_options(asking)
+    predicting = _add(commands, "estimate", "predict a deployment stated in options, or those in a file")
+    add_estimate_arguments(predicting)
+    _add_client_options(predicting)
 
     for name, text, add_arguments in (
         ("why-not", "what things a stored plan does without would cost", add_why_not_arguments),
@@ -264,10 +265,14 @@ def _command(name: str) -> Command:
             "why-not": why.why_not_command, "price-curve": why.price_curve_command, "pareto": why.pareto_command,
             "near-optimal": why.near_optimal_command, "quote": why.quote_command, "diff": why.diff_command,
         }[name]  # fmt: skip
+    if name == "estimate":
+        from service.cli.estimate import estimate_command
+
+        return estimate_command
     from service.cli import ask
 
     if name in LISTS:
         return ask.list_command
     return {
-        "plan": ask.plan_command, "recommend": ask.recommend_command, "fleet": ask.fleet_command, "estimate": ask.estimate_command,
+        "plan": ask.plan_command, "recommend": ask.recommend_command, "fleet": ask.fleet_command,
     }[name]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command ``plan``: a workload stated in options, without a file."""
+"""The commands ``plan`` and ``estimate``: a workload, and a deployment, stated in options without a file."""
 
 import argparse
 import json
@@ -69,6 +69,28 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, metavar="S", help="how long to search at most (10 unless stated)")
     parser.add_argument("--show-request", action="store_true", help="print the request's JSON and do nothing")
     parser.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
+
+
+def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what",
+        metavar="LLM|FILE",
+        help="a language model, with --device and the rest; or a request's JSON body, - for input",
+    )
+    parser.add_argument("--device", metavar="DEVICE", help="the accelerator, such as h100-sxm")
+    parser.add_argument("--node", metavar="NODE", help="the machine: how its devices are joined")
+    for name, text in (
+        ("tensor", "devices that cut every layer among them"), ("pipeline", "stages that layers are dealt out over"),
+        ("data", "copies of attention in one replica"), ("expert", "devices that experts are dealt out over"),
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}-parallel", type=int, metavar="N", help=f"{text} (1 unless stated)")
+    parser.add_argument("--weights", metavar="FORMAT", help="bf16 unless stated")
+    parser.add_argument("--kv-cache", metavar="FORMAT", help="bf16 unless stated")
+    parser.add_argument("--engine", metavar="ENGINE", help="vllm unless stated, or the device's own")
+    parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
+    parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    parser.add_argument("--rate", type=float, metavar="N", help="requests a second, arriving at random")
+    parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
 
 
 def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = None) -> dict[str, Any]:

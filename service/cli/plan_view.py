@@ -300,6 +300,12 @@ def _show_ways_out(answer: Answer, console: Console) -> None:
     share = answer["largest_servable_fraction"]
     if share is not None and share < 1.0:
         console.print(f"at most {100 * share:.3g} % of the stated traffic can be served within the limits")
+    lower = answer.get("lower_precision")
+    if lower and lower["plan"] and not answer["plan"]:
+        price = _usd(lower["usd_per_hour"])
+        console.print(
+            f"a plan exists with 8-bit weights and cache, for {price} an hour ({escape(rented(lower['plan']))})"
+        )
     for relaxation in answer["relaxations"]:
         price = relaxation["usd_per_hour"]
         cost = f", then {_usd(price)} an hour" if price is not None else ""
@@ -335,7 +341,7 @@ def _show_choices(answer: Answer, console: Console) -> None:
             rule = "with machines on demand too"
         console.print(f"{escape(rule)}: {_saved(change)} ({escape(what)})")
     lower = answer.get("lower_precision")
-    if lower and lower["plan"]:
+    if lower and lower["plan"] and answer["plan"]:
         what = rented(lower["plan"])
         console.print(f"with 8-bit weights and cache allowed: {_saved(lower)} ({escape(what)})")
 

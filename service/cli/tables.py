@@ -84,9 +84,9 @@ def show_estimates(asked: Mapping[str, Any], answer: Mapping[str, Any], console:
             *where_it_runs(case, result),
             f"{result['precision']['weights']} / {result['precision']['kv_cache']}",
             result["outcome"] if is_estimated else f"{result['outcome']}: {result['detail']}",
-            _interval(result["ttft_ms"]["mean"]) if is_estimated else NONE,
-            _interval(result["tpot_ms"]["mean"]) if is_estimated else NONE,
-            _interval(result["output_tokens_per_s"]) if is_estimated else NONE,
+            interval(result["ttft_ms"]["mean"]) if is_estimated else NONE,
+            interval(result["tpot_ms"]["mean"]) if is_estimated else NONE,
+            interval(result["output_tokens_per_s"]) if is_estimated else NONE,
             result["basis"] if is_estimated else NONE,
         )
     console.print(table)
@@ -114,8 +114,8 @@ def layout_text(layout: Mapping[str, int]) -> str:
     return " ".join(parts) or "TP1"
 
 
-def _interval(interval: Mapping[str, float]) -> str:
-    return f"{readable(interval['expected'])} ({readable(interval['low'])}–{readable(interval['high'])})"
+def interval(stated: Mapping[str, float]) -> str:
+    return f"{readable(stated['expected'])} ({readable(stated['low'])}–{readable(stated['high'])})"
 
 
 def _money(amount: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from sqlmodel import Session
 
-from service.devices.queries import all_devices
+from service.devices.queries import all_devices, device_by_id
 from service.wire.device_names import match_device
 
 
@@ -11,7 +11,7 @@ def device_meant(session: Session, name: str | None) -> str | None:
 
     ``name`` itself where it means none, or more than one.
     """
-    if name is None:
-        return None
+    if name is None or device_by_id(session, name) is not None:
+        return name
     memory = {row.id: row.row.get("memory_gib") for row in all_devices(session)}
     return match_device(name.lower(), memory) or name

@@ -4,6 +4,7 @@ It reads requests from one pipe and writes what becomes of them to another, one 
 database. Solvers are libraries that cannot be trusted to stop when asked; a process can be killed.
 """
 
+import contextlib
 import importlib
 import json
 import logging
@@ -13,6 +14,7 @@ import queue
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any, TextIO
 
 from sqlalchemy.exc import OperationalError
@@ -29,9 +31,12 @@ from service.wire.jobs import JobIn
 
 log = logging.getLogger("clusterwright.jobs")
 
+GIVES_WAY = 10  # of 19: on a machine short of processors, who reads or uploads is answered before plans are computed
+
 
 def main() -> None:
     """``python -m service.jobs.child READ WRITE``: numbers of the pipes' descriptors."""
+    _give_way()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the worker decides
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
     reading = os.fdopen(int(sys.argv[1]), encoding="utf-8")
@@ -45,6 +50,13 @@ def main() -> None:
     while True:
         job = JobIn.model_validate_json(requests.get())
         _tell(answering, _outcome(kinds[job.kind], job, bench, answering))
+
+
+def _give_way() -> None:
+    """Linux weighs sessions against each other before processes within one, and this process has a session of its own."""
+    os.nice(GIVES_WAY)
+    with contextlib.suppress(OSError):  # another system, or a kernel without groups by session
+        Path("/proc/self/autogroup").write_text(f"{os.nice(0)}")
 
 
 def _listen(reading: TextIO, requests: "queue.SimpleQueue[str]") -> None:

@@ -10,17 +10,22 @@ from service.wire.recommendations import RecommendationIn, WorkloadIn
 from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
+UNMEASURED = {
+    "analytical": "its speed is physics alone, and how often its intervals hold is not known",
+    "borrowed": "its speed is physics, corrected by runs of a sibling device",
+}
 
 
 def cautions(
     asked: RecommendationIn, plan: Sequence[PlanLineOut], offers: Sequence[Offer], bought: Mapping[str, str]
 ) -> list[CautionOut]:
-    """Workload by workload: outages after the loss of a node, predictions that may miss a target, prices to be asked for, machines
-    that are bought, and commitments that cost more than none. offers: all there are; bought: how prices of some come about."""
+    """Workload by workload: outages after the loss of a node, predictions that may miss a target or rest on no measurement of the
+    device, prices to be asked for, machines that are bought, and commitments that cost more than none. offers: all there are;
+    bought: how prices of some come about."""
     found = []
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
-        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines)]
+        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
@@ -81,6 +86,21 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                     yield CautionOut(
                         about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail
                     )
+
+
+def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Devices of which no run was ever measured: once for each device and engine."""
+    said = set()
+    for line in lines:
+        key = (line.device, line.engine, line.basis)
+        if not line.serves_requests_per_s or line.basis not in UNMEASURED or key in said:
+            continue
+        said.add(key)
+        detail = (
+            f"no run of {line.engine} on {line.device} has been measured: {UNMEASURED[line.basis]}. Measure one node before you sign "
+            "for the others"
+        )
+        yield CautionOut(about="unmeasured", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

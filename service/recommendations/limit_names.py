@@ -129,6 +129,8 @@ def conflict_words(limits: Sequence[Limit], *, any_one: bool) -> str:
             return "no device among the allowed offers can run the model at all"
         case LimitKind.RATE:
             return "the demand is above what all allowed offers together can serve"
+        case _ if any_one and len(limits) == 1:
+            return "this limit alone leaves no plan; without it there is one"
         case _ if any_one:
             return "these limits together leave no plan; any one lifted leaves one"
         case _:

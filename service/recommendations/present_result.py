@@ -147,8 +147,10 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
     )
 
 
-def _gained(planning: PlanningInput, gains: float) -> dict[str, Any]:
-    """A gain in the objective's own unit, under the name that says which."""
+def _gained(planning: PlanningInput, gains: float | None) -> dict[str, Any]:
+    """A gain in the objective's own unit, under the name that says which; nothing where there is no plan to compare with."""
+    if gains is None:
+        return {}
     match planning.objective:
         case "throughput":
             return {"serves_more_requests_per_s": gains * math.fsum(w.requests_per_s for w in planning.workloads)}

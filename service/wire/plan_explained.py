@@ -74,7 +74,7 @@ class CautionOut(Answer):
     ``interval_crosses_target``: a prediction is expected to keep its target and may not. ``old_price``: ask for a quote.
     ``commitment_dearer``: the same machine costs no more without the commitment that was asked for. ``bought``: nobody rents the
     machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
-    days and paid in advance.
+    days and paid in advance. ``unmeasured``: predictions of the device rest on physics, or on runs of a sibling.
     """
 
     about: Literal[
@@ -86,6 +86,7 @@ class CautionOut(Answer):
         "commitment_dearer",
         "bought",
         "capacity_block",
+        "unmeasured",
     ]
     workload: str
     offer: str
@@ -96,14 +97,15 @@ class LowerPrecisionOut(Answer):
     """The same request where 8-bit weights and an 8-bit cache are allowed beside the checkpoint's own formats, solved.
 
     Whether answers stay good enough is for an evaluation of the model to say. What is saved is 0 where nothing better comes of it;
-    then ``plan`` is empty. One of three is stated, by the objective.
+    then ``plan`` is empty. One of three is stated, by the objective; none of them where there is no plan without: then ``plan`` is one
+    that there would be, or empty.
     """
 
     saves_usd_per_hour: Usd | None = None
     serves_more_requests_per_s: float | None = None
     saves_power_kw: float | None = None
     usd_per_hour: Usd | None
-    """Of the whole plan that way."""
+    """Of the whole plan that way; null where there is none."""
     plan: list[PlanLineOut]
 
 
@@ -178,7 +180,8 @@ class ConflictOut(Answer):
 
 
 class RelaxationOut(Answer):
-    """One smallest change that makes the request feasible, and the price of the plan it allows."""
+    """One smallest change that makes the request feasible, and the price of the plan it allows; null where that is not known to
+    one per cent. A target may come twice: at its smallest, and a little looser where that costs less than half."""
 
     limit: str
     workload: str | None

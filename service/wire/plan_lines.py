@@ -96,7 +96,7 @@ class PlanLineOut(Answer):
     network_ms: float | None = None
     """Round trip to the users, where stated: what they wait beyond ``predicted``, which is the engine's own."""
     predicted: PredictedOut | None
-    """Null in alternatives, and for replicas that stand by without traffic. Of all traffic classes together."""
+    """Null in alternatives other than those of why-not, and for replicas that stand by without traffic. Of all traffic classes together."""
     basis: Basis
     usd_per_hour: Usd
     classes: list[ClassLineOut] = Field(default_factory=list)

@@ -16,8 +16,9 @@ from solver.workload import Workload
 def freed(planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver) -> Freed:
     """What the freer request gains over the result of the stricter one. Raises NoPlanInTimeError."""
     changed, other = resolver.confirmed(assembly)
-    gains = gain(planning, result, other)
-    entries = plan_entries(planning, changed, other.plan) if other.plan is not None and gains > 0.0 else ()
+    gains = None if result.plan is None else gain(planning, result, other)
+    is_better = gains is None or gains > 0.0
+    entries = plan_entries(planning, changed, other.plan) if other.plan is not None and is_better else ()
     return Freed(gains, other.usd_per_hour, entries)
 
 

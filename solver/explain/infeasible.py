@@ -27,6 +27,10 @@ GROWTH = 1.5
 MOST_GROWTHS = 12
 HALVINGS = 5
 """How often the distance between what does not and what does is halved: to two per cent of the value."""
+DIGITS = 3
+"""Of values that are tried: who relaxes a target writes 27.3, not 27.2900390625."""
+MUCH_CHEAPER = 0.5
+"""Share of the smallest relaxation's price at which a looser one is worth a line of its own."""
 PRICE_GAP_FRACTION = 0.01
 """What would make a request feasible is priced to one per cent: the question is which limit to move."""
 SHARE_GAP_FRACTION = 1e-3
@@ -206,27 +210,50 @@ def _target_relaxations(planning: PlanningInput, assembly: Assembly, resolver: R
                 least = _least(admits, seconds)
                 if least is None:
                     continue
-                price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
+                price = _price(changed(least), resolver)
                 yield Relaxation(limit, seconds, least, price)
+                looser = rounded(least * GROWTH)
+                # At the edge of what any replica can do one serves next to nothing: a little further costs a fraction.
+                cheaper = None if price is None else _price(changed(looser), resolver)
+                if price is not None and cheaper is not None and cheaper < MUCH_CHEAPER * price:
+                    yield Relaxation(limit, seconds, looser, cheaper)
+
+
+def _price(assembly: Assembly, resolver: Resolver) -> float | None:
+    """Of the changed request's plan; None where it is not known to PRICE_GAP_FRACTION, as when time ran out."""
+    found = resolver.best(assembly, other_targets=True, gap_fraction=PRICE_GAP_FRACTION)
+    is_known = found.gap_fraction is not None and found.gap_fraction <= PRICE_GAP_FRACTION
+    return found.usd_per_hour if is_known else None
 
 
 def _least(admits: Callable[[float], bool], value: float) -> float | None:
-    """The smallest value above ``value`` that admits a plan, to HALVINGS; None where none does within MOST_GROWTHS."""
+    """The smallest value above ``value`` that admits a plan, to HALVINGS and DIGITS; None where none does within MOST_GROWTHS."""
     low = high = value
     for _ in range(MOST_GROWTHS):
-        high *= GROWTH
+        high = rounded(high * GROWTH)
         if admits(high):
             break
         low = high
     else:
         return None
     for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
+        middle = rounded((low + high) / 2.0)
+        if not low < middle < high:
+            break
         if admits(middle):
             high = middle
         else:
             low = middle
     return high
+
+
+def rounded(value: float) -> float:
+    """To DIGITS significant digits.
+
+    >>> rounded(0.0272900390625), rounded(1234.5)
+    (0.0273, 1230.0)
+    """
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _joint_relaxation(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> Relaxation | None:
@@ -239,8 +266,7 @@ def _joint_relaxation(planning: PlanningInput, assembly: Assembly, resolver: Res
     least = _least(lambda factor: resolver.has_plan(changed(factor), other_targets=True), 1.0)
     if least is None:
         return None
-    price = resolver.best(changed(least), other_targets=True, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
-    return Relaxation(Limit(LimitKind.ALL_TARGETS), 1.0, least, price)
+    return Relaxation(Limit(LimitKind.ALL_TARGETS), 1.0, least, _price(changed(least), resolver))
 
 
 def _conflicts(

@@ -59,7 +59,7 @@ def sourcing_changes(
     with suppress(NoPlanInTimeError):
         if rules:
             found.append(SourcingChange(None, without(frozenset(rules))))
-        if found and found[0].freed.gains > 0.0 and len(rules) > 1:  # what all of them do not cost, none does
+        if found and (found[0].freed.gains or 0.0) > 0.0 and len(rules) > 1:  # what all of them do not cost, none does
             found += [SourcingChange(rule, without_one(rule)) for rule in rules]
         if commits(planning):
             found.append(SourcingChange(COMMITMENTS, without(frozenset({COMMITMENTS}))))

@@ -222,10 +222,11 @@ class Alternative:
 class Freed:
     """The request solved with something allowed that it does not allow: what that gains.
 
-    gains: in the objective's own unit, 0 where nothing better comes of it. entries: that plan, without predictions; empty then.
+    gains: in the objective's own unit, 0 where nothing better comes of it; None where there is no plan to compare with.
+    entries: that plan, without predictions; empty where it is no better, or none.
     """
 
-    gains: float
+    gains: float | None
     usd_per_hour: float | None
     entries: tuple[PlanEntry, ...]
 

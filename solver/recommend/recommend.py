@@ -191,7 +191,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     offered = {offer.node.device.id for offer in planning.offers}
     rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
     if result.plan is None:
-        refused = infeasible(solved_request, rejected)
+        refused = infeasible(solved_request, rejected, memo)
         if wants_pools(planning):
             refused = with_pools(planning, assembly, confirmations, refused)
             if refused.entries:
@@ -346,10 +346,20 @@ def alternatives(
     )
 
 
-def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> Recommendation:
-    """No plan: what conflicts, what relaxing each limit alone would cost, and the most that can be served."""
-    resolver = Resolver(solved_request.planning, solved_request.confirmations)
-    why = explain_infeasible(solved_request.planning, solved_request.assembly, resolver)
+def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], memo: SpaceMemo) -> Recommendation:
+    """No plan: whether fewer bits would give one, what conflicts, what relaxing each limit alone would cost, and the most that
+    can be served."""
+    planning = solved_request.planning
+    resolver = Resolver(planning, solved_request.confirmations)
+    unsettled: list[Question] = []
+    lower = None
+    if planning.explain and planning.lower_formats:
+        wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
+        lower = lower_precision(planning, wider, solved_request.result, resolver)
+        unsettled += ["lower_precision"] if resolver.unanswered else []
+    before = resolver.unanswered
+    why = explain_infeasible(planning, solved_request.assembly, resolver)
+    unsettled += ["relaxations"] if resolver.unanswered > before else []
     return Recommendation(
         solve=report(solved_request.result, solved_request.confirmations, solved_request.rounds),
         entries=(),
@@ -363,7 +373,8 @@ def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection]) -> 
         conflicts=why.conflicts,
         relaxations=why.relaxations,
         largest_servable_multiple=why.largest_servable_fraction,
-        unsettled=("relaxations",) if resolver.unanswered else (),
+        lower_precision=lower,
+        unsettled=tuple(unsettled),
     )
 
 

@@ -22,6 +22,7 @@ from solver.hardware import Offer
 from solver.limit import Limit
 from solver.planning.assemble import Assembly, with_default_limits
 from solver.planning.types import PlanningInput
+from solver.recommend.predicted_lines import with_estimate
 from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
@@ -79,6 +80,20 @@ def why_not(solved_request: SolvedRequest, thing: Thing, workload: int | None, m
 
     Raises InvalidInputError where a named precision can describe no candidate, and VerificationError on a defect.
     """
+    found = _why_not(solved_request, thing, workload, memo, clock)
+    planning = solved_request.planning
+    only = None if found.only is None else _predicted(planning, found.only)
+    return replace(found, forced_in=_predicted(planning, found.forced_in), only=only)
+
+
+def _predicted(planning: PlanningInput, answer: SolvedChange) -> SolvedChange:
+    """With what each line does: a price alone does not say why the plan does without."""
+    return replace(answer, entries=tuple(with_estimate(planning, entry) for entry in answer.entries))
+
+
+def _why_not(
+    solved_request: SolvedRequest, thing: Thing, workload: int | None, memo: SpaceMemo, clock: Clock
+) -> WhyNot:
     planning, every = _with_thing(solved_request, thing, workload, memo)
     rows = [rows_of(thing, one) for one in every]
     concerned = range(len(every)) if workload is None else (workload,)

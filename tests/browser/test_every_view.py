@@ -16,6 +16,8 @@ VIEWS = {
     "why": "#/plan/{plan}/why",
     "trade-offs": "#/plan/{plan}/pareto",
     "roofline": "#/plan/{plan}/roofline",
+    "estimate": "#/estimate?llm=llama-3.1-8b&device=h100-sxm&prompt_mean=1200&prompt_p95=4000&output_mean=300&rate=2",
+    "estimate form": "#/estimate",
     "cost": "#/plan/{plan}/cost",
     "run": "#/plan/{plan}/run",
     "compare": "#/compare?a={plan}&b={other}",

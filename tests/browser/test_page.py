@@ -108,6 +108,10 @@ class TestAboutAPlan:
     def test_what_it_costs_over_years(self, page: Page, plans: list[dict[str, Any]]) -> None:
         page.goto(f"/#/plan/{plans[0]['id']}/cost")
         expect(page.get_by_role("img", name=re.compile("Paid so far"))).to_be_visible(timeout=PATIENCE_MS)
+        known = page.get_by_label("API: a known price of this model")
+        expect(known.get_by_role("option").nth(1)).to_contain_text("in,")
+        known.select_option(index=1)
+        expect(page.get_by_label("API: USD per million output tokens")).not_to_have_value("")
         page.get_by_label("API: USD per million input tokens").fill("0.05")
         page.get_by_label("API: USD per million output tokens").fill("0.10")
         page.get_by_role("button", name="Compare", exact=True).click()
@@ -159,6 +163,10 @@ class TestAboutAPlan:
         page.get_by_label("Device", exact=True).fill("a100-sxm-80")
         page.get_by_role("button", name="Why not this?").click()
         expect(page.locator(".verdict")).to_contain_text("a100-sxm-80", timeout=PATIENCE_MS)
+        with_it = page.get_by_role("region", name="Beside the plan").get_by_role("row", name=re.compile("a100-sxm-80"))
+        expect(with_it.get_by_role("cell")).to_have_count(6)
+        for cell in with_it.get_by_role("cell").all():
+            assert cell.inner_text() not in {"", "–"}, "its price, machines, layout, worth and latencies"
 
     def test_the_curl_command_asks_the_same(
         self, browser: Browser, server: ServerProcess, plans: list[dict[str, Any]]
@@ -173,6 +181,50 @@ class TestAboutAPlan:
         body = json.loads(copied[copied.index("-d '") + 4 : copied.rindex("'")])
         assert body == plans[0]["request"]
         assert f"{server.address}/v1/recommendations" in copied
+
+
+class TestEstimates:
+    def test_a_deployment_of_ones_own_without_json(self, page: Page, server: ServerProcess) -> None:
+        page.goto("/#/estimate")
+        page.get_by_label("Language model").fill("llama-3.1-8b")
+        page.get_by_label("Device", exact=True).fill("h100-sxm")
+        page.get_by_label("Tensor parallel").fill("1")
+        page.get_by_label("Requests per second").fill("3")
+        page.get_by_role("button", name="Estimate", exact=True).click()
+        latencies = page.get_by_role("region", name="Latencies, ms")
+        expect(latencies.get_by_role("row")).to_have_count(5, timeout=PATIENCE_MS)
+        body = {
+            "llm": "llama-3.1-8b", "device": "h100-sxm", "layout": {"tensor_parallel": 1}, "precision": {"weights": "fp8"},
+            "traffic": {
+                "prompt_tokens": {"distribution": "lognormal", "mean": 1200, "p95": 4000},
+                "output_tokens": {"distribution": "lognormal", "mean": 300, "p95": 900},
+            },
+            "load": {"kind": "open", "requests_per_s": 3},
+        }  # fmt: skip
+        (one,) = httpx.post(f"{server.address}/v1/estimates", json={"estimates": [body]}).json()["estimates"]
+        expect(latencies.get_by_role("row", name=re.compile("^TPOT"))).to_contain_text(
+            f"{one['tpot_ms']['p95']['expected']:.3g}"
+        )
+        address = page.url
+        page.goto("/#/glossary")
+        page.goto(address)
+        expect(page.get_by_label("Requests per second")).to_have_value("3")
+        expect(latencies.get_by_role("row")).to_have_count(5, timeout=PATIENCE_MS)
+
+    def test_what_does_not_fit_is_said_with_its_bytes(self, page: Page) -> None:
+        page.goto("/#/estimate?llm=llama-3.1-70b&device=l40s&prompt_mean=1200&output_mean=300&rate=1")
+        expect(page.get_by_role("heading", name="It does not fit")).to_be_visible(timeout=PATIENCE_MS)
+
+    def test_a_refusal_stands_at_its_field(self, page: Page) -> None:
+        page.goto("/#/estimate?llm=llama-3.1-8b&device=l40s&prompt_mean=1200&output_mean=300")
+        expect(page.get_by_role("alert")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_label("Requests per second")).to_have_attribute("aria-invalid", "true")
+
+    def test_a_replica_of_a_plan_is_taken_over(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto(f"/#/plan/{plans[0]['id']}")
+        page.get_by_role("link", name="Estimate this replica").first.click()
+        expect(page.get_by_label("Device", exact=True)).to_have_value(plans[0]["plan"][0]["device"])
+        expect(page.get_by_role("region", name="Latencies, ms")).to_be_visible(timeout=PATIENCE_MS)
 
 
 class TestFleets:

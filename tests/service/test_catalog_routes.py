@@ -1,5 +1,6 @@
 """GET /v1/devices, /v1/nodes, /v1/llms."""
 
+import re
 from typing import Any
 
 import pytest
@@ -115,8 +116,14 @@ class TestApiPrices:
         second = client.get("/v1/api-prices", params={**asked, "next": first["next"]}).json()
         ids = [row["id"] for row in (*first["items"], *second["items"])]
         assert ids == sorted(set(ids))
-        assert all("llama-3.3-70b" in row["model"].lower() for row in first["items"])
+        assert all("llama3370b" in re.sub(r"\W", "", row["model"].lower()) for row in first["items"])
         assert all(row["source"] and row["seen_on"] >= "2026-10-01" for row in first["items"])
+
+    def test_a_model_is_found_however_its_name_is_punctuated(self, client: TestClient) -> None:
+        spelt = ("llama-3.3-70b", "Llama 3.3 70B", "llama-3_3-70b")
+        totals = {client.get("/v1/api-prices", params={"model": name, "limit": 1}).json()["total"] for name in spelt}
+        assert len(totals) == 1
+        assert totals.pop() >= 10
 
     def test_by_seller(self, client: TestClient) -> None:
         rows = client.get("/v1/api-prices", params={"provider": "Novita", "limit": 500}).json()["items"]

@@ -18,3 +18,15 @@ def test_a_capacity_block_is_no_month_of_rent() -> None:
     found = dict(about([block]))
     assert "paid in advance" in found["capacity_block"]
     assert "capacity_block" not in dict(about([line("chat", AWS)]))
+
+
+def test_a_device_that_nobody_measured_is_said_to_be_one() -> None:
+    chat = line("chat", AWS)
+    for basis, words in (("analytical", "physics alone"), ("borrowed", "sibling")):
+        unmeasured = chat.model_copy(update={"basis": basis})
+        said = [detail for kind, detail in about([unmeasured, unmeasured]) if kind == "unmeasured"]
+        assert len(said) == 1, "once for a device"
+        assert words in said[0]
+        assert chat.device in said[0]
+    for basis in ("measured", "corrected"):
+        assert "unmeasured" not in dict(about([chat.model_copy(update={"basis": basis})]))

@@ -1,10 +1,12 @@
 """Requests that no plan serves: what conflicts, what each way out costs, and that it works."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from solver.errors import InvalidInputError
+from solver.explain.infeasible import MUCH_CHEAPER
 from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
 from solver.recommend.recommend import recommend
@@ -77,6 +79,39 @@ class TestInfeasible:
             assert made.solve.outcome != "infeasible", (name, change)
             if change.usd_per_hour is not None:
                 assert made.usd_per_hour == pytest.approx(change.usd_per_hour, rel=PRICED_TO), (name, change)
+
+    def test_fewer_bits_are_a_way_out_where_they_are(self) -> None:
+        """A 16-bit model reads too many bytes a token for the target on the only device there is; an 8-bit one does not."""
+        tight = workload(tpot={"p95": 0.007}, rate=5.0)
+        asked = planning(tight, offers=[offer(L40S, 7.2)], explain=True)
+        without = self.refused(asked)
+        assert without.lower_precision is None, "nobody named lower formats"
+        found = self.refused(replace(asked, lower_formats={tight.name: (("fp8",), ("fp8",))}))
+        lower = found.lower_precision
+        assert lower is not None
+        assert lower.gains is None, "there is no plan to gain over"
+        assert lower.entries
+        in_bits = replace(tight, weight_formats=("fp8",), kv_cache_formats=("bf16", "fp8"))
+        assert lower.usd_per_hour == pytest.approx(cost(plan(in_bits, offers=[offer(L40S, 7.2)])))
+
+    def test_fewer_bits_that_do_not_help_are_said_not_to(self) -> None:
+        hopeless = workload(tpot={"p95": 0.0002})
+        asked = replace(planning(hopeless, explain=True), lower_formats={"chat": (("fp8",), ("fp8",))})
+        found = self.refused(asked)
+        assert found.lower_precision is not None
+        assert (found.lower_precision.usd_per_hour, found.lower_precision.entries) == (None, ())
+
+    def test_targets_are_relaxed_to_three_digits_and_far_cheaper_ones_are_said_too(self) -> None:
+        found = self.refused(planning(workload(tpot={"p95": 0.005}), offers=[offer(L40S, 7.2), offer(L4, 0.8)]))
+        targets = [change for change in found.relaxations if change.limit.kind is LimitKind.TARGET]
+        assert targets
+        for change in targets:
+            assert change.to_value == float(f"{change.to_value:.3g}")
+        by_value = sorted(targets, key=lambda change: change.to_value or 0.0)
+        for tighter, looser in pairwise(by_value):
+            assert tighter.usd_per_hour is not None
+            assert looser.usd_per_hour is not None
+            assert looser.usd_per_hour < MUCH_CHEAPER * tighter.usd_per_hour
 
     def test_conflicts_name_what_is_in_the_way(self) -> None:
         budget = self.refused(planning(workload(rate=60.0), limits=PlanLimits(max_usd_per_hour=5.0)))

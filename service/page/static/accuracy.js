@@ -2,18 +2,29 @@
 import { curlOf, get } from "./api.js";
 import { chart } from "./chart.js";
 import { measuredCard } from "./measured.js";
-import { copyButton, figure, h, percent, table, words } from "./dom.js";
+import { copyButton, count, figure, h, percent, table, words } from "./dom.js";
+import { term } from "./glossary.js";
 
 const METRIC = { time_to_first_token: "TTFT, mean", "time_to_first_token.p99": "TTFT, p99", time_per_output_token: "TPOT, mean", "time_per_output_token.p99": "TPOT, p99", end_to_end: "E2E, mean", output_rate: "output tokens/s" };
 const nameOf = (metric) => METRIC[metric] ?? words(metric).replace(".p99", ", p99");
 const SLICES = { all: "all runs", "class:dense": "dense models", "class:moe": "mixtures of experts", "load:open": "loads at a rate", "load:closed": "loads of so many clients" };
+const INTERVAL = 0.9, LEAST_RUNS = 10;
 const signed = (value) => figure(value).replace("-", "−");
 
+/** Where the intervals hold least, of what has been measured often enough to say. */
+function weakest(slices) {
+  const each = slices.flatMap((s) => s.errors.filter((e) => e.coverage_fraction !== null && e.runs >= LEAST_RUNS).map((e) => ({ slice: s.slice, ...e })));
+  const [least] = each.sort((a, b) => a.coverage_fraction - b.coverage_fraction);
+  return least && least.coverage_fraction < INTERVAL ? h("p", {}, `The intervals hold least for ${nameOf(least.metric)} of ${SLICES[least.slice] ?? words(least.slice)}: ${percent(least.coverage_fraction)} of ${count(least.runs, "run")} are inside, where nine of ten should be.`) : null;
+}
+
 export async function accuracyView({ signal }) {
-  const told = await get("/v1/accuracy", {}, { signal });
+  const [told, apart] = await Promise.all([get("/v1/accuracy", {}, { signal }), get("/v1/benchmarks", { status: "quarantined", limit: 1 }, { signal })]);
   if (!told.engines.length) return h("section.card", {}, h("h1", {}, "Accuracy"), h("p", {}, "Nothing has been measured yet: predictions are physics only."));
   return h("div", {}, h("section.card", {}, h("h1", {}, "Predicted against measured"),
     h("p", {}, `Correction set ${told.correction_set}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
+    h("p", {}, "Devices and engines that are not below have not been measured: what is predicted of them is physics, marked ", term("analytical"), " or ", term("borrowed"), ".",
+      apart.total ? ` ${count(apart.total, "run")} kept out of the fit because they contradict the others or lack a fact: see Benchmarks.` : ""),
     h("p.buttons", {}, copyButton(() => curlOf("GET", "/v1/accuracy"), "this as a curl command", "Copy as curl"))),
   told.engines.map((engine) => {
     const all = engine.slices.filter((s) => !s.llm), each = engine.slices.filter((s) => s.llm);
@@ -26,6 +37,7 @@ export async function accuracyView({ signal }) {
       each.length > 2 ? chart(metrics.map((metric) => ({ name: nameOf(metric), kind: "points", points: each.flatMap((s) => s.errors.filter((e) => e.metric === metric && e.physics_mape_percent > 0 && e.left_out_mape_percent > 0).map((e) => ({ x: e.physics_mape_percent, y: e.left_out_mape_percent, label: `${s.llm} ${s.weights} TP${s.tensor_parallel ?? 1}, ${nameOf(metric)}: physics ${figure(e.physics_mape_percent)} %, corrected ${figure(e.left_out_mape_percent)} %` }))) })),
         { title: "Mean error of each configuration: physics alone against corrected by the others", x: "physics alone, %", y: "corrected, %", xLog: true, yLog: true, diagonal: true, hint: "Below the line, measurements of other configurations helped. Hover over a point for its name." }) : null,
       h("ul.legend", {}, metrics.map((metric, i) => h("li", {}, h(`span.swatch.s${i % 5}`, {}), nameOf(metric)))),
+      weakest(all),
       table("All runs together", headings, rows(all.filter((s) => s.slice === "all")), { right: [2, 3, 4, 5, 6] }),
       all.length > 1 ? h("details", {}, h("summary", {}, "By kind of model and load"), table("By kind of model and load", headings, rows(all.filter((s) => s.slice !== "all")), { right: [2, 3, 4, 5, 6] })) : null,
       each.length ? h("details", {}, h("summary", {}, `${each.length} configurations`), table("By configuration", headings, rows(each), { right: [2, 3, 4, 5, 6] })) : null);

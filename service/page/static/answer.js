@@ -1,8 +1,10 @@
 // A recommendation, most important first: what to rent, what it costs, how fast it is, how sure that is, what moves the price.
 import { curlOf, get, post } from "./api.js";
-import { intervalBar, stack } from "./chart.js";
+import { intervalBar } from "./chart.js";
+import { deploymentOf, estimateOf, insideOf } from "./deployment.js";
 import { ago, button, copyButton, count, day, download, empty, facts, figure, h, interval, layoutText, percent, table, usd, words } from "./dom.js";
 import { term } from "./glossary.js";
+import { policyText } from "./policy.js";
 
 const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
@@ -145,7 +147,8 @@ function planLines(answer) {
         predicted(line, targets[line.workload], number)),
       h("p.source", {}, h("span", {}, "Price: "), price),
       line.partition ? null : h("details", { ontoggle: (event) => { if (event.target.open && !inside.childNodes.length) underTheHood(inside, answer, line); } },
-        h("summary", {}, "Memory of a device, time of a step"), inside));
+        h("summary", {}, "Memory of a device, time of a step"), inside),
+      deploymentOf(answer, line) ? h("p.muted", {}, h("a", { href: deploymentOf(answer, line) }, "Estimate this replica"), ", and change its split, format or traffic.") : null);
   }));
 }
 
@@ -165,26 +168,6 @@ function predicted(line, targets, number) {
     c.traffic_class, figure(c.serves_requests_per_s), percent(c.share_fraction), interval(c.predicted?.ttft_ms.p95, "ms"), interval(c.predicted?.tpot_ms.p95, "ms")])) : null);
 }
 
-/** The body of POST /v1/estimates for one replica of a line at its planned rate. */
-export function estimateOf(answer, line) {
-  const workload = answer.request.workloads.find((w) => w.name === line.workload);
-  if (!workload?.traffic || line.role !== "aggregated") return null;
-  const { requests_per_s: _rate, ...shape } = workload.traffic;
-  return { estimates: [{
-    llm: workload.llm, device: line.device, ...(line.partition ? { partition: line.partition.profile } : { node: line.node }),
-    layout: line.layout,
-    precision: line.precision, engine: line.engine_settings ?? { name: line.engine }, traffic: shape, over_context: workload.over_context,
-    load: { kind: "open", requests_per_s: line.serves_requests_per_s / line.replicas },
-  }] };
-}
-
-/** The four largest parts and the rest as one: five colours are told apart, nine are not. */
-function largest(parts) {
-  const sorted = [...parts].sort((a, b) => b.value - a.value);
-  const rest = sorted.slice(4).reduce((sum, part) => sum + part.value, 0);
-  return [...sorted.slice(0, 4), { name: "everything else", value: rest }];
-}
-
 async function underTheHood(inside, answer, line) {
   const body = estimateOf(answer, line);
   if (!body) return empty(inside, h("p.muted", {}, "Shown for replicas of one kind of traffic."));
@@ -192,15 +175,7 @@ async function underTheHood(inside, answer, line) {
   try {
     const [one] = (await post("/v1/estimates", body)).estimates;
     if (one.outcome !== "estimated") return empty(inside, h("p", {}, one.detail));
-    const { memory } = one;
-    return empty(inside,
-      h("h4", {}, "Memory of the fullest device"),
-      stack([{ name: "weights", value: memory.weights_gib }, { name: "KV cache", value: memory.kv_cache_gib }, { name: "activations", value: memory.activations_gib }, { name: "reserved", value: memory.reserved_gib }], "GiB"),
-      h("p.muted", {}, `The cache of a replica holds ${memory.kv_cache_tokens.toLocaleString("en")} tokens; its engine works on up to ${count(memory.max_concurrent_requests, "request")} at once.`),
-      h("h4", {}, "A decode step at the predicted batch"),
-      stack(largest(one.step.map((t) => ({ name: words(t.term), value: t.ms }))), "ms"),
-      h("p.muted", {}, `Prefill waits most for ${words(one.bottleneck.prefill)}, decode for ${words(one.bottleneck.decode)}. No engine can be faster than ${figure(one.bound.tpot_ms)} ms a token here.`),
-      copyButton(() => curlOf("POST", "/v1/estimates", body), "this estimate as a curl command", "Copy as curl"));
+    return empty(inside, insideOf(one), h("p.buttons", {}, copyButton(() => curlOf("POST", "/v1/estimates", body), "this estimate as a curl command", "Copy as curl")));
   } catch (problem) {
     return empty(inside, h("p", {}, problem.message));
   }
@@ -231,19 +206,6 @@ function beforeSigning(answer) {
     h("li", {}, several ? h("strong", {}, `${c.workload}: `) : null, `${c.detail.charAt(0).toUpperCase()}${c.detail.slice(1)}.`))));
 }
 
-/** The rules about who may sell, in words. */
-export function policyText(policy) {
-  if (!policy || policy === "any") return "anything that anybody sells";
-  const most = [["max_providers", "seller"], ["max_regions", "region"], ["max_device_types", "kind of device"]].filter(([name]) => policy[name] !== null).map(([name, noun]) => `${policy[name]} ${noun}${policy[name] === 1 ? "" : "s"}`);
-  return [
-    policy.provider_classes ? `sold by a ${policy.provider_classes.map(words).join(" or ")}` : null,
-    policy.min_price_confidence && policy.min_price_confidence !== "low" ? `at prices of ${policy.min_price_confidence} confidence or better` : null,
-    policy.device_classes ? `${policy.device_classes.map(words).join(" or ")} devices` : null,
-    policy.named_place ? "in a region that says where it is" : null,
-    most.length ? `for each workload at most ${most.join(", ")}` : null,
-  ].filter(Boolean).join("; ") || "anything that anybody sells";
-}
-
 const UNSETTLED = { alternatives: "what doing without a device costs", binding: "what each requirement costs", sourcing: "what the buying policy costs", lower_precision: "what 8-bit weights and cache would save", confidence: "what the confidence asked for costs", relaxations: "which change of the request would admit a plan" };
 
 /** What there was no time to find out. */
@@ -264,9 +226,22 @@ function choices(answer, actions) {
     const name = change.rule === null ? "Without the buying policy" : change.rule === "limits.commitments" ? "With machines on demand too" : `Without the rule ${words(change.rule.split(".").at(-1))}`;
     return h("li", {}, button(name, () => actions.replan(request), { class: "link" }), `: ${saved(change)} – ${planText(change.plan)}`);
   });
+  if (answer.plan.length) items.push(eightBit(answer, actions));
+  return items.filter(Boolean).length ? h("section.card", {}, h("h2", {}, "What caution costs"), h("ul.movers", {}, items)) : null;
+}
+
+/** The plan with 8-bit formats allowed, and a way to ask for it; null where it gains nothing. */
+function eightBit(answer, actions) {
   const lower = answer.lower_precision;
-  if (lower?.plan.length) items.push(h("li", {}, h("strong", {}, "With 8-bit weights and cache"), `: ${saved(lower)} – ${planText(lower.plan)}. Whether answers stay good enough is for an evaluation to say.`));
-  return items.length ? h("section.card", {}, h("h2", {}, "What caution costs"), h("ul.movers", {}, items)) : null;
+  if (!lower?.plan.length) return null;
+  const request = structuredClone(answer.request);
+  for (const workload of request.workloads) {
+    const lines = lower.plan.filter((line) => line.workload === workload.name);
+    const formats = (name) => [...new Set(lines.map((line) => line.precision[name]))];
+    if (lines.length) workload.precision = { weights: formats("weights"), kv_cache: formats("kv_cache") };
+  }
+  return h("li", {}, button("With 8-bit weights and cache", () => actions.replan(request), { class: "link" }),
+    answer.plan.length ? `: ${saved(lower)}` : ` there is a plan for ${usd(lower.usd_per_hour)}/h`, ` – ${planText(lower.plan)}. Whether answers stay good enough is for an evaluation to say.`);
 }
 
 function saved(change) {
@@ -283,6 +258,7 @@ function movers(answer, actions) {
     items.push(h("li", {}, h("span", {}, h("strong", {}, name), b.workload && answer.request.workloads.length > 1 ? ` of ${b.workload}` : "", " ", term("binding", "costs money"), ": "),
       request ? button(`relax to ${to}`, () => actions.replan(request), { class: "link" }) : `relaxing to ${to}`, ` ${gain}`));
   }
+  if (!answer.plan.length) items.push(eightBit(answer, actions));
   for (const r of answer.relaxations) {
     const { name, unit } = limitWords(r.limit);
     const to = typeof r.relaxing_to === "number" ? `${figure(r.relaxing_to)} ${unit}` : r.relaxing_to ?? "any";
@@ -291,7 +267,7 @@ function movers(answer, actions) {
       r.usd_per_hour === null ? " and there is a plan" : ` and there is a plan for ${usd(r.usd_per_hour)}/h`));
   }
   if (answer.confidence_premium_usd_per_hour !== null) items.push(h("li", {}, Number(answer.confidence_premium_usd_per_hour) ? `Confidence above 50 % adds ${usd(answer.confidence_premium_usd_per_hour)}/h.` : "Confidence above 50 % costs nothing: a plan without it is no cheaper."));
-  return items.length ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
+  return items.some(Boolean) ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
 }
 
 function alternatives(answer) {

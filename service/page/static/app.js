@@ -6,6 +6,7 @@ import { catalogView } from "./catalog.js";
 import { compareView } from "./compare.js";
 import { costView } from "./cost.js";
 import { empty, h, say } from "./dom.js";
+import { estimateView } from "./estimate.js";
 import { problemCard } from "./form.js";
 import { fleetsView } from "./fleets.js";
 import { glossaryView } from "./glossary.js";
@@ -13,7 +14,7 @@ import { jobsView } from "./jobs.js";
 import { planView } from "./plan.js";
 
 const VIEWS = {
-  plan: ["Plan", planView], compare: ["Compare", compareView], cost: ["Cost of ownership", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
+  plan: ["Plan", planView], estimate: ["Estimate", estimateView], compare: ["Compare", compareView], cost: ["Cost of ownership", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
   benchmarks: ["Benchmarks", benchmarksView], catalog: ["Catalog", catalogView], jobs: ["Jobs", jobsView], glossary: ["Glossary", async () => glossaryView()],
 };
 const main = document.getElementById("main");

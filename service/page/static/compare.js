@@ -1,7 +1,8 @@
 // Two or three stored plans side by side, and what must change to go from the first to the others.
 import { curlOf, get } from "./api.js";
-import { fleetText, limitWords, policyText } from "./answer.js";
+import { fleetText, limitWords } from "./answer.js";
 import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
+import { policyText } from "./policy.js";
 
 const PLACES = ["first", "second", "third"];
 

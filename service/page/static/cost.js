@@ -2,7 +2,7 @@
 import { Problem, curlOf, get, post } from "./api.js";
 import { ranges, tornado } from "./bars.js";
 import { chart } from "./chart.js";
-import { copyButton, empty, field, figure, h, percent, say, table, usd, words } from "./dom.js";
+import { copyButton, empty, field, figure, h, percent, say, select, table, usd, words } from "./dom.js";
 import { problemCard } from "./form.js";
 import { term } from "./glossary.js";
 
@@ -13,6 +13,13 @@ export function costTab(answer, { signal }) {
   const num = (id, value, attributes = {}) => h("input", { id: `cost-${id}`, type: "number", step: "any", min: "0", value, ...attributes });
   const months = num("months", "36", { max: "240", step: "1" }), used = num("used", "60", { max: "100" }), rate = num("rate", "", { placeholder: "catalog's" });
   const apiIn = num("in", "", { placeholder: "none" }), apiOut = num("out", "", { placeholder: "none" });
+  const known = select([["", "none chosen"]], "", { id: "cost-api-known", onchange: () => {
+    const [input, output] = known.value.split(" ");
+    apiIn.value = input ?? "";
+    apiOut.value = output ?? "";
+  } });
+  apiPrices(answer).then((prices) => known.append(...prices.map((one) => h("option", { value: `${one.usd_per_million_input_tokens} ${one.usd_per_million_output_tokens}` },
+    `${one.provider}, ${one.model}: ${usd(one.usd_per_million_input_tokens)} in, ${usd(one.usd_per_million_output_tokens)} out, seen ${one.seen_on}`)))).catch(() => {});
   const nodePrice = num("node", "", { placeholder: "catalog's" });
   const box = (value, text) => { const input = h("input", { type: "checkbox", value, checked: true }); return { input, node: h("label.box", {}, input, text) }; };
   const committed = COMMIT.map(([value, text]) => box(value, text)), bought = box("purchase", "Buy the same machines");
@@ -60,9 +67,17 @@ export function costTab(answer, { signal }) {
     h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
       h("div.row", {}, field("Months", months), field("Average demand, % of the peak", used), field("Discount rate, % a year", rate)),
       h("fieldset", {}, h("legend", {}, "Beside renting on demand"), h("div.boxes", {}, committed.map((one) => one.node), bought.node)),
+      field("API: a known price of this model", known),
       h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
       h("button.primary", { type: "submit" }, "Compare")),
     h("p.muted", {}, "Demand that changes by the hour and grows is better served by a mix: ", h("a", { href: `#/fleets/new?plan=${answer.id}` }, "plan a fleet over time"), "."), panel);
+}
+
+/** What sellers of tokens ask for the plan's model, by the catalog, cheapest answers first. */
+async function apiPrices(answer) {
+  const [{ llm }] = answer.request.workloads;
+  const { items } = await get("/v1/api-prices", { model: llm, limit: 100 });
+  return items.filter((one) => one.usd_per_million_output_tokens !== null).sort((a, b) => a.usd_per_million_output_tokens - b.usd_per_million_output_tokens);
 }
 
 function cumulative(months) {
@@ -90,7 +105,7 @@ export function comparison(said) {
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
     said.warnings.length ? h("ul.notes", {}, said.warnings.map((warning) => h("li", {}, warning))) : null,
     chart(alternatives.slice(0, 5).map((one) => ({ name: one.name, kind: "line", points: cumulative(one.usd_by_month) })), { title: "Paid so far", x: "months", y: "USD, cumulative", yZero: true, format: (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : usd(v, 0)) }),
-    table("Alternatives", ["", "total", "net present value", "per million output tokens", "per million tokens", "cheapest in", "energy"], alternatives.map((one) => [
+    table("Alternatives", ["", "total", "net present value", "per million output tokens", "per million tokens", "cheapest in", "energy at this demand"], alternatives.map((one) => [
       one.name, usd(one.total_usd, 0), term("NPV", usd(one.npv_usd, 0)), usd(one.usd_per_million_output_tokens, 3), usd(one.usd_per_million_tokens, 3), one.uncertainty ? `${percent(one.uncertainty.cheapest_fraction)} of ${one.uncertainty.draws} draws` : "–", one.energy_kwh === null ? "–" : `${figure(one.energy_kwh / 1000)} MWh`]), { right: [1, 2, 3, 4, 5, 6] }),
     alternatives.some((one) => one.notes.length) ? h("ul.notes", {}, alternatives.flatMap((one) => one.notes.map((note) => h("li", {}, h("strong", {}, one.name), `: ${note}`)))) : null,
     others.length ? [h("h3", {}, "Break-even"), h("ul", {}, others.map(({ one, b, says }) => h("li", {}, h("strong", {}, `${one.name} against ${b.against}`), ": ", says.join("; "))))] : null,

@@ -1,17 +1,18 @@
 // The workload form: a request of one workload, without JSON. What the form does not show of a request is kept.
 import { known, knownIds } from "./api.js";
-import { button, empty, field, h, suggest } from "./dom.js";
+import { button, empty, field, h, select, suggest } from "./dom.js";
+import { policyText } from "./policy.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
 
-const WEIGHTS = ["bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"];
-const CACHES = ["bf16", "fp8", "int8"];
+export const WEIGHTS = ["bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"];
+export const CACHES = ["bf16", "fp8", "int8"];
 const COMMITMENTS = [["on_demand", "on demand"], ["spot", "spot"], ["reserved_1y", "reserved 1 year"],
   ["reserved_1y_no_upfront", "1 year, nothing upfront"], ["reserved_3y", "reserved 3 years"],
   ["reserved_3y_no_upfront", "3 years, nothing upfront"], ["capacity_block", "capacity block"]];
 export const EMPTY = {
   llm: "", rate: "", prompt_mean: "", prompt_p95: "", output_mean: "", output_p95: "", ttft: "", tpot: "", e2e: "",
-  context: "", confidence: "", utilisation: "", max_usd: "", max_kw: "", spare: "", time: "",
+  context: "", confidence: "", utilisation: "", max_usd: "", max_kw: "", spare: "", time: "", sourcing: "usual",
   weights: [], cache: ["bf16"], commitments: ["on_demand"], providers: [], regions: [], devices: [],
 };
 
@@ -23,11 +24,13 @@ const PLACES = {
   "/targets/ttft_ms": "ttft", "/targets/tpot_ms": "tpot", "/targets/e2e_ms": "e2e", "/targets/confidence_percent": "confidence",
   "/context_tokens": "context", "/utilisation_limit_fraction": "utilisation", "/limits/max_usd_per_hour": "max_usd",
   "/limits/max_power_kw": "max_kw", "/limits/providers": "providers", "/limits/regions": "regions", "/limits/devices": "devices",
-  "/limits/commitments": "commitments", "/limits/spare_nodes": "spare", "/time_limit_s": "time",
+  "/device": "device", "/node": "node", "/layout": "tp", "/layout/tensor_parallel": "tp", "/layout/pipeline_parallel": "pp", "/layout/data_parallel": "dp",
+  "/layout/expert_parallel": "ep", "/precision/weights": "weights", "/precision/kv_cache": "cache", "/engine": "engine", "/load/requests_per_s": "rate", "/load/concurrency": "concurrency",
+  "/limits/commitments": "commitments", "/limits/sourcing": "sourcing", "/limits/spare_nodes": "spare", "/time_limit_s": "time",
 };
 
 export function inputOf(pointer) {
-  let rest = String(pointer ?? "").replace(/^\/workloads\/0/, "");
+  let rest = String(pointer ?? "").replace(/^\/(workloads|estimates)\/0/, "");
   while (rest) {
     if (PLACES[rest]) return PLACES[rest];
     rest = rest.slice(0, rest.lastIndexOf("/"));
@@ -64,13 +67,14 @@ export function valuesOf(request) {
     utilisation: one.utilisation_limit_fraction === 0.85 ? "" : one.utilisation_limit_fraction * 100,
     max_usd: limits.max_usd_per_hour ? Number(limits.max_usd_per_hour) : "", max_kw: limits.max_power_kw ?? "",
     spare: limits.spare_nodes || "", time: request.time_limit_s === 10 ? "" : request.time_limit_s,
+    sourcing: limits.sourcing === "any" ? "any" : "kept", policy: limits.sourcing,
     weights: one.precision.weights ?? [], cache: one.precision.kv_cache, commitments: limits.commitments ?? [],
     providers: limits.providers ?? [], regions: limits.regions ?? [], devices: limits.devices ?? [],
   };
 }
 
-const number = (text) => (text === "" || text === null || text === undefined ? undefined : Number(text));
-const lengths = (mean, p95) => (number(p95) === undefined || number(p95) === number(mean)
+export const number = (text) => (text === "" || text === null || text === undefined ? undefined : Number(text));
+export const lengths = (mean, p95) => (number(p95) === undefined || number(p95) === number(mean)
   ? { distribution: "fixed", tokens: Math.round(Number(mean)) } : { distribution: "lognormal", mean: Number(mean), p95: Number(p95) });
 const p95 = (text) => (number(text) === undefined ? {} : { p95: number(text) });
 const orNull = (list) => (list.length ? list : null);
@@ -97,6 +101,7 @@ export function requestOf(values, base) {
     }],
     limits: {
       ...keptLimits,
+      sourcing: { any: "any", kept: keptLimits.sourcing }[values.sourcing],  // left out: the service's usual policy
       providers: orNull(values.providers), regions: orNull(values.regions), devices: orNull(values.devices),
       commitments: orNull(values.commitments),
       max_usd_per_hour: number(values.max_usd) === undefined ? null : String(values.max_usd),
@@ -145,7 +150,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   const providers = chips("Providers", v.providers, () => knownIds("providers"), "in-providers");
   const regions = chips("Regions", v.regions, knownRegions, "in-regions");
   const devices = chips("Devices", v.devices, () => knownIds("devices"), "in-devices");
-  const isLimited = v.providers.length + v.regions.length + v.devices.length || v.max_usd !== "" || v.max_kw !== "" || v.confidence !== "" || v.spare !== "";
+  const isLimited = v.providers.length + v.regions.length + v.devices.length || v.max_usd !== "" || v.max_kw !== "" || v.confidence !== "" || v.spare !== "" || v.sourcing === "any";
   const form = h("form.workload", { novalidate: true, "aria-label": "Workload", onsubmit: (event) => {
     event.preventDefault();
     for (const one of [providers, regions, devices]) one.commit();
@@ -163,6 +168,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   field("E2E p95, ms", num("e2e"), "whole request; empty: not limited"),
   h("details", { open: Boolean(isLimited) }, h("summary", {}, "Limits and choices"),
     providers.node, regions.node, devices.node,
+    field("Buying policy", select([v.sourcing === "kept" ? ["kept", "as in this plan"] : null, ["usual", "the usual caution"], ["any", "anything that anybody sells"]].filter(Boolean), v.sourcing, { id: "in-sourcing", onchange: (e) => { v.sourcing = e.target.value; } }), v.policy ? policyText(v.policy) : "no marketplaces, known prices and places; one seller, region and kind of device a workload"),
     boxes("Commitments (none ticked: any)", COMMITMENTS, v.commitments),
     boxes("Weights in (none: as published)", WEIGHTS, v.weights), boxes("KV cache in", CACHES, v.cache),
     h("div.pair", {}, field("At most, USD per hour", num("max_usd")), field("At most, kW", num("max_kw"))),
@@ -171,21 +177,23 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
     field("Time limit, s", num("time", { placeholder: "10" }), "then the best plan so far, with its gap")),
   h("button.primary", { type: "submit" }, "Find the cheapest plan"));
 
-  /** Shows a refusal at the fields it names. */
-  form.showProblem = (problem) => {
-    for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-    for (const said of form.querySelectorAll(".field .wrong")) said.remove();
-    if (!problem) return null;
-    const named = problem.errors.map((e) => ({ ...e, input: form.querySelector(`#in-${inputOf(e.pointer)}`) }));
-    for (const { input, detail } of named.filter((e) => e.input)) {
-      input.setAttribute("aria-invalid", "true");
-      input.closest("details")?.setAttribute("open", "");
-      input.after(h("small.wrong", {}, detail));
-    }
-    named.find((e) => e.input)?.input.focus();
-    return problemCard(problem, named);
-  };
+  form.showProblem = (problem) => showAtFields(form, problem);
   return form;
+}
+
+/** Shows a refusal at the fields it names, and takes the last one's marks away; the card that says it, null without one. */
+export function showAtFields(form, problem) {
+  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  for (const said of form.querySelectorAll(".field .wrong")) said.remove();
+  if (!problem) return null;
+  const named = problem.errors.map((e) => ({ ...e, input: form.querySelector(`#in-${inputOf(e.pointer)}`) }));
+  for (const { input, detail } of named.filter((e) => e.input)) {
+    input.setAttribute("aria-invalid", "true");
+    input.closest("details")?.setAttribute("open", "");
+    input.after(h("small.wrong", {}, detail));
+  }
+  named.find((e) => e.input)?.input.focus();
+  return problemCard(problem, named);
 }
 
 export function problemCard(problem, named = problem.errors ?? []) {

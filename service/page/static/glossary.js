@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 export const TERMS = {
   TTFT: "Time to first token: from sending a request to its first token, in milliseconds.",
   TPOT: "Time per output token after the first one, in milliseconds: (whole time − TTFT) / (output tokens − 1).",
+  ITL: "Inter-token latency: between one token and the next as the client sees them, in milliseconds.",
   E2E: "From sending a request to its last token, in milliseconds.",
   p95: "95 of 100 requests are at least as fast.",
   interval: "Nine of ten measured values are expected between the two ends.",

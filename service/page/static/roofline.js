@@ -1,7 +1,8 @@
 // The operators of each planned replica under the roof of its device: what they wait for, and how near the roof they come.
 import { Problem, curlOf, post } from "./api.js";
-import { badge, estimateOf, rentedText } from "./answer.js";
+import { badge, rentedText } from "./answer.js";
 import { chart } from "./chart.js";
+import { estimateOf } from "./deployment.js";
 import { copyButton, count, empty, facts, figure, h, percent, table, words } from "./dom.js";
 import { problemCard } from "./form.js";
 import { term } from "./glossary.js";
@@ -30,7 +31,7 @@ async function draw(panel, body, line, signal) {
   try {
     const [one] = (await post("/v1/estimates", body, { signal })).estimates;
     if (one.outcome !== "estimated" || !one.roofline) { empty(panel, h("p", {}, one.detail ?? "No roofline for this deployment.")); return; }
-    empty(panel, picture(one.roofline, line),
+    empty(panel, roofOf(one.roofline, { device: line.device, partition: line.partition, weights: line.precision.weights }),
       h("p.buttons", {}, copyButton(() => curlOf("POST", "/v1/estimates", body), "this estimate as a curl command", "Copy as curl")));
   } catch (problem) {
     if (problem.name === "AbortError") return;
@@ -50,7 +51,8 @@ function verdict(roof, phase, name) {
     isMemory ? (phase === "decode" ? "More requests at once, or fewer bytes a weight, would move it up." : "Longer prompts at once would move it up.") : "Only faster arithmetic, or a narrower format, would help.");
 }
 
-function picture(roof, line) {
+/** The operators of an estimate under its roof; of: the device's name and the weights' format. */
+export function roofOf(roof, { device, partition, weights }) {
   const bandwidth = roof.memory_bandwidth_gb_per_s / 1000;  // TFLOP/s at 1 FLOP a byte
   const intensities = roof.operators.map((o) => o.flop_per_byte);
   const left = Math.min(...intensities, roof.ridge_flop_per_byte) / 3, right = Math.max(...intensities, roof.ridge_flop_per_byte) * 3;
@@ -60,12 +62,12 @@ function picture(roof, line) {
     label: `${words(o.operator)} in ${phase}: ${figure(o.flop_per_byte)} FLOP a byte, ${figure(o.tflop_per_s)} TFLOP/s, ${percent(o.roof_fraction)} of the roof`,
   }));
   return [
-    facts([["device", line.partition ? `${line.partition.profile} of ${line.device}` : line.device], ["matrix rate", `${figure(roof.peak_tflop_per_s)} TFLOP/s in ${line.precision.weights}`], ["memory", `${figure(roof.memory_bandwidth_gb_per_s)} GB/s`],
+    facts([["device", partition ? `${partition.profile} of ${device}` : device], ["matrix rate", `${figure(roof.peak_tflop_per_s)} TFLOP/s in ${weights}`], ["memory", `${figure(roof.memory_bandwidth_gb_per_s)} GB/s`],
       [term("ridge"), `${figure(roof.ridge_flop_per_byte)} FLOP a byte`]]),
     h("ul.movers", {}, PHASES.map(([phase, name]) => verdict(roof, phase, name))),
     chart([{ name: "roof", kind: "line", points: [{ x: left, y: left * bandwidth }, { x: roof.ridge_flop_per_byte, y: roof.peak_tflop_per_s }, { x: right, y: roof.peak_tflop_per_s }] },
       ...PHASES.map(([phase]) => ({ name: phase, kind: "points", points: points(phase) }))],
-    { title: `Roofline of ${line.partition ? `${line.partition.profile} of ${line.device}` : `${line.device}, one device`}`, x: "FLOP per byte moved", y: "TFLOP/s", xLog: true, yLog: true, hint: "Hover over a point for its figures." }),
+    { title: `Roofline of ${partition ? `${partition.profile} of ${device}` : `${device}, one device`}`, x: "FLOP per byte moved", y: "TFLOP/s", xLog: true, yLog: true, hint: "Hover over a point for its figures." }),
     h("ul.legend", {}, PHASES.map(([, name], i) => h("li", {}, h(`span.swatch.s${i + 1}`, {}), name))),
     table(`${count(roof.operators.length, "operator")}, on one device over all layers`, ["operator", "phase", "ms a step", "TFLOP", "GB moved", "FLOP a byte", "TFLOP/s", "of the roof"], roof.operators.map((o) => [
       words(o.operator), o.phase, figure(o.ms), figure(o.flop / 1e12), figure(o.bytes / 1e9), figure(o.flop_per_byte), figure(o.tflop_per_s), percent(o.roof_fraction)]), { right: [2, 3, 4, 5, 6, 7] }),

@@ -3,7 +3,7 @@ import { limitWords, planText } from "./answer.js";
 import { question } from "./asked.js";
 import { knownIds } from "./api.js";
 import { chart } from "./chart.js";
-import { count, empty, field, figure, h, select, suggest, table, usd, words } from "./dom.js";
+import { count, empty, field, figure, h, layoutText, select, suggest, table, usd, words } from "./dom.js";
 
 export function whyTab(answer, actions) {
   return [notAnswered(answer, actions), answer.plan.length ? whyNot(answer, actions) : null, priceCurve(answer, actions), rejected(answer), leftOut(answer)];
@@ -18,13 +18,29 @@ function whyNot(answer, { signal }) {
   const asked = question("Why not this?", `/v1/recommendations/${answer.id}/why-not`, () => {
     if (!device.value.trim()) { device.focus(); return null; }
     return { devices: [device.value.trim()], time_limit_s: 20 };
-  }, (said) => said.answers.map((one) => h("div.verdict", {},
-    h("p", {}, h("strong", {}, one.name), ": ", one.in_plan ? "it is in the plan" : one.forced_in.says, one.forced_in.plan.length && !one.in_plan ? ` – ${planText(one.forced_in.plan)}` : ""),
-    one.excluded_by.length ? h("p", {}, `Left out by ${one.excluded_by.map((l) => limitWords(l).name).join(", ")}; priced as if it were not.`) : null,
-    one.reasons.length ? h("ul", {}, one.reasons.slice(0, 5).map((r) => h("li", {}, `${words(r.reason)}: ${r.detail}`))) : null)), { signal });
+  }, (said) => said.answers.map((one) => verdict(one, answer)), { signal });
   return h("section.card", {}, h("h2", {}, "Why not another device?"),
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); asked.ask(); } }, field("Device", device), suggest(device, () => knownIds("devices")), asked.start), asked.panel);
 }
+
+/** One thing: what a plan with it costs and does beside the plan itself, and why the ways that fail do. */
+function verdict(one, answer) {
+  const failed = one.reasons.length ? h("details", { open: !one.forced_in.plan.length }, h("summary", {}, one.forced_in.plan.length ? `Ways of it that do not work (${one.reasons.length})` : "Why"), h("ul", {}, one.reasons.slice(0, 8).map((r) => h("li", {}, `${words(r.reason)}: ${r.detail}`)))) : null;
+  if (one.in_plan) return h("div.verdict", {}, h("p", {}, h("strong", {}, one.name), ": it is in the plan"), failed);
+  const asked = [["the plan", answer.totals, answer.plan], [`with ${one.name}`, one.forced_in, one.forced_in.plan], [`nothing but ${one.name}`, one.only, one.only?.plan ?? []]];
+  const isSame = one.only && planText(one.only.plan) === planText(one.forced_in.plan);
+  const rows = asked.filter(([, solved, plan], i) => solved && plan.length && !(i === 1 && isSame));
+  return h("div.verdict", {},
+    h("p", {}, h("strong", {}, one.name), ": ", one.forced_in.says),
+    one.excluded_by.length ? h("p", {}, `Left out by ${one.excluded_by.map((l) => limitWords(l).name).join(", ")}; priced as if it were not.`) : null,
+    rows.length > 1 ? table("Beside the plan", ["", "USD/h", "rents", "each replica", "requests/s it can carry for a dollar an hour", "TTFT p95, ms", "TPOT p95, ms"], rows.map(([name, solved, plan]) => [
+      name, usd(solved.usd_per_hour), planText(plan), each(plan, (line) => `${layoutText(line.layout)}, ${line.precision.weights}, ${line.engine}`),
+      figure(plan.reduce((sum, line) => sum + (line.role === "prefill" ? 0 : line.utilisation_fraction ? line.serves_requests_per_s / line.utilisation_fraction : 0), 0) / Number(solved.usd_per_hour)),
+      each(plan, (line) => figure(line.predicted?.ttft_ms.p95.expected)), each(plan, (line) => figure(line.predicted?.tpot_ms.p95.expected))]), { right: [1, 4] }) : null,
+    failed);
+}
+
+const each = (plan, text) => [...new Set(plan.filter((line) => line.serves_requests_per_s > 0).map(text))].join(" + ");
 
 function priceCurve(answer, { signal }) {
   const [one] = answer.request.workloads;

@@ -1,0 +1,100 @@
+"""The command ``estimate``: what deployments will do, of a file, or of one stated in options."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from service.cli.ask import errors, read_request
+from service.cli.client import Client
+from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.output import print_json, standard_output
+from service.cli.plan_arguments import lengths
+from service.cli.tables import interval, layout_text, show_estimates
+from service.figures import readable
+from service.settings import Settings
+
+STATISTICS = ("mean", "p50", "p95", "p99")
+LATENCIES = (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), ("E2E", "e2e_ms"))
+DEGREES = ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel")
+
+
+def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
+    body = {"estimates": [deployment_of(arguments)]} if arguments.device else read_request(arguments.what)
+    client = Client(settings, arguments.url)
+    with errors.status("estimating"):
+        answer = client.post("/v1/estimates", body)
+    if arguments.json:
+        print_json(answer)
+    elif arguments.device:
+        show_deployment(arguments, answer["estimates"][0], standard_output())
+    else:
+        show_estimates(body, answer, standard_output())
+    return ExitCode.ok if all(e["outcome"] == "estimated" for e in answer["estimates"]) else ExitCode.infeasible
+
+
+def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """One entry of POST /v1/estimates. Raises CommandError naming options that are missing."""
+    traffic = {
+        "prompt_tokens": lengths("--prompt", arguments.prompt),
+        "output_tokens": lengths("--output", arguments.output),
+    }
+    has_load = (arguments.rate is None) != (arguments.concurrency is None)
+    missing = [
+        name
+        for name, value in (("--prompt", traffic["prompt_tokens"]), ("--output", traffic["output_tokens"]),
+                            ("either --rate or --concurrency", has_load))
+        if not value
+    ]  # fmt: skip
+    if missing:
+        raise CommandError(f"state {', '.join(missing)}", ExitCode.bad_input)
+    closed = {"kind": "closed", "concurrency": arguments.concurrency}
+    degrees = {name: getattr(arguments, name) for name in DEGREES}
+    precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
+    stated: dict[str, Any] = {
+        "llm": arguments.what,
+        "device": arguments.device,
+        "layout": {name: degree for name, degree in degrees.items() if degree is not None},
+        "precision": {part: name for part, name in precision.items() if name is not None},
+        "traffic": traffic,
+        "load": closed if arguments.rate is None else {"kind": "open", "requests_per_s": arguments.rate},
+    }
+    if arguments.node:
+        stated["node"] = arguments.node
+    if arguments.engine:
+        stated["engine"] = {"name": arguments.engine}
+    return stated
+
+
+def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], console: Console) -> None:
+    """One deployment: its latencies with intervals, what it yields, and what it waits for."""
+    precision = found["precision"]
+    console.print(
+        f"[bold]{escape(arguments.what)}[/bold] on {escape(arguments.device)}, {layout_text(found['layout'])}, "
+        f"{precision['weights']} weights, {precision['kv_cache']} cache, {escape(found['engine']['name'])}"
+    )
+    if found["outcome"] != "estimated":
+        console.print(f"{found['outcome'].replace('_', ' ')}: {escape(found['detail'])}", soft_wrap=True)
+        return
+    table = Table("ms", *STATISTICS, title="each with the interval that holds nine of ten measured values")
+    for name, field in LATENCIES:
+        table.add_row(name, *(interval(found[field][statistic]) for statistic in STATISTICS))
+    console.print(table)
+    console.print(
+        f"{interval(found['output_tokens_per_s'])} output tokens/s, {interval(found['requests_per_s'])} requests/s"
+    )
+    if found["power_w"] is not None:
+        console.print(f"{interval(found['power_w'])} W of its devices")
+    memory, waits = found["memory"], found["bottleneck"]
+    console.print(
+        f"memory of a device: weights {readable(memory['weights_gib'])} GiB, cache {readable(memory['kv_cache_gib'])} GiB "
+        f"({memory['kv_cache_tokens']:,} tokens a replica, at most {memory['max_concurrent_requests']:,} requests at once)",
+        soft_wrap=True,
+    )
+    console.print(
+        f"prefill waits for {waits['prefill'].replace('_', ' ')}, decode for {waits['decode'].replace('_', ' ')}; "
+        f"prediction: {found['basis']}"
+    )
