@@ -80,7 +80,7 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                 )
                 if high > limit:
                     detail = (
-                        f"{metric} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
+                        f"{metric.removesuffix('_ms').upper()} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
                         f"{workload.targets.confidence_percent:g} % confidence; its 90 % interval reaches {readable(high, 4)} ms"
                     )
                     yield CautionOut(

@@ -115,7 +115,7 @@ class TestAboutAPlan:
         page.get_by_label("API: USD per million input tokens").fill("0.05")
         page.get_by_label("API: USD per million output tokens").fill("0.10")
         page.get_by_role("button", name="Compare", exact=True).click()
-        rows = page.get_by_role("region", name="Alternatives").get_by_role("row")
+        rows = page.get_by_role("region", name=re.compile("^Alternatives")).get_by_role("row")
         expect(rows.filter(has_text="API")).to_have_count(1)
         expect(rows.filter(has_text="Rent on demand")).to_have_count(1)
 
@@ -163,7 +163,7 @@ class TestAboutAPlan:
         page.get_by_label("Device", exact=True).fill("a100-sxm-80")
         page.get_by_role("button", name="Why not this?").click()
         expect(page.locator(".verdict")).to_contain_text("a100-sxm-80", timeout=PATIENCE_MS)
-        with_it = page.get_by_role("region", name="Beside the plan").get_by_role("row", name=re.compile("a100-sxm-80"))
+        with_it = page.get_by_role("region", name=re.compile("^Beside the plan")).get_by_role("row", name=re.compile("a100-sxm-80"))
         expect(with_it.get_by_role("cell")).to_have_count(6)
         for cell in with_it.get_by_role("cell").all():
             assert cell.inner_text() not in {"", "–"}, "its price, machines, layout, worth and latencies"

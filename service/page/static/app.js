@@ -14,7 +14,7 @@ import { jobsView } from "./jobs.js";
 import { planView } from "./plan.js";
 
 const VIEWS = {
-  plan: ["Plan", planView], estimate: ["Estimate", estimateView], compare: ["Compare", compareView], cost: ["Cost of ownership", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
+  plan: ["Plan", planView], estimate: ["Estimate", estimateView], compare: ["Compare", compareView], cost: ["Costs", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
   benchmarks: ["Benchmarks", benchmarksView], catalog: ["Catalog", catalogView], jobs: ["Jobs", jobsView], glossary: ["Glossary", async () => glossaryView()],
 };
 const main = document.getElementById("main");

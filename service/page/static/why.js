@@ -33,7 +33,7 @@ function verdict(one, answer) {
   return h("div.verdict", {},
     h("p", {}, h("strong", {}, one.name), ": ", one.forced_in.says),
     one.excluded_by.length ? h("p", {}, `Left out by ${one.excluded_by.map((l) => limitWords(l).name).join(", ")}; priced as if it were not.`) : null,
-    rows.length > 1 ? table("Beside the plan", ["", "USD/h", "rents", "each replica", "requests/s it can carry for a dollar an hour", "TTFT p95, ms", "TPOT p95, ms"], rows.map(([name, solved, plan]) => [
+    rows.length > 1 ? table("Beside the plan; requests/s a $/h: what a dollar an hour can carry", ["", "USD/h", "rents", "each replica", "requests/s a $/h", "TTFT p95, ms", "TPOT p95, ms"], rows.map(([name, solved, plan]) => [
       name, usd(solved.usd_per_hour), planText(plan), each(plan, (line) => `${layoutText(line.layout)}, ${line.precision.weights}, ${line.engine}`),
       figure(plan.reduce((sum, line) => sum + (line.role === "prefill" ? 0 : line.utilisation_fraction ? line.serves_requests_per_s / line.utilisation_fraction : 0), 0) / Number(solved.usd_per_hour)),
       each(plan, (line) => figure(line.predicted?.ttft_ms.p95.expected)), each(plan, (line) => figure(line.predicted?.tpot_ms.p95.expected))]), { right: [1, 4] }) : null,
