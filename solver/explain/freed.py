@@ -8,7 +8,7 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.binding import gain
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.planning.assemble import Assembly, assemble, plan_entries
+from solver.planning.assemble import Assembly, assemble, fewest_nodes, most_nodes, plan_entries
 from solver.planning.types import Freed, PlanningInput
 from solver.workload import Workload
 
@@ -40,7 +40,10 @@ def lower_precision(
     planning: PlanningInput, screened: list[Screened], result: FleetResult, resolver: Resolver
 ) -> Freed | None:
     """What fewer bits would gain; None where there was no time to find out. screened: the workloads with those formats too."""
+    wider = with_lower_formats(planning)
+    changed = assemble(wider, screened)
+    if fewest_nodes(changed) > most_nodes(wider, changed):
+        return Freed(None, None, ())  # nobody has so many machines, whatever the format
     with suppress(NoPlanInTimeError):
-        wider = with_lower_formats(planning)
-        return freed(wider, assemble(wider, screened), result, resolver)
+        return freed(wider, changed, result, resolver)
     return None

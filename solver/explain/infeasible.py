@@ -17,7 +17,7 @@ from solver.fleet import FleetProblem
 from solver.fleet import limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.limit import Limit, LimitKind, TargetLimit
-from solver.planning.assemble import Assembly, assemble, fewest_nodes
+from solver.planning.assemble import MOST_NODES, Assembly, assemble, fewest_nodes, most_nodes
 from solver.planning.types import Conflict, PlanningInput, Relaxation
 from solver.workload import Targets
 
@@ -36,8 +36,6 @@ PRICE_GAP_FRACTION = 0.01
 SHARE_GAP_FRACTION = 1e-3
 SERVED_AGAIN = 1.0 - 1e-6
 """A share that can be served, rounded down: asked for again, it must not fail on its last digit."""
-MOST_NODES = 20_000
-"""Of an offer in a request without a default limit."""
 MOST_NODES_MULTIPLIED = 1_000
 """Placed one by one to find the largest share of a vast demand."""
 
@@ -113,7 +111,7 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
             if limit == WHOLE_POLICY and (some or len(rules) < 2):
                 continue
             changed = assemble(without_rules(planning, lifted), assembly.screened)
-            if fewest_nodes(changed) > _most_nodes(planning, changed):
+            if fewest_nodes(changed) > most_nodes(planning, changed):
                 continue  # not even all of it would do
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
@@ -121,12 +119,6 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
                 most = {str(kind): float(number) for kind, number in planning.limits.most_places}
                 was = most.get(limit.of) if limit.kind is LimitKind.PLACES_USED else None
                 yield Relaxation(limit, was, None, price)
-
-
-def _most_nodes(planning: PlanningInput, assembly: Assembly) -> int:
-    """Nodes on offer altogether."""
-    default = planning.default_max_nodes or MOST_NODES
-    return sum(default if offer.max_nodes is None else offer.max_nodes for offer in assembly.problem.offers)
 
 
 def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:

@@ -204,6 +204,16 @@ def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | Non
     return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
 
 
+MOST_NODES = 20_000
+"""Of an offer in a request without a default limit."""
+
+
+def most_nodes(planning: PlanningInput, assembly: Assembly) -> int:
+    """Nodes on offer altogether."""
+    default = planning.default_max_nodes or MOST_NODES
+    return sum(default if offer.max_nodes is None else offer.max_nodes for offer in assembly.problem.offers)
+
+
 def fewest_nodes(assembly: Assembly) -> float:
     """Nodes that any plan needs at least: every workload on the node type that serves most of it per node."""
     table = assembly.problem.deployments

@@ -163,7 +163,9 @@ class TestAboutAPlan:
         page.get_by_label("Device", exact=True).fill("a100-sxm-80")
         page.get_by_role("button", name="Why not this?").click()
         expect(page.locator(".verdict")).to_contain_text("a100-sxm-80", timeout=PATIENCE_MS)
-        with_it = page.get_by_role("region", name=re.compile("^Beside the plan")).get_by_role("row", name=re.compile("a100-sxm-80"))
+        with_it = page.get_by_role("region", name=re.compile("^Beside the plan")).get_by_role(
+            "row", name=re.compile("a100-sxm-80")
+        )
         expect(with_it.get_by_role("cell")).to_have_count(6)
         for cell in with_it.get_by_role("cell").all():
             assert cell.inner_text() not in {"", "–"}, "its price, machines, layout, worth and latencies"
