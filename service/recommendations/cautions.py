@@ -74,13 +74,14 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
         if line.predicted is None or workload.traffic is None:
             continue
         for metric in METRICS:
+            name = metric.removesuffix("_ms").upper()
             for percentile, limit in getattr(workload.targets, metric).items():
                 high = getattr(getattr(line.predicted, metric), percentile).high + (line.network_ms or 0.0) * (
                     metric != "tpot_ms"
                 )
                 if high > limit:
                     detail = (
-                        f"{metric.removesuffix('_ms').upper()} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
+                        f"{name} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
                         f"{workload.targets.confidence_percent:g} % confidence; its 90 % interval reaches {readable(high, 4)} ms"
                     )
                     yield CautionOut(
