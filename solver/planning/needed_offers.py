@@ -1,7 +1,7 @@
 """Which offers a plan may need: not those that another one stands in for at no more cost."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from solver.workload import ANYWHERE
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
 
 
 def needed_offers(planning: PlanningInput) -> list[Offer]:
@@ -20,12 +21,24 @@ def needed_offers(planning: PlanningInput) -> list[Offer]:
     stand_ins = _stand_ins(planning)
     ranked = [(_rank(planning, offer), stand_ins(offer), offer) for offer in planning.offers]
     unlimited: dict[tuple[object, ...], list[_Rank]] = {}
-    for rank, key, _ in sorted((one for one in ranked if one[2].max_nodes is None), key=lambda one: one[0]):
-        better = unlimited.setdefault(key, [])
-        if not _beaten(rank, better):
-            better.append(rank)
+    for rank, key, offer in ranked:
+        if offer.max_nodes is None:
+            unlimited.setdefault(key, []).append(rank)
+    if planning.carbon_matters:
+        unlimited = {key: _unbeaten(ranks) for key, ranks in unlimited.items()}
+    else:
+        unlimited = {key: [min(ranks)] for key, ranks in unlimited.items()}
     kept = [offer for rank, key, offer in ranked if not _beaten(rank, unlimited.get(key, ()))]
     return without_beaten_places(planning, kept)
+
+
+def _unbeaten(ranks: Sequence["_Rank"]) -> list["_Rank"]:
+    """Those of which none is both cheaper and no less clean."""
+    kept: list[_Rank] = []
+    for rank in sorted(ranks):
+        if not _beaten(rank, kept):
+            kept.append(rank)
+    return kept
 
 
 def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
@@ -40,40 +53,39 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
         return offers
     alike = _stand_ins(replace(planning, limits=replace(planning.limits, most_places=(), survive=Losses())))
     by_region = "region" in kinds
-    places = sorted({_place(offer, by_region) for offer in offers})
+    place_of = [(offer.provider, offer.region if by_region else "") for offer in offers]
+    places = sorted(set(place_of))
     number = {place: n for n, place in enumerate(places)}
     machines: dict[tuple[object, ...], int] = {}
-    asks: dict[tuple[int, int], list[_Rank]] = {}
-    has: dict[tuple[int, int], list[_Rank]] = {}
-    for offer in offers:
-        at = number[_place(offer, by_region)], machines.setdefault(alike(offer), len(machines))
-        rank = _rank(planning, offer)
-        asks.setdefault(at, []).append(rank)
-        if offer.max_nodes is None:
-            has.setdefault(at, []).append(rank)
+    machine = np.array([machines.setdefault(alike(offer), len(machines)) for offer in offers])
+    place = np.array([number[one] for one in place_of])
+    price = np.array([offer.usd_per_hour for offer in offers])
+    unlimited = np.array([offer.max_nodes is None for offer in offers])
     shape = len(places), len(machines)
     one_of_each = all(most == 1 for most in kinds.values()) and not (losses.providers or losses.regions)
     # What must be lost apart may not be joined: of so many places that cover it, one is not used yet.
     covers_needed = kinds["region"] if losses.regions else 1
-    covers = _no_dearer(_least_prices(has, shape), _least_prices(asks, shape))
+    has = _least_prices(place[unlimited], machine[unlimited], price[unlimited], shape)
+    covers = _no_dearer(has, _least_prices(place, machine, price, shape))
     np.fill_diagonal(covers, val=False)
     if not one_of_each:
         providers = np.array([provider for provider, _ in places])
         covers &= providers[:, None] == providers[None, :]
     if planning.carbon_matters:
-        for other, place in np.argwhere(covers).tolist():
-            covers[other, place] = _as_clean(other, place, has, asks)
+        clean = np.array([offer.kg_co2e_per_kwh for offer in offers])
+        offered = _Offered(place, machine, price, clean, unlimited)
+        for other, left in np.argwhere(covers).tolist():
+            covers[other, left] = offered.is_as_clean(other, left)
     # Of two that cover each other the first stays.
     first = np.arange(len(places))[:, None] < np.arange(len(places))[None, :]
     beaten = (covers & (first | ~covers.T)).sum(axis=0) >= covers_needed
-    return [o for o in offers if not beaten[number[_place(o, by_region)]]]
+    return [offer for offer, left_out in zip(offers, beaten[place].tolist(), strict=True) if not left_out]
 
 
-def _least_prices(ranks: Mapping[tuple[int, int], Sequence["_Rank"]], shape: tuple[int, int]) -> FloatArray:
+def _least_prices(place: Integers, machine: Integers, price: FloatArray, shape: tuple[int, int]) -> FloatArray:
     """USD an hour by place and machine; infinite where there is none."""
     least = np.full(shape, np.inf)
-    for at, found in ranks.items():
-        least[at] = min(rank[0] for rank in found)
+    np.minimum.at(least, (place, machine), price)
     return least
 
 
@@ -82,23 +94,24 @@ def _no_dearer(has: FloatArray, asks: FloatArray) -> BoolArray:
     return np.stack([(has <= asked).all(axis=1) for asked in asks], axis=1)
 
 
-def _as_clean(
-    other: int,
-    place: int,
-    has: Mapping[tuple[int, int], Sequence["_Rank"]],
-    asks: Mapping[tuple[int, int], Sequence["_Rank"]],
-) -> bool:
-    """Is there, for each offer of the place, one of the other that is neither dearer nor emits more?"""
-    return all(
-        any(better[0] <= rank[0] and better[2] <= rank[2] for better in has[other, machine])
-        for (at, machine), ranks in asks.items()
-        if at == place
-        for rank in ranks
-    )
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """By offer. kg_co2e: of a kWh there."""
 
+    place: Integers
+    machine: Integers
+    price: FloatArray
+    kg_co2e: FloatArray
+    unlimited: BoolArray
 
-def _place(offer: Offer, by_region: bool) -> tuple[str, str]:
-    return offer.provider, offer.region if by_region else ""
+    def is_as_clean(self, other: int, place: int) -> bool:
+        """Is there, for each offer of the place, one of the other that is neither dearer nor emits more?"""
+        there = (self.place == other) & self.unlimited
+        for n in np.flatnonzero(self.place == place).tolist():
+            same = there & (self.machine == self.machine[n])
+            if not (same & (self.price <= self.price[n]) & (self.kg_co2e <= self.kg_co2e[n])).any():
+                return False
+        return True
 
 
 _Rank = tuple[float, str, float]

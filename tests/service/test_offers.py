@@ -167,7 +167,7 @@ class TestPostOffer:
 
     def test_a_device_known_by_another_name_may_have_no_such_offer(self, client: TestClient) -> None:
         """An empty list, not an unknown device."""
-        answer = client.get("/v1/offers", params={"device": "h100", "commitment": "purchase"})
+        answer = client.get("/v1/offers", params={"device": "h100", "commitment": "spot", "provider": "lambda"})
         assert (answer.status_code, answer.json()["items"]) == (200, [])
 
     def test_unknown_node_names_close_matches(self, client: TestClient) -> None:
