@@ -122,7 +122,7 @@ def correction_for(
     if cell is not None and (version is None or version in cell.versions):
         home = found if found is not None and found.device == device else None
         spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
-        return Correction("measured", cell.benchmarks, cell.factors, spreads, cell.ranges)
+        return Correction("measured", cell.benchmarks, with_followers(cell.factors), spreads, cell.ranges)
     if found is None:
         return None
     at_home = found.device == device and (version is None or version in found.versions)
@@ -131,7 +131,7 @@ def correction_for(
     )  # fmt: skip
     if at_home and own is not None:
         spreads = _by_metric(found.own_spreads, model_class, found.unseen_widening)
-        return Correction("measured", own.benchmarks, own.factors, spreads)
+        return Correction("measured", own.benchmarks, with_followers(own.factors), spreads)
     widening = 1.0 if at_home else found.borrowed_widening
     if (precision.weights, precision.kv_cache, model_class) not in found.precisions:
         widening *= found.unseen_widening
@@ -139,6 +139,17 @@ def correction_for(
     known = _by_metric(found.spreads, model_class, found.unseen_widening)
     spreads = {m: (low**widening, high**widening) for m, (low, high) in known.items()}
     return Correction("corrected" if at_home else "borrowed", evidence, {}, spreads)
+
+
+def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
+    """With factors of what few tools report: gaps between tokens, and whole requests, which are mostly later tokens, follow
+    the time per output token.
+
+    >>> with_followers({"time_per_output_token": 0.8, "end_to_end": 0.9})
+    {'inter_token': 0.8, 'end_to_end': 0.9, 'time_per_output_token': 0.8}
+    """
+    per_token = factors.get("time_per_output_token")
+    return factors if per_token is None else {"inter_token": per_token, "end_to_end": per_token, **factors}
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:

@@ -1,5 +1,5 @@
 // How good predictions are: errors on configurations that the fit had not seen, by device, engine and model.
-import { curlOf, get } from "./api.js";
+import { curlOf, get, known } from "./api.js";
 import { chart } from "./chart.js";
 import { measuredCard } from "./measured.js";
 import { copyButton, count, figure, h, percent, table, words } from "./dom.js";
@@ -11,6 +11,13 @@ const SLICES = { all: "all runs", "class:dense": "dense models", "class:moe": "m
 const INTERVAL = 0.9, LEAST_RUNS = 10;
 const signed = (value) => figure(value).replace("-", "−");
 
+/** What the tables say nothing about, by name. */
+function unmeasured(devices, measured) {
+  const others = devices.filter((one) => one.status === "shipping" && !measured.includes(one.id)).map((one) => one.id);
+  return h("details", {}, h("summary", {}, `Nothing has been measured on ${count(others.length, "other shipping device")}`),
+    h("p", {}, "What is predicted of them is physics, marked ", term("analytical"), ", or physics corrected by a sibling's runs, marked ", term("borrowed"), "; how often their intervals hold is not known."), h("p.muted", {}, others.join(", ")));
+}
+
 /** Where the intervals hold least, of what has been measured often enough to say. */
 function weakest(slices) {
   const each = slices.flatMap((s) => s.errors.filter((e) => e.coverage_fraction !== null && e.runs >= LEAST_RUNS).map((e) => ({ slice: s.slice, ...e })));
@@ -19,11 +26,12 @@ function weakest(slices) {
 }
 
 export async function accuracyView({ signal }) {
-  const [told, apart] = await Promise.all([get("/v1/accuracy", {}, { signal }), get("/v1/benchmarks", { status: "quarantined", limit: 1 }, { signal })]);
+  const [told, devices, apart] = await Promise.all([get("/v1/accuracy", {}, { signal }), known("devices"), get("/v1/benchmarks", { status: "quarantined", limit: 1 }, { signal })]);
   if (!told.engines.length) return h("section.card", {}, h("h1", {}, "Accuracy"), h("p", {}, "Nothing has been measured yet: predictions are physics only."));
   return h("div", {}, h("section.card", {}, h("h1", {}, "Predicted against measured"),
     h("p", {}, `Correction set ${told.correction_set}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
-    h("p", {}, "Devices and engines that are not below have not been measured: what is predicted of them is physics, marked ", term("analytical"), " or ", term("borrowed"), ".",
+    unmeasured(devices, told.engines.map((engine) => engine.device)),
+    h("p", {}, "A run that you upload counts for its own configuration at once; these tables are of the runs that come with this version.",
       apart.total ? ` ${count(apart.total, "run")} kept out of the fit because they contradict the others or lack a fact: see Benchmarks.` : ""),
     h("p.buttons", {}, copyButton(() => curlOf("GET", "/v1/accuracy"), "this as a curl command", "Copy as curl"))),
   told.engines.map((engine) => {

@@ -95,7 +95,7 @@ function headline(answer, actions) {
     : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
       ` plan within the limits${answer.request.limits.sourcing === "any" ? " (none of them about who may sell)" : ""}`, answer.request.limits.sourcing === "any" ? "" : [" and the ", h("abbr", { title: policyText(answer.request.limits.sourcing) }, "buying policy")], ` meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
   return h("section.card.headline", { "aria-label": "Answer" },
-    h("div.spread", {}, h(`span.status.${tone}`, {}, title),
+    h("div.spread", {}, h("span.buttons", {}, h(`span.status.${tone}`, {}, title), answer.plan.some((line) => UNMEASURED.includes(line.basis)) ? h("span.status.fair", { title: "Its price is proven; its speed is predicted by physics, on a device that nobody has measured. See Accuracy." }, "Speed not measured") : null),
       h("span.buttons", {},
         copyButton(() => curlOf("POST", "/v1/recommendations", answer.request), "this request as a curl command", "Copy as curl"),
         copyButton(() => location.href, "the link to this plan", "Copy link"),
@@ -152,16 +152,21 @@ function planLines(answer) {
   }));
 }
 
+const UNMEASURED = ["analytical", "borrowed"];
+
+/** What an interval is worth: only of what has been measured is it known how often it holds. */
+export const intervalWords = (basis) => (UNMEASURED.includes(basis) ? "an interval from what is uncertain in its physics: this device has not been measured" : "the interval that holds nine of ten measured values");
+
 function predicted(line, targets, number) {
   if (!line.predicted) return h("p.muted", {}, "Stands by: no traffic is planned here.");
   const rows = [["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["E2E", "e2e_ms"]].map(([name, key]) => {
     const stated = Object.entries(targets?.[key] ?? {});
     const [statistic, target] = stated[0] ?? ["p95", null];
-    return h("tr", {}, h("th", { scope: "row" }, term(name), ` ${statistic}`), h("td.num", {}, term("interval", interval(line.predicted[key][statistic]))),
+    return h("tr", {}, h("th", { scope: "row" }, term(name), ` ${statistic}`), h("td.num", {}, UNMEASURED.includes(line.basis) ? interval(line.predicted[key][statistic]) : term("interval", interval(line.predicted[key][statistic]))),
       h("td.bar", {}, intervalBar(line.predicted[key][statistic], target, "ms")), h("td.num", {}, target === null ? h("span.muted", {}, "no target") : `≤ ${figure(target)}`));
   });
   return h("div.table-scroll", { tabindex: "0", role: "region", "aria-label": `Predicted latencies of line ${number + 1}` }, h("table.predicted", {},
-    h("caption", {}, "Predicted, in ms, with the interval that holds nine of ten measured values"),
+    h("caption", {}, `Predicted, in ms, with ${intervalWords(line.basis)}`),
     h("thead.visually-hidden", {}, h("tr", {}, ["latency", "expected (interval)", "against the target", "target"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, rows)),
   line.classes.length ? table("Traffic classes on this line", ["class", "requests/s", "share of the class", "TTFT p95", "TPOT p95"], line.classes.map((c) => [

@@ -6,7 +6,7 @@ import { problemCard } from "./form.js";
 import { term } from "./glossary.js";
 
 const METRICS = [["ttft_ms.mean", "mean TTFT", "ms"], ["tpot_ms.mean", "mean TPOT", "ms"], ["output_tokens_per_s", "output tokens/s", ""]];
-const PATIENCE_MS = 15000, FIRST_ROWS = 40;
+const PATIENCE_MS = 15000, FIRST_ROWS = 40, ROUNDING = 1e-3;
 
 export async function benchmarksView({ parts, signal }) {
   if (parts[0]) return h("section.card", {}, h("h1", {}, "A measured run"), await stored(parts[0], signal));
@@ -120,7 +120,12 @@ function moved(told, before, after) {
     return [name, `${figure(measured)} ${unit}`, was ? interval(was, unit) : point(told.before), is ? [interval(is, unit), intervalBar(is, measured, unit, "measured")] : point(told.after)];
   }).filter(Boolean);
   if (!rows.length) return null;
-  return [table("Measured against predicted", ["", "measured", `predicted before (${before?.basis ?? "correction set "}${before ? "" : told.before.correction_set ?? "none"})`, `predicted now (${after?.basis ?? "correction set "}${after ? "" : told.after.correction_set ?? "none"}); the line is what was measured`], rows, { right: [1] }),
+  const outside = METRICS.filter(([path]) => {
+    const measured = at(path, results), was = before ? at(path, before) : null, is = after ? at(path, after) : null;
+    // What has been learnt already holds its own runs: an interval that ends on one was stretched to it.
+    return measured && ((was && (measured < was.low || measured > was.high)) || (is && (measured <= is.low * (1 + ROUNDING) || measured >= is.high * (1 - ROUNDING))));
+  }).map(([, name]) => name);
+  return [outside.length ? h("p", { role: "note" }, h("strong", {}, `${outside.join(", ")}: outside what was predicted. `), "If the run is right, the physics of this device is off: predictions lean towards one run by a third of the way, and further with each that agrees. Check the device, the engine's settings and the load, and measure again.") : null, table("Measured against predicted", ["", "measured", `predicted before (${before?.basis ?? "correction set "}${before ? "" : told.before.correction_set ?? "none"})`, `predicted now (${after?.basis ?? "correction set "}${after ? "" : told.after.correction_set ?? "none"}); the line is what was measured`], rows, { right: [1] }),
     told.after.correction_set === told.before.correction_set ? h("p.muted", {}, "The predictions have not moved: nothing new was learnt, or not yet.") : h("p", {}, `Predictions now use correction set ${told.after.correction_set} (${told.before.correction_set ?? "none"} before).`)];
 }
 

@@ -58,18 +58,21 @@ export async function catalogView({ parts, parameters, navigate, signal }) {
     for (let failed = false; search.value.trim() && next && !failed;) { const before = next; await more(); failed = next === before; }
     reading = false;
   }
+  let loads = 0;
   async function more() {
+    const mine = loads;
     try {
       const page = await get(`/v1/${noun}`, { ...chosen(), limit: 500, next }, { signal });
+      if (mine !== loads) return;  // the filters have changed meanwhile: this is no answer to what is asked now
       items = items.concat(page.items);
       [next, total] = [page.next, page.total];
       if (noun === "offers" && !next) items.sort(byPrice);
       draw();
     } catch (problem) {
-      if (problem.name !== "AbortError") empty(place, h("p", { role: "alert" }, problem.errors?.map((e) => e.detail).join("; ") || problem.message));
+      if (problem.name !== "AbortError" && mine === loads) empty(place, h("p", { role: "alert" }, problem.errors?.map((e) => e.detail).join("; ") || problem.message));
     }
   }
-  async function load() { [items, next] = [[], null]; empty(place, h("p.loading", {}, "Reading…")); await more(); everything(); }
+  async function load() { loads += 1; [items, next] = [[], null]; empty(place, h("p.loading", {}, "Reading…")); await more(); everything(); }
   load();
   return h("section.card", {}, h("h1", {}, "Catalog"), tabs, h("form.row", { onsubmit: (event) => { event.preventDefault(); remember(); load(); } }, filters.map((f) => [f.node, f.list]), field("Search", search)), place);
 }

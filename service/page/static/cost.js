@@ -103,6 +103,7 @@ export function comparison(said) {
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
+    h("p.muted", {}, `With demand ${said.request.utilisation_fraction === null ? "by the hour as stated" : `at ${percent(said.request.utilisation_fraction)} of the peak on average`}, and with rents and prices that change over the years as the figures taken from the catalog say. The answer's month and price of a million tokens are at the peak and at today's prices.`),
     said.warnings.length ? h("ul.notes", {}, said.warnings.map((warning) => h("li", {}, warning))) : null,
     chart(alternatives.slice(0, 5).map((one) => ({ name: one.name, kind: "line", points: cumulative(one.usd_by_month) })), { title: "Paid so far", x: "months", y: "USD, cumulative", yZero: true, format: (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : usd(v, 0)) }),
     table(`Alternatives; M: million; cheapest in: share of the draws below; energy: of what runs at this demand`, ["", "total", "net present value", "per M output tokens", "per M tokens", "cheapest in", "energy"], alternatives.map((one) => [

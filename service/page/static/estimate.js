@@ -1,5 +1,5 @@
 // The Estimate view: one replica of a deployment that the reader fixes, and what it will do under a load.
-import { badge } from "./answer.js";
+import { badge, intervalWords } from "./answer.js";
 import { Problem, curlOf, knownIds, post } from "./api.js";
 import { insideOf } from "./deployment.js";
 import { copyButton, count, empty, facts, field, figure, h, interval, layoutText, percent, say, select, suggest, table } from "./dom.js";
@@ -82,7 +82,7 @@ function cards(one, v) {
   const row = (name, key) => [term(name), ...STATISTICS.map((statistic) => interval(one[key][statistic]))];
   return [
     h("section.card.headline", {}, h("div.spread", {}, h("h2", {}, what), badge(one.basis)),
-      h("p.muted", {}, `Under ${under}; each figure with the interval that holds nine of ten measured values.`),
+      h("p.muted", {}, `Under ${under}; each figure with ${intervalWords(one.basis)}.`),
       table("Latencies, ms", ["", ...STATISTICS], [row("TTFT", "ttft_ms"), row("TPOT", "tpot_ms"), row("ITL", "itl_ms"), row("E2E", "e2e_ms")], { right: [1, 2, 3, 4] }),
       facts([
         ["output tokens/s", interval(one.output_tokens_per_s)], ["requests/s", interval(one.requests_per_s)],
