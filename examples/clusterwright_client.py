@@ -1587,9 +1587,10 @@ class CautionOut(TypedDict):
     ``old_price``: ask for a quote. ``commitment_dearer``: the same machine costs no more without the commitment
     that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
     how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
-    predictions of the device rest on physics, or on runs of a sibling.
+    predictions of the device rest on physics, or on runs of a sibling. ``drafting``: targets are kept as far as
+    drafts are accepted as often as was stated.
     """
-    about: Literal["one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured"]
+    about: Literal["drafting", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2379,24 +2380,6 @@ class EngineAccuracyOut(TypedDict):
     """Constants of the performance model, fitted."""
     slices: list[SliceOut]
     """Runs judged together; of a partition, its memory slices, a count."""
-
-
-class EngineIn(TypedDict):
-    """The serving engine and the settings that change memory or time. ``max_context_tokens``: null means the longest
-    request of the traffic, as far as the model takes it.
-    """
-    name: NotRequired[str]
-    """Its name. Unless stated: vLLM, or the device's own where that is not known to run."""
-    version: NotRequired[str | None]
-    """Version."""
-    max_batched_tokens: NotRequired[int]
-    """Most tokens the engine processes in one step, a count."""
-    max_sequences: NotRequired[int]
-    """Most requests the engine runs at once, a count."""
-    memory_fraction: NotRequired[float]
-    """Share of device memory that the engine may use, 0 to 1."""
-    max_context_tokens: NotRequired[int | None]
-    """Longest context, prompt and reply together, tokens."""
 
 
 class ErrorOut(TypedDict):
@@ -4343,7 +4326,7 @@ class PlanLineOut(TypedDict):
     """How one replica is spread over devices, as an estimate of it takes it."""
     precision: PrecisionIn
     """Number formats of weights and KV cache."""
-    engine_settings: NotRequired[EngineIn | None]
+    engine_settings: NotRequired[DraftingEngineIn | None]
     """What to hand to the engine, and what the prediction assumed. What to hand to the engine, and what the prediction
     assumed; null in plans stored before it was stated.
     """
@@ -5003,6 +4986,8 @@ class RecommendationSummaryOut(TypedDict):
     """Streams of requests to a model each; in lists, their names."""
     llms: list[str]
     """Ids of the language models."""
+    asked: list[str]
+    """By workload: its rate, or how many traffic classes, and its targets."""
     usd_per_hour: str | None
     """Price, US dollars an hour; null where there is none."""
 
@@ -6536,6 +6521,10 @@ class WorkloadIn(TypedDict):
     """
     priority: NotRequired[int]
     """Larger is more important. Where not everyone can be served (``on_shortage``), lower ones are shed first."""
+    drafting: NotRequired[StatedDraftIn | None]
+    """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this
+    traffic, as measured.
+    """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in
     pools of their own, on unlike devices of one provider and region.

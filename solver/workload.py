@@ -210,6 +210,34 @@ class TrafficClass:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeculativeDecoding:
+    """A cheap guess at the next tokens, verified in one step (``solver.engine.speculative``).
+
+    draft_tokens: k ≥ 1. acceptance_fraction: a in [0, 1], per drafted token, measured for the traffic.
+
+    draft_step_fraction: seconds of drafting one token over seconds of one decode step of the served model alone, where
+    the draft has no shape of its own (n-gram look-up: 0; heads such as EAGLE: as measured). None: a draft model is
+    given as a configuration of its own.
+
+    method, cost_source: what drafts, and where the cost is from, as whoever stated it names them.
+    """
+
+    draft_tokens: int
+    acceptance_fraction: float
+    draft_step_fraction: float | None = None
+    method: str = ""
+    cost_source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.draft_tokens < 1:
+            raise InvalidInputError(f"speculative decoding drafts at least one token, not {self.draft_tokens}")
+        if not 0.0 <= self.acceptance_fraction <= 1.0:
+            raise InvalidInputError(f"acceptance of {self.acceptance_fraction} is not a share")
+        if self.draft_step_fraction is not None and not 0.0 <= self.draft_step_fraction < float("inf"):
+            raise InvalidInputError(f"a draft step of {self.draft_step_fraction} steps is not a time")
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """One stream of requests to one model, with its targets.
 
@@ -237,6 +265,8 @@ class Workload:
     """How it may be served: by replicas that do both, by prefill and decode in pools of their own, or by either."""
     engines: tuple[str, ...] = ()
     """Engines to choose among; none is each device's own: the default one where it runs."""
+    drafting: SpeculativeDecoding | None = None
+    """How it may draft, chosen where that is cheaper; None: not at all."""
     classes: tuple[TrafficClass, ...] = ()
     class_name: str | None = None
     """Of one traffic class seen as a workload of its own: its name."""

@@ -186,6 +186,10 @@ class RecommendedWork:
         layout, precision, settings = self.line["layout"], self.line["precision"], self.line.get("engine_settings")
         if settings is None:
             raise LaunchError("the plan was stored before engine settings were; make the recommendation again")
+        if settings.get("speculative") is not None:
+            raise LaunchError(
+                "the plan drafts: start the engine by the files of 'clusterwright deploy', and give --endpoint"
+            )
         return EngineStart(
             engine=self.line["engine"],
             model=model,

@@ -58,6 +58,15 @@ def read_arguments(arguments: Sequence[str]) -> StatedByArguments:
     )
 
 
+def drafts(arguments: Sequence[str]) -> bool:
+    """Whether the engine was told to draft tokens: its times are then not those of the plain configuration.
+
+    >>> drafts(["--speculative-config", "{}"]), drafts(["--model-draft=m.gguf"]), drafts(["--max-num-seqs", "64"])
+    (True, True, False)
+    """
+    return any(word.startswith(("--speculative", "--spec-", "--model-draft", "-md")) for word in arguments)
+
+
 def engine_settings(name: str, version: str | None, arguments: Sequence[str]) -> EngineSettings:
     """The settings that change memory or time, as the command line states them; the stated defaults elsewhere.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session
 
 from service.benchmarks.comparison import Loop, NotKeptError, PredictedRun
-from service.benchmarks.engine_arguments import engine_settings
+from service.benchmarks.engine_arguments import drafts, engine_settings
 from service.benchmarks.facts import FactsCache, PlannerFacts
 from service.benchmarks.plausibility import mean_tokens
 from service.corrections.cells import cell_text
@@ -249,8 +249,11 @@ def _load(upload: BenchmarkUpload) -> Load | None:
 
 
 def _comparable(upload: BenchmarkUpload) -> bool:
-    """The replay knows closed loops and Poisson arrivals, and runs of a size that is worth replaying at intake."""
+    """The replay knows closed loops and Poisson arrivals, and runs of a size that is worth replaying at intake; what an engine
+    that drafts would take depends on an acceptance that runs do not state."""
     load = upload.load
+    if drafts(upload.context.engine.arguments):
+        return False
     if isinstance(load, MeasuredOpenLoad):
         return load.arrivals == "poisson" and load.max_concurrency is None
     return isinstance(load, MeasuredClosedLoad) and (load.requests or 0) <= MOST_REPLAYED

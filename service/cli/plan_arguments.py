@@ -15,6 +15,10 @@ PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.js
 """The page's own: what both start from is the same."""
 LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
 FORMATS_HELP = "such as bf16 or fp8; the model's own unless stated; may be repeated:"
+DRAFT_HELP = (
+    "engines may draft, where that is cheaper: ngram or head, tokens drafted a step, share of them accepted, and seconds of "
+    "drafting one over seconds of a decode step, such as ngram:4:0.6:0"
+)
 LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
 
 
@@ -56,6 +60,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--weights", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} weights")
     parser.add_argument("--kv-cache", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} KV cache")
+    parser.add_argument("--draft", metavar="METHOD:TOKENS:ACCEPTANCE:COST", help=DRAFT_HELP)
     parser.add_argument(
         "--any-source",
         action="store_true",
@@ -144,6 +149,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
     if arguments.engine:
         workload["engines"] = arguments.engine
+    if arguments.draft:
+        workload["drafting"] = drafting(arguments.draft)
     if arguments.without_provider:
         workload["providers"] = {"never": arguments.without_provider}
     precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
@@ -153,6 +160,21 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     if arguments.time_limit is not None:
         body["time_limit_s"] = arguments.time_limit
     return body
+
+
+def drafting(text: str) -> dict[str, Any]:
+    """
+    >>> drafting("ngram:4:0.6:0")["acceptance_fraction"]
+    0.6
+    """
+    try:
+        method, tokens, acceptance, cost = text.split(":")
+        return {
+            "method": method, "draft_tokens": int(tokens), "acceptance_fraction": float(acceptance),
+            "draft_step_fraction": float(cost), "draft_cost_source": "stated on the command line",
+        }  # fmt: skip
+    except ValueError:
+        raise CommandError(f"--draft {text!r}: {DRAFT_HELP}", ExitCode.bad_input) from None
 
 
 def lengths(option: str, text: str | None) -> dict[str, Any] | None:

@@ -91,7 +91,7 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
             f"{line['replicas']} × {layout_text(line['layout'])}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
-            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
+            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}{drafting_text(line)}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
             _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
             f"{float(line['usd_per_hour']):,.2f}",
@@ -157,6 +157,15 @@ def partition_text(line: Answer) -> str:
     """
     partition = line.get("partition")
     return f" on {escape(partition['profile'])}" if partition else ""
+
+
+def drafting_text(line: Answer) -> str:
+    """
+    >>> drafting_text({"engine_settings": {"speculative": {"draft_tokens": 4, "acceptance_fraction": 0.6}}})
+    ', drafts 4 tokens a step, 60 % accepted'
+    """
+    by = (line.get("engine_settings") or {}).get("speculative")
+    return f", drafts {by['draft_tokens']} tokens a step, {100 * by['acceptance_fraction']:g} % accepted" if by else ""
 
 
 def class_text(one: Answer) -> str:

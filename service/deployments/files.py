@@ -54,4 +54,13 @@ def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
         )
     if kind.line.precision.weights == "fp8" and kind.model.native_weights != "fp8":
         notes.append((f"weights of {kind.name}", "the engine makes fp8 from the 16-bit checkpoint as it loads"))
+    if kind.line.engine_settings is not None and kind.line.engine_settings.max_context_tokens is not None:
+        tokens = kind.line.engine_settings.max_context_tokens
+        notes.append(
+            (
+                f"context of {kind.name}",
+                f"{tokens} tokens, prompt and answer together, as the workload was planned; the engine refuses longer requests. "
+                "More leaves fewer of them room in the cache: plan again with context_tokens",
+            )
+        )
     return notes

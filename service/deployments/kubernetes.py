@@ -38,6 +38,13 @@ def kubernetes_files(plan: DeploymentPlan, version: str | None) -> Files:
         "adapter-rule.yaml",
         f"values for the Helm chart prometheus-adapter: it serves {METRIC}, by which the replicas are scaled",
     )
+    for kind in plan.kinds:
+        if kind.line.serves_requests_per_s > 0 and kind.workload.min_replicas < kind.line.replicas:
+            files.note(
+                f"minReplicas of {kind.name}",
+                f"{kind.workload.min_replicas}, the workload's min_replicas, to {kind.line.replicas}, the plan's for the load asked "
+                f"for. At {kind.line.replicas} a surge waits for no start, and no node is saved",
+            )
     if any(kind.nodes > 1 for kind in plan.kinds):
         files.note("LeaderWorkerSet", "the cluster needs the LeaderWorkerSet controller (leaderworkerset.x-k8s.io/v1)")
     return files

@@ -10,6 +10,7 @@ from service.deployments.words import Variable, Word
 
 PORT = 8000
 MASTER = Variable("MASTER_ADDR")
+DRAFTING_OPTION = "--speculative-config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ def release_options(kind: ReplicaKind, engine: str, version: str | None) -> Engi
 def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word]) -> Launch:
     """The launch, once the release is seen to know every option. Raises PartError where it does not."""
     check_options(kind, options, words)
+    if kind.settings.speculative is not None and DRAFTING_OPTION not in words:
+        raise PartError(
+            kind.part,
+            f"it drafts, and how {options.engine} is told to is not written here: only vLLM's n-gram look-up is",
+        )
     return Launch(options.engine, options.version, tuple(words), release_image(kind, options))
 
 

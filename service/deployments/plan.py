@@ -5,9 +5,9 @@ from math import ceil
 
 from service.deployments.refusals import PartError
 from service.deployments.words import label_name
-from service.wire.deployment import EngineIn
 from service.wire.plan_lines import FleetNodesOut, PlanLineOut
 from service.wire.recommendations import WorkloadIn
+from service.wire.roles import DraftingEngineIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ReplicaKind:
         return f"{line.replicas} × {line.workload}{role} on {line.device} at {line.offer}"
 
     @property
-    def settings(self) -> EngineIn:
+    def settings(self) -> DraftingEngineIn:
         """What to hand to the engine. Raises PartError for plans stored before it was stated."""
         if self.line.engine_settings is None:
             raise PartError(self.part, "the plan was stored before engine settings were; make the recommendation again")

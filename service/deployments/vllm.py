@@ -1,6 +1,9 @@
 """The command line of vLLM for one replica of a plan."""
 
+import json
+
 from service.deployments.launch import (
+    DRAFTING_OPTION,
     Launch,
     Where,
     checked_launch,
@@ -76,4 +79,22 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
         raise PartError(kind.part, "vLLM's token budget of a step must not be below the sequences it admits")
     words += ["--max-num-seqs", str(settings.max_sequences)]
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
+    words += _drafting_words(kind)
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
+
+
+def _drafting_words(kind: ReplicaKind) -> list[Word]:
+    """n-gram look-up is all in the command; heads have weights of their own, of which no repository is stated."""
+    drafting = kind.settings.speculative
+    if drafting is None:
+        return []
+    if drafting.method != "ngram":
+        raise PartError(
+            kind.part, "it drafts with heads, and the request names no checkpoint of theirs: add --speculative-config"
+        )
+    config = {
+        "method": "ngram",
+        "num_speculative_tokens": drafting.draft_tokens,
+        "prompt_lookup_max": drafting.draft_tokens,
+    }
+    return [DRAFTING_OPTION, json.dumps(config)]

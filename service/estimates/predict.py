@@ -31,7 +31,7 @@ from solver.corrections.sets import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.speculative import DraftModel, deploy_speculative
-from solver.engine.speculative import SpeculativeDecoding, expected_tokens_per_step
+from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
@@ -39,7 +39,7 @@ from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.step.constants import Constants, resolve_constants
 from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
-from solver.workload import Traffic, within_context
+from solver.workload import SpeculativeDecoding, Traffic, within_context
 
 Outcome = EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut
 

@@ -68,8 +68,12 @@ def measurements_wanted(
 
 
 def _whole(lines: list[PlanLineOut]) -> list[PlanLineOut]:
-    """Lines of replicas that prefill and decode."""
-    return [line for line in lines if line.role == "aggregated" and line.partition is None]
+    """Lines of replicas that prefill and decode, and draft nothing: agents start plain engines."""
+    return [line for line in lines if line.role == "aggregated" and line.partition is None and not _drafts(line)]
+
+
+def _drafts(line: PlanLineOut) -> bool:
+    return line.engine_settings is not None and line.engine_settings.speculative is not None
 
 
 def _keep(

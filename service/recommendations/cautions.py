@@ -26,6 +26,7 @@ def cautions(
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
+        found += _drafting(workload, lines)
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
@@ -102,6 +103,20 @@ def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
             "for the others"
         )
         yield CautionOut(about="unmeasured", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _drafting(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Replicas that keep their targets only as far as drafts are accepted."""
+    asked = workload.drafting
+    drafting = [
+        line for line in lines if line.engine_settings is not None and line.engine_settings.speculative is not None
+    ]
+    if asked is not None and drafting:
+        detail = (
+            f"it drafts {asked.draft_tokens} tokens at a time and counts on {100 * asked.acceptance_fraction:g} % of them being "
+            "accepted, as stated: where this traffic accepts fewer, it is slower than predicted. No run that drafts has been measured here"
+        )
+        yield CautionOut(about="drafting", workload=workload.name, offer=drafting[0].offer, detail=detail)
 
 
 def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

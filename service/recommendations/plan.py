@@ -26,14 +26,17 @@ from service.wire.plan_explained import (
 )
 from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
+from service.wire.roles import StatedDraftIn
 from service.wire.traffic_classes import TargetsIn
-from solver.errors import InvalidInputError
+from solver.deployment.speculative import check_draft_length
+from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
     Percentile,
+    SpeculativeDecoding,
     Targets,
     Traffic,
     TrafficClass,
@@ -228,6 +231,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         weight_formats=tuple(dict.fromkeys(asked.precision.weights or (shape.native_weights,))),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         engines=tuple(dict.fromkeys(asked.engines or ())),
+        drafting=_drafting(position, asked.drafting, traffic),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),
@@ -246,6 +250,21 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
             for stream, one in zip(asked.streams, traffic, strict=True)
         ],
     )
+
+
+def _drafting(position: int, asked: StatedDraftIn | None, traffic: tuple[Traffic, ...]) -> SpeculativeDecoding | None:
+    """Raises InvalidFieldsError where more is drafted at once than the longest reply has."""
+    if asked is None:
+        return None
+    decoding = SpeculativeDecoding(
+        asked.draft_tokens, asked.acceptance_fraction, asked.draft_step_fraction, asked.method, asked.draft_cost_source
+    )
+    try:
+        check_draft_length(decoding, min(one.output.maximum for one in traffic))
+    except UnsupportedError as error:
+        pointer = f"/workloads/{position}/drafting/draft_tokens"
+        raise InvalidFieldsError([FieldError(str(error), pointer=pointer)]) from None
+    return decoding
 
 
 EIGHT_BITS = "fp8"

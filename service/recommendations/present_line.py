@@ -5,12 +5,14 @@ from collections.abc import Callable
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_partition
 from service.recommendations.present import present_interval, present_percentiles, present_power
-from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
+from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.plan_lines import LineSourceOut, PlanLineOut, PredictedOut
+from service.wire.roles import DraftingEngineIn, StatedDraftIn
 from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.hardware import Offer
 from solver.planning.types import ClassLoad, PlanEntry
 from solver.prediction.estimate import Estimate
+from solver.workload import SpeculativeDecoding
 
 Ask = Callable[[Offer], LineSourceOut]
 """What the buying policy asks of an offer."""
@@ -19,7 +21,7 @@ Ask = Callable[[Offer], LineSourceOut]
 def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
     """One line of a plan; without a prediction where none was made."""
     layout, precision = entry.configuration.layout, entry.configuration.precision
-    settings = entry.configuration.engine
+    settings, drafting = entry.configuration.engine, entry.configuration.speculation
     return PlanLineOut(
         workload=entry.workload,
         role=entry.role,
@@ -40,13 +42,14 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
             expert_parallel=layout.expert_parallel,
         ),
         precision=PrecisionIn(weights=precision.weights, kv_cache=precision.kv_cache),
-        engine_settings=EngineIn(
+        engine_settings=DraftingEngineIn(
             name=settings.name,
             version=settings.version,
             max_batched_tokens=settings.max_batched_tokens,
             max_sequences=settings.max_sequences,
             memory_fraction=settings.memory_fraction,
             max_context_tokens=settings.max_context_tokens,
+            speculative=None if drafting is None else _drafting(drafting.decoding),
         ),
         max_concurrency=entry.max_concurrency,
         serves_requests_per_s=entry.serves_requests_per_s,
@@ -57,6 +60,18 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
         usd_per_hour=usd(entry.usd_per_hour),
         classes=[_class_line(entry, one) for one in entry.classes],
         source=None if source is None else source(entry.offer),
+    )
+
+
+def _drafting(decoding: SpeculativeDecoding) -> StatedDraftIn:
+    return StatedDraftIn.model_validate(
+        {
+            "method": decoding.method,
+            "draft_tokens": decoding.draft_tokens,
+            "acceptance_fraction": decoding.acceptance_fraction,
+            "draft_step_fraction": decoding.draft_step_fraction,
+            "draft_cost_source": decoding.cost_source,
+        }
     )
 
 

@@ -75,9 +75,11 @@ class CautionOut(Answer):
     ``commitment_dearer``: the same machine costs no more without the commitment that was asked for. ``bought``: nobody rents the
     machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
     days and paid in advance. ``unmeasured``: predictions of the device rest on physics, or on runs of a sibling.
+    ``drafting``: targets are kept as far as drafts are accepted as often as was stated.
     """
 
     about: Literal[
+        "drafting",
         "one_replica",
         "one_node",
         "no_spare",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
+from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.devices import DeviceClass
 from service.wire.offers import Confidence
 from service.wire.providers import ProviderClass
@@ -15,6 +15,7 @@ from service.wire.quantities import (
     Percentiles,
     Usd,
 )
+from service.wire.roles import DraftingEngineIn
 from service.wire.traffic_classes import ClassLineOut
 
 LineRole = Literal["aggregated", "prefill", "decode"]
@@ -87,7 +88,7 @@ class PlanLineOut(Answer):
     replicas: int
     layout: LayoutIn
     precision: PrecisionIn
-    engine_settings: EngineIn | None = None
+    engine_settings: DraftingEngineIn | None = None
     """What to hand to the engine, and what the prediction assumed; null in plans stored before it was stated."""
     max_concurrency: int
     """Requests that the engine of one replica admits at once."""

@@ -37,6 +37,7 @@ from service.wire.quantities import (
 )
 from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
+from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import OverContext, Traffic
 from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
@@ -90,6 +91,8 @@ class WorkloadIn(Request):
     """Round trip between the users and each region in which an offer may be used; counts towards TTFT and e2e."""
     priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
     """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
+    drafting: StatedDraftIn | None = None
+    """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this traffic, as measured."""
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
 
@@ -304,4 +307,6 @@ class RecommendationSummaryOut(Answer):
     objective: str
     workloads: list[str]
     llms: list[str]
+    asked: list[str]
+    """By workload: its rate, or how many traffic classes, and its targets."""
     usd_per_hour: Usd | None

@@ -282,6 +282,9 @@ def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
         stages=grid.stages[members],
         token_bytes=grid.token_bytes[members],
         flops_per_token=grid.flops_per_token[members],
+        queries=grid.queries[members],
+        tokens_per_step=grid.tokens_per_step[members],
+        draft_steps=grid.draft_steps[members],
     )
 
 

@@ -5,19 +5,20 @@ prices: it is built once and read for every workload of that model.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.candidates.replica_layouts import replica_layouts
 from solver.capacity.runs import RunsMemo
-from solver.deployment.configuration import Configuration, check_formats_documented, front_end
-from solver.deployment.layout_rules import layout_problem
+from solver.deployment.configuration import Configuration, Speculation, check_formats_documented, front_end
 from solver.deployment.platforms import Platform, instance_platforms, platforms
-from solver.engine.profiles import engine_profile
-from solver.engine.steady import FrontEnd, StepGrid, step_grid
+from solver.engine.profiles import drafts, engine_profile
+from solver.engine.speculative import expected_tokens_per_step
+from solver.engine.steady import Drafting, FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
 from solver.hardware import Device, Node
 from solver.layout import Layout
@@ -28,12 +29,7 @@ from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior
 from solver.step.rates import Rates, rates
-from solver.workload import EngineSettings
-
-TENSOR_PARALLEL_DEGREES = (1, 2, 4, 8, 16, 32, 64)
-PIPELINE_DEGREES_IN_NODE = (1, 2, 4, 8)
-MOST_NODES_PER_REPLICA = 64
-"""How far a model that fits no single node is spread. Degrees are powers of two: replicas then pack nodes exactly."""
+from solver.workload import EngineSettings, SpeculativeDecoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +45,13 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """One candidate: a platform, a layout, a precision."""
+    """One candidate: a platform, a layout, a precision; and how it drafts, where it does."""
 
     platform: int
     layout: Layout
     precision: Precision
     nodes_per_replica: int
+    drafting: SpeculativeDecoding | None = None
 
 
 @dataclass(slots=True)
@@ -102,6 +99,7 @@ class SearchSpace:
             link_domain_devices=platform.link_domain_devices,
             network_bytes_per_s=platform.network_bytes_per_s if entry.nodes_per_replica > 1 else 0.0,
             kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
+            speculation=None if entry.drafting is None else Speculation(entry.drafting),
         )
 
     def cache_tokens(self, mean_context: float) -> NDArray[np.float64]:
@@ -146,7 +144,8 @@ class SearchSpace:
         if found is None:
             own = [self.platforms[row.platform] for row in self.rows]
             keys = [
-                (p.device.id, p.device.partition, p.engine, row.layout) for p, row in zip(own, self.rows, strict=True)
+                (p.device.id, p.device.partition, p.engine, row.layout, row.drafting)
+                for p, row in zip(own, self.rows, strict=True)
             ]
             found = self.memo["cut"] = _twins(keys)
         assert isinstance(found, np.ndarray)
@@ -168,7 +167,9 @@ class SearchSpace:
         layout = row.layout
         parallel = (layout.tensor_parallel, layout.data_parallel, layout.expert_parallel)
         platform = self.platforms[row.platform]
-        return (platform.device.id, platform.device.partition, platform.engine, *parallel, row.precision.weights)
+        return (
+            platform.device.id, platform.device.partition, platform.engine, *parallel, row.precision.weights, row.drafting,
+        )  # fmt: skip
 
 
 def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
@@ -182,40 +183,6 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
         settings.memory_fraction,
         settings.max_context_tokens,
     )
-
-
-def replica_layouts(shape: LlmShape, platform: Platform, weights: str) -> list[tuple[Layout, int]]:
-    """(layout, nodes per replica) to consider on a platform.
-
-    Inside a node: powers of two of tensor and pipeline parallelism; experts cut or spread; for mixtures of experts also
-    data-parallel attention with experts spread over the whole node. Over nodes: tensor parallelism inside a node,
-    pipeline stages across.
-    """
-    found: list[tuple[Layout, int]] = []
-    most = platform.devices
-
-    def add(layout: Layout, nodes: int) -> None:
-        if layout_problem(shape, layout, weights=weights) is None:
-            found.append((layout, nodes))
-
-    tensors = [t for t in TENSOR_PARALLEL_DEGREES if t <= most]
-    for tensor in tensors:
-        for stages in PIPELINE_DEGREES_IN_NODE:
-            if tensor * stages > most:
-                break
-            add(Layout(tensor, stages, 1, 1), 1)
-            if shape.is_moe and tensor > 1:
-                add(Layout(tensor, stages, 1, tensor), 1)
-    if shape.is_moe and most > 1 and most & (most - 1) == 0:
-        add(Layout(1, 1, most, most), 1)
-    if platform.network_bytes_per_s > 0:
-        inside = [layout.tensor_parallel for layout, _ in found if layout.pipeline_parallel == 1]
-        widest = max(inside, default=1)
-        nodes = 2
-        while nodes <= MOST_NODES_PER_REPLICA:
-            add(Layout(widest, nodes * max(1, most // widest), 1, 1), nodes)
-            nodes *= 2
-    return found
 
 
 def _stacked(items: Sequence[Rates]) -> Rates:
@@ -234,10 +201,12 @@ def build_space(
     settings: EngineSettings,
     partitions: Collection[str] = (),
     engines: tuple[str, ...] = (),
+    drafting: SpeculativeDecoding | None = None,
 ) -> SearchSpace:
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
 
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
+    drafting: where engines document it, candidates are there twice, with and without.
     """
     every = platforms(nodes, priors, settings.name, shape.id, engines)
     every += tuple(instance_platforms(every, nodes, partitions))
@@ -297,8 +266,10 @@ def build_space(
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
                         break
-                    rows.append(CandidateRow(index, layout, precision, count))
-                    row_rates.append(rate_of[rate_key])
+                    able = drafts(platform.engine, platform.device.vendor, layout.pipeline_parallel)
+                    for drafted in dict.fromkeys((None, drafting if able else None)):
+                        rows.append(CandidateRow(index, layout, precision, count, drafted))
+                        row_rates.append(rate_of[rate_key])
     return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
 
 
@@ -367,7 +338,8 @@ def _tabulate(
         stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
         stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
         copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
-        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs))
+        drafting = _drafting([chosen[i].drafting for i in range(start, stop)])
+        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs, drafting))
         start = stop
     for i, row in enumerate(chosen):
         fronts.setdefault(front_end(every[row.platform].constants), []).append(i)
@@ -402,11 +374,27 @@ def _tabulate(
                     id(every[row.platform].constants),
                     every[row.platform].device.id,
                     every[row.platform].device.partition,
+                    row.drafting,
                 )
                 for i, row in zip(kept.tolist(), chosen, strict=True)
             ]
         ),
         dropped=dropped,
+    )
+
+
+def _drafting(each: Sequence[SpeculativeDecoding | None]) -> Drafting | None:
+    """How candidates draft; a draft model of its own shape is not searched."""
+    if not any(each):
+        return None
+
+    def column(of: Callable[[SpeculativeDecoding], float], plain: float) -> NDArray[np.float64]:
+        return np.array([[plain if one is None else of(one)] for one in each])
+
+    return Drafting(
+        column(lambda one: one.draft_tokens + 1.0, 1.0),
+        column(lambda one: expected_tokens_per_step(one.draft_tokens, one.acceptance_fraction), 1.0),
+        column(lambda one: one.draft_tokens * (one.draft_step_fraction or 0.0), 0.0),
     )
 
 
@@ -444,4 +432,7 @@ def _joined(grids: Sequence[StepGrid]) -> StepGrid:
         stages=np.vstack([g.stages for g in grids]),
         token_bytes=np.vstack([g.token_bytes for g in grids]),
         flops_per_token=np.vstack([g.flops_per_token for g in grids]),
+        queries=np.vstack([g.queries for g in grids]),
+        tokens_per_step=np.vstack([g.tokens_per_step for g in grids]),
+        draft_steps=np.vstack([g.draft_steps for g in grids]),
     )

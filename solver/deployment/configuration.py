@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from solver.engine.profiles import EngineProfile, engine_profile
 from solver.engine.simulate import Schedule
-from solver.engine.speculative import SpeculativeDecoding, speculative_schedule, speculative_tables
+from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
 from solver.errors import UnsupportedError
 from solver.hardware import Device
@@ -15,7 +15,7 @@ from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import Rates, rates
 from solver.step.tables import StepTables, step_tables
-from solver.workload import EngineSettings
+from solver.workload import EngineSettings, SpeculativeDecoding
 
 
 @dataclass(frozen=True, slots=True)

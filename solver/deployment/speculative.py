@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from solver.deployment.configuration import Configuration, Speculation
 from solver.deployment.deploy import Deployed
 from solver.deployment.layout_rules import layout_problem
-from solver.engine.speculative import SpeculativeDecoding
 from solver.errors import DoesNotFitError, UnsupportedError
 from solver.llm_shape import LlmShape
 from solver.memory.kv_cache import RequestCache, request_cache
@@ -13,7 +12,7 @@ from solver.memory.plan import MemoryPlan, context_limit, engine_memory, max_con
 from solver.memory.weights import stage_weight_bytes
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype
-from solver.workload import Lengths
+from solver.workload import Lengths, SpeculativeDecoding
 
 
 @dataclass(frozen=True, slots=True)

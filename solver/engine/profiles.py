@@ -53,6 +53,34 @@ PROFILES: dict[str, EngineProfile] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class DraftingSupport:
+    """On devices of which vendors an engine drafts, and where that is documented. Not across pipeline stages."""
+
+    vendors: tuple[str, ...]
+    source: str
+
+
+DRAFTING: dict[str, DraftingSupport] = {
+    "vllm": DraftingSupport(
+        ("NVIDIA", "AMD"),
+        "https://docs.vllm.ai/en/v0.14.0/features/spec_decode/ (n-gram look-up, EAGLE and other heads; not compatible with "
+        "pipeline parallelism) and its table of features by hardware; read 2026-11-23",
+    ),
+    "sglang": DraftingSupport(
+        ("NVIDIA",),
+        "https://docs.sglang.io/docs/advanced_features/speculative_decoding (EAGLE, MTP, NGRAM on CUDA only); read 2026-11-23",
+    ),
+}
+"""Engines not named here may draft too: their documentation has not been read, so plans do not count on it."""
+
+
+def drafts(engine: str, vendor: str, pipeline_parallel: int) -> bool:
+    """Whether drafting is documented for the engine on a vendor's devices, cut into so many stages."""
+    support = DRAFTING.get(engine)
+    return support is not None and vendor in support.vendors and pipeline_parallel == 1
+
+
 ALIKE: dict[str, str] = {
     # Continuous batching with paged caches, compiled per batch size.
     "jetstream": "vllm", "maxtext": "vllm", "nxd-inference": "vllm", "neuron": "vllm", "tt-metal": "vllm",

@@ -8,35 +8,14 @@ equation 1. The cache of a sequence is read once for its k+1 queries. A draft mo
 a chunk is added to the served model's.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from solver.engine.simulate import Schedule
 from solver.errors import InvalidInputError
 from solver.step.tables import StepTables, Vector, from_zero
-
-
-@dataclass(frozen=True, slots=True)
-class SpeculativeDecoding:
-    """draft_tokens: k ≥ 1. acceptance_fraction: a in [0, 1], per drafted token, measured for the traffic.
-
-    draft_step_fraction: seconds of drafting one token over seconds of one decode step of the served model alone, where
-    the draft has no shape of its own (n-gram look-up: 0; heads such as EAGLE: as measured). None: a draft model is
-    given as a configuration of its own.
-    """
-
-    draft_tokens: int
-    acceptance_fraction: float
-    draft_step_fraction: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.draft_tokens < 1:
-            raise InvalidInputError(f"speculative decoding drafts at least one token, not {self.draft_tokens}")
-        if not 0.0 <= self.acceptance_fraction <= 1.0:
-            raise InvalidInputError(f"acceptance of {self.acceptance_fraction} is not a share")
-        if self.draft_step_fraction is not None and not 0.0 <= self.draft_step_fraction < float("inf"):
-            raise InvalidInputError(f"a draft step of {self.draft_step_fraction} steps is not a time")
+from solver.workload import SpeculativeDecoding
 
 
 def expected_tokens_per_step(draft_tokens: int, acceptance_fraction: float) -> float:

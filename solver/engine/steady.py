@@ -40,6 +40,21 @@ class StepGrid:
     stages: Matrix
     token_bytes: Matrix
     flops_per_token: Matrix
+    queries: Matrix
+    """Tokens of a sequence that one step works on: 1, or with drafts one more than are drafted."""
+    tokens_per_step: Matrix
+    """Mean tokens of a sequence that one step yields."""
+    draft_steps: Matrix
+    """What drafting adds to a step, in decode steps without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """Columns (N, 1) of how candidates draft: see ``StepGrid``."""
+
+    queries: Matrix
+    tokens_per_step: Matrix
+    draft_steps: Matrix
 
 
 def column(value: object, rows: int) -> Matrix:
@@ -48,13 +63,21 @@ def column(value: object, rows: int) -> Matrix:
 
 
 def step_grid(
-    shape: LlmShape, rates: Rates, pipeline_parallel: Matrix, data_parallel: Matrix, graphs: GraphSizes
+    shape: LlmShape,
+    rates: Rates,
+    pipeline_parallel: Matrix,
+    data_parallel: Matrix,
+    graphs: GraphSizes,
+    drafting: Drafting | None = None,
 ) -> StepGrid:
-    """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1).
+    """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1). drafting: None where
+    none drafts.
 
     Batches in flight (lanes): one per pipeline stage and data-parallel copy.
     """
     rows = pipeline_parallel.shape[0]
+    one = np.ones_like(pipeline_parallel)
+    drafting = drafting or Drafting(one, one, np.zeros_like(one))
     tokens = TOKEN_GRID[None, :]
     token = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens))
     padded = graphs.padded(TOKEN_GRID)[None, :]
@@ -74,7 +97,8 @@ def step_grid(
         decode_s=decode,
         mixed_s=mixed,
         context=tuple(
-            (limit, column(s, rows), column(b, rows)) for limit, s, b in terms.decode_context_s(shape, rates)
+            (limit, column(s, rows), column(b, rows))
+            for limit, s, b in terms.decode_context_s(shape, rates, drafting.queries)
         ),
         pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
         sequence_s=column(terms.decode_sequence_s(shape, rates), rows) + column(rates.sequence_overhead_s, rows),
@@ -82,6 +106,9 @@ def step_grid(
         stages=stages,
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
+        queries=drafting.queries,
+        tokens_per_step=drafting.tokens_per_step,
+        draft_steps=drafting.draft_steps,
     )
 
 
@@ -158,58 +185,67 @@ def operating_points(
         TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
         X   = c/(TTFT + (Q−1)τ)
 
+    Where k tokens are drafted and E are kept of a step, a reply takes (Q−1)/E steps instead of Q−1, of c_d·(k+1) tokens and the
+    drafts' own time each, and a token 1/E of a step.
+
     in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it.
     """
     prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
     cached = traffic.prompt.mean - prompt
     output = max(1.0, traffic.output.mean)
-    steps = max(output - 1.0, 1e-9)
+    width, kept, drafts = grid.queries, grid.tokens_per_step, bool(grid.draft_steps.any())
+    steps = np.maximum((output - 1.0) / kept, 1e-9)
+    per_step = np.maximum(steps, 1.0)
     c = np.minimum(in_flight[None, :], max_sequences) + 0.0 * grid.lanes
     mean_context = traffic.prompt.mean + output / 2.0
     pairs = _pairs_s(grid, prompt, cached)
     decoding = c
-    token_s = first_s = prefill = met = np.zeros_like(c)
+    step_s = first_s = prefill = met = np.zeros_like(c)
     longer, prefilling = np.ones_like(c), np.zeros_like(c)
     for _ in range(FIXED_POINT_ROUNDS):
-        decode = interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s
+        worked_on = decoding * width
+        body = interpolate(grid.decode_s, worked_on)
+        decode = body + decoding * grid.sequence_s
+        if drafts:
+            decode = decode + grid.draft_steps * (interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s)
         decode = decode + _context_s(grid, decoding, mean_context)
-        room = np.maximum(max_batched_tokens - decoding, 1.0)
-        arriving = np.maximum(decoding / max(steps, 1.0) * longer, 1e-9)
+        room = np.maximum(max_batched_tokens - worked_on, 1.0)
+        arriving = np.maximum(decoding / per_step * longer, 1e-9)
         most = np.maximum(np.minimum(room / prompt, c), 1.0)  # no more prompts share a step than there are requests
         together = np.clip(arriving / -np.expm1(-arriving), 1.0, most)
         chunk = np.minimum(prompt, room)
         chunks = prompt / chunk
-        mixed = interpolate(grid.mixed_s, decoding + together * chunk) + decode - interpolate(grid.decode_s, decoding)
+        mixed = interpolate(grid.mixed_s, worked_on + together * chunk) + decode - body
         mixed = mixed + pairs * together / chunks
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
         stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
         met = prefill * stalled
-        token_s = decode + met * np.maximum(decoding - 1.0, 0.0) / max(steps, 1.0)
+        step_s = decode + met * np.maximum(decoding - 1.0, 0.0) / per_step
         passing = decode + np.maximum(mixed - decode, 0.0) * stalled
-        prefilling = np.minimum(decoding / max(steps, 1.0) / together * chunks * passing / token_s, 1.0)
-        longer = (prefilling * passing + (1.0 - prefilling) * decode) / token_s
-        serial = front.token_front_end_s * decoding * grid.stages
-        token_s = np.maximum(token_s, serial)
+        prefilling = np.minimum(decoding / per_step / together * chunks * passing / step_s, 1.0)
+        longer = (prefilling * passing + (1.0 - prefilling) * decode) / step_s
+        serial = front.token_front_end_s * decoding * kept * grid.stages
+        step_s = np.maximum(step_s, serial)
         first_s = (
             front.request_overhead_s
             + front.request_ingest_s
             + front.prompt_token_s * traffic.prompt.mean
-            + (0.5 + front.schedule_lag_fraction) * np.where(decoding > 1.0, token_s, 0.0)
+            + (0.5 + front.schedule_lag_fraction) * np.where(decoding > 1.0, step_s, 0.0)
             + mixed * chunks
         )
-        decoding = np.maximum(1.0, c * steps * token_s / (steps * token_s + first_s)) if output > 1 else 0.0 * c + 1.0
+        decoding = np.maximum(1.0, c * steps * step_s / (steps * step_s + first_s)) if output > 1 else 0.0 * c + 1.0
     held = mean_context + 8.0
-    busy = np.maximum(steps * token_s + first_s, 1e-12)
+    busy = np.maximum(steps * step_s + first_s, 1e-12)
     rate = c / busy
-    memory = (interpolate(grid.token_bytes, decoding) + sum(
+    memory = (interpolate(grid.token_bytes, decoding * width) + sum(
         size * decoding * min(mean_context, limit) for limit, _, size in grid.context
-    )) / np.maximum(token_s, 1e-12)  # fmt: skip
-    compute = rate * grid.flops_per_token * (prompt + output)
+    )) / np.maximum(step_s, 1e-12)  # fmt: skip
+    compute = rate * grid.flops_per_token * (prompt + output * width / kept)
     return OperatingPoints(
         in_flight=c * grid.lanes,
         requests_per_s=rate * grid.lanes,
-        time_per_output_token_s=token_s,
+        time_per_output_token_s=step_s / kept,
         time_to_first_token_s=first_s,
         prefill_s=prefill,
         interruption_s=met,

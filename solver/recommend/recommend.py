@@ -296,7 +296,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     settings = engine_settings(planning.engine, workload)
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)
-    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, workload.engines)
+    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, workload.engines, workload.drafting)
     space = memo.get(key)
     if space is None:
         space = memo[key] = build_space(
@@ -308,6 +308,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             settings,
             partitions,
             workload.engines,
+            workload.drafting,
         )
     return space
 

@@ -208,7 +208,7 @@ def sampling_s(shape: LlmShape, rates: Rates, rows: Quantity) -> Quantity:
     return 10.0 * rows * shape.vocabulary / rates.tensor_parallel / rates.stream_bytes_per_s
 
 
-def decode_context_s(shape: LlmShape, rates: Rates, queries: float = 1.0) -> list[tuple[float, Quantity, Quantity]]:
+def decode_context_s(shape: LlmShape, rates: Rates, queries: Quantity = 1.0) -> list[tuple[float, Quantity, Quantity]]:
     """Per attention group: (context limit, seconds, bytes) per context token of a decoding sequence, over its layers.
 
     Memory and arithmetic of decode attention combine like a product's; only latent attention comes near the ridge.

@@ -112,6 +112,12 @@ class TestRecommendation:
         with pytest.raises(LaunchError, match="make the recommendation again"):
             recommended_work(PLAN | {"plan": [line]}, None, None).deployment("m")
 
+    def test_a_plan_that_drafts_is_not_started_without_its_drafts(self) -> None:
+        settings = PLAN["plan"][0]["engine_settings"] | {"speculative": {"method": "ngram", "draft_tokens": 4}}
+        line = PLAN["plan"][0] | {"engine_settings": settings}
+        with pytest.raises(LaunchError, match="clusterwright deploy"):
+            recommended_work(PLAN | {"plan": [line]}, None, None).deployment("m")
+
     @pytest.mark.parametrize(
         ("device", "plan", "message"),
         [

@@ -9,6 +9,7 @@ import random
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -31,20 +32,39 @@ class Compared:
     most: float
 
 
+def random_drafting(rng: random.Random) -> dict[str, Any]:
+    return {
+        "method": rng.choice(["ngram", "head"]),
+        "draft_tokens": rng.choice([1, 2, 3, 4, 8]),
+        "acceptance_fraction": round(rng.uniform(0.1, 0.95), 2),
+        "draft_step_fraction": rng.choice([0.0, 0.02, 0.1]),
+        "draft_cost_source": "drawn",
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.screening", description=__doc__)
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--candidates", type=int, default=4, help="of each request (default 4)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--drafting", action="store_true", help="candidates that draft, of random lengths and acceptances"
+    )
     arguments = parser.parse_args()
     rng, spaces, found = random.Random(arguments.seed), SpaceCache(), []
     with tempfile.TemporaryDirectory() as folder:
         url = seeded_database(Path(folder) / "bench.sqlite")
         for number in range(arguments.requests):
             body = random_request(rng, mixture=number % 2 == 0)
+            if arguments.drafting:
+                body["workloads"][0]["drafting"] = random_drafting(rng)
             planning = planning_of(url, body, spaces)
             workload = screened(planning, planning.workloads[0], spaces)
-            rows = [row for row in range(len(workload.space.rows)) if workload.allowed[row]]
+            rows = [
+                number
+                for number, row in enumerate(workload.space.rows)
+                if workload.allowed[number] and (row.drafting is not None) == arguments.drafting
+            ]
             for row in rng.sample(rows, min(arguments.candidates, len(rows))):
                 candidate = workload.candidate(row)
                 free = replace(candidate, most=candidate.anchor)

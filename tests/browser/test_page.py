@@ -51,6 +51,36 @@ class TestPlanning:
         name = {"targets.ttft_ms.p95": "TTFT p95, ms", "targets.tpot_ms.p95": "TPOT p95, ms"}[binding["limit"]]
         expect(page.get_by_label(name)).to_have_value(f"{binding['relaxing_to']:g}")
 
+    def test_what_loosening_does_not_save_is_said_and_true(
+        self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]
+    ) -> None:
+        answer = plans[0]
+        assert answer["solve"]["status"] == "proven_optimal"
+        stated = answer["request"]["workloads"][0]["targets"]
+        costly = {b["limit"] for b in answer["binding"]}
+        free = [
+            (metric, percentile)
+            for metric in ("ttft_ms", "tpot_ms", "e2e_ms")
+            for percentile in stated[metric]
+            if f"targets.{metric}.{percentile}" not in costly
+        ]
+        assert free, "else this shows nothing"
+        page.goto(f"/#/plan/{answer['id']}")
+        names = " or ".join(f"{metric.split('_')[0].upper()} {percentile}" for metric, percentile in free)
+        expect(page.get_by_text(f"Loosening {names} by a fifth saves nothing.")).to_be_visible()
+        for metric, percentile in free:
+            looser = json.loads(json.dumps(answer["request"]))
+            looser["workloads"][0]["targets"][metric][percentile] *= 1.2
+            other = httpx.post(f"{server.address}/v1/recommendations", json=looser, timeout=120).json()
+            assert other["totals"]["usd_per_hour"] == answer["totals"]["usd_per_hour"]
+
+    def test_the_first_view_says_that_it_shows_the_newest_plan(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        page.goto("/")
+        expect(page.get_by_text("The newest plan stored here.")).to_be_visible()
+        page.get_by_role("link", name="Start another").click()
+        expect(page.get_by_role("button", name="Find the cheapest plan").first).to_be_visible()
+        assert plans[0]["id"] not in page.url
+
     def test_an_opened_plan_fills_the_form_and_a_changed_target_is_planned(
         self, page: Page, plans: list[dict[str, Any]]
     ) -> None:
@@ -104,6 +134,16 @@ class TestAboutAPlan:
         page.get_by_label("Third", exact=True).select_option("")
         expect(page.get_by_role("columnheader", name="third")).to_have_count(0)
         assert "c=" not in page.url
+
+    def test_plans_to_compare_are_told_apart_by_what_was_asked(self, page: Page, plans: list[dict[str, Any]]) -> None:
+        first, second = (plan["id"] for plan in plans)
+        page.goto(f"/#/compare?a={first}&b={second}")
+        targets = [plan["request"]["workloads"][0]["targets"]["tpot_ms"]["p95"] for plan in plans]
+        for side, target in zip(("First", "Second"), targets, strict=True):
+            expect(page.get_by_label(side, exact=True).locator("option:checked")).to_contain_text(
+                f"TPOT p95 ≤ {target:g} ms"
+            )
+        expect(page.get_by_role("row", name=re.compile("^limited to"))).not_to_contain_text("1000")
 
     def test_what_it_costs_over_years(self, page: Page, plans: list[dict[str, Any]]) -> None:
         page.goto(f"/#/plan/{plans[0]['id']}/cost")
@@ -389,6 +429,16 @@ class TestCatalog:
         link = page.get_by_role("link", name="aws:p5en.48xlarge:us-east-1:on_demand", exact=True)
         link.click()
         expect(page.get_by_role("region", name="Every price step")).to_contain_text("Vantage")
+
+    def test_a_record_has_units_and_names_what_is_not_known(self, page: Page, server: ServerProcess) -> None:
+        device = httpx.get(f"{server.address}/v1/devices/h100-sxm").json()
+        page.goto("/#/catalog/devices/h100-sxm")
+        expect(page.get_by_text(f"{device['memory_bandwidth_gb_per_s']:,.0f} GB/s", exact=True)).to_be_visible()
+        unknown = [name for name, value in device.items() if value is None]
+        assert unknown, "else this shows nothing"
+        expect(page.get_by_text("Not known, and never guessed")).to_be_visible()
+        expect(page.get_by_role("definition").filter(has_text="null")).to_have_count(0)
+        page.get_by_text("Where each figure is from").click()
 
     def test_search_narrows_the_list(self, page: Page) -> None:
         page.goto("/#/catalog/devices")

@@ -8,6 +8,10 @@ from fastapi.testclient import TestClient
 DENSE, MIXTURES = ("llama-3.1-8b", "qwen3-14b", "llama-3.1-70b"), ("qwen3-30b-a3b", "mixtral-8x7b", "gpt-oss-20b")
 PROMPT = {"distribution": "lognormal", "mean": 900, "p95": 2700}
 OUTPUT = {"distribution": "lognormal", "mean": 200, "p95": 600}
+DRAFTING = {
+    "method": "ngram", "draft_tokens": 4, "acceptance_fraction": 0.7, "draft_step_fraction": 0.0,
+    "draft_cost_source": "look-up costs no time of the device",
+}  # fmt: skip
 PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 
@@ -29,6 +33,15 @@ def asked(llm: str, devices: list[str], rate: float = 12.0) -> dict[str, Any]:
 @pytest.mark.parametrize("llm", DENSE + MIXTURES)
 def test_a_plan_line_is_what_an_estimate_says(client: TestClient, llm: str) -> None:
     check_lines(client, llm, planned(client, asked(llm, ["h100-sxm", "l40s"])))
+
+
+def test_a_line_that_drafts_is_what_an_estimate_says(client: TestClient) -> None:
+    body = asked("llama-3.1-70b", ["h100-sxm"], rate=4.0)
+    body["workloads"][0]["targets"] = {"ttft_ms": {"p95": 1500}, "tpot_ms": {"p95": 16}}
+    body["workloads"][0]["drafting"] = DRAFTING
+    lines = planned(client, body)
+    assert [line["engine_settings"]["speculative"] for line in lines] == [DRAFTING] * len(lines)
+    check_lines(client, "llama-3.1-70b", lines)
 
 
 @pytest.mark.parametrize("device", ["a100-pcie-80", "h100-nvl", "rtx-a6000"])

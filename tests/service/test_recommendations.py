@@ -92,6 +92,11 @@ class TestGetRecommendations:
         ids = [r["id"] for r in page["items"] + rest["items"]]
         assert ids[:3] == sorted(made, reverse=True)
         assert page["items"][0]["workloads"] == ["chat"]
+        asked = page["items"][0]["asked"][0]
+        stated = client.get(f"/v1/recommendations/{made[-1]}").json()["request"]["workloads"][0]
+        assert f"{stated['traffic']['requests_per_s']:g} requests/s" in asked
+        for percentile, limit in stated["targets"]["ttft_ms"].items():
+            assert f"TTFT {percentile} ≤ {limit:g} ms" in asked
 
     def test_unknown_is_404(self, client: TestClient) -> None:
         assert client.get("/v1/recommendations/rec_none").status_code == 404

@@ -12,7 +12,6 @@ from solver.deployment.deploy import deploy
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.disaggregated import KvLink
-from solver.engine.speculative import SpeculativeDecoding
 from solver.errors import DoesNotFitError, FigureMissingError, SaturatedError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
@@ -21,7 +20,7 @@ from solver.prediction.disaggregated import disaggregated_bound, estimate_disagg
 from solver.prediction.estimate import estimate
 from solver.replay.disaggregated import replay_disaggregated
 from solver.replay.one_stream import Replay, replay
-from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, SpeculativeDecoding, Traffic, fixed_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants, device
 

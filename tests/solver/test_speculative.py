@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from solver.deployment.configuration import Configuration, Speculation
 from solver.engine.simulate import Trace, simulate
 from solver.engine.speculative import (
-    SpeculativeDecoding,
     expected_tokens_per_step,
     speculative_schedule,
 )
 from solver.errors import InvalidInputError
-from solver.workload import EngineSettings
+from solver.workload import EngineSettings, SpeculativeDecoding
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
 

@@ -2,7 +2,7 @@
 import { curlOf, get, known } from "./api.js";
 import { chart } from "./chart.js";
 import { measuredCard } from "./measured.js";
-import { copyButton, count, figure, h, percent, table, words } from "./dom.js";
+import { copyButton, count, figure, h, percent, setName, table, words } from "./dom.js";
 import { term } from "./glossary.js";
 
 const METRIC = { time_to_first_token: "TTFT, mean", "time_to_first_token.p99": "TTFT, p99", time_per_output_token: "TPOT, mean", "time_per_output_token.p99": "TPOT, p99", end_to_end: "E2E, mean", output_rate: "output tokens/s" };
@@ -29,7 +29,7 @@ export async function accuracyView({ signal }) {
   const [told, devices, apart] = await Promise.all([get("/v1/accuracy", {}, { signal }), known("devices"), get("/v1/benchmarks", { status: "quarantined", limit: 1 }, { signal })]);
   if (!told.engines.length) return h("section.card", {}, h("h1", {}, "Accuracy"), h("p", {}, "Nothing has been measured yet: predictions are physics only."));
   return h("div", {}, h("section.card", {}, h("h1", {}, "Predicted against measured"),
-    h("p", {}, `Correction set ${told.correction_set}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
+    h("p", {}, `Correction set ${setName(told.correction_set)}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
     unmeasured(devices, told.engines.map((engine) => engine.device)),
     h("p", {}, "A run that you upload counts for its own configuration at once; these tables are of the runs that come with this version.",
       apart.total ? ` ${count(apart.total, "run")} kept out of the fit because they contradict the others or lack a fact: see Benchmarks.` : ""),

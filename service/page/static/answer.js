@@ -2,7 +2,7 @@
 import { curlOf, get, post } from "./api.js";
 import { intervalBar } from "./chart.js";
 import { deploymentOf, estimateOf, insideOf } from "./deployment.js";
-import { ago, button, copyButton, count, day, download, empty, facts, figure, h, interval, layoutText, percent, table, usd, words } from "./dom.js";
+import { ago, button, copyButton, count, day, download, empty, facts, figure, h, interval, layoutText, percent, setName, table, usd, words } from "./dom.js";
 import { term } from "./glossary.js";
 import { policyText } from "./policy.js";
 
@@ -141,6 +141,7 @@ function planLines(answer) {
           [term("replica", "replicas"), [`${line.replicas} × `, term("TP", layoutText(line.layout)), ` on ${line.device}${line.partition ? ` (${line.partition.profile})` : ""}`]],
           ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
           ["engine", line.engine],
+          line.engine_settings?.speculative ? ["drafts", draftText(line.engine_settings.speculative)] : null,
           [term("utilisation", "used"), percent(line.utilisation_fraction)],
           ["prediction", badge(line.basis)],
         ]),
@@ -151,6 +152,8 @@ function planLines(answer) {
       deploymentOf(answer, line) ? h("p.muted", {}, h("a", { href: deploymentOf(answer, line) }, "Estimate this replica"), ", and change its split, format or traffic.") : null);
   }));
 }
+
+const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} accepted, as stated`;
 
 const UNMEASURED = ["analytical", "borrowed"];
 
@@ -264,6 +267,7 @@ function movers(answer, actions) {
       request ? button(`relax to ${to}`, () => actions.replan(request), { class: "link" }) : `relaxing to ${to}`, ` ${gain}`));
   }
   if (!answer.plan.length) items.push(eightBit(answer, actions));
+  items.push(savesNothing(answer));
   for (const r of answer.relaxations) {
     const { name, unit } = limitWords(r.limit);
     const to = typeof r.relaxing_to === "number" ? `${figure(r.relaxing_to)} ${unit}` : r.relaxing_to ?? "any";
@@ -273,6 +277,17 @@ function movers(answer, actions) {
   }
   if (answer.confidence_premium_usd_per_hour !== null) items.push(h("li", {}, Number(answer.confidence_premium_usd_per_hour) ? `Confidence above 50 % adds ${usd(answer.confidence_premium_usd_per_hour)}/h.` : "Confidence above 50 % costs nothing: a plan without it is no cheaper."));
   return items.some(Boolean) ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
+}
+
+const LOOSER = "a fifth";
+
+/** Targets of one workload that cost nothing; each was moved and the plan proven again. */
+function savesNothing(answer) {
+  const [workload, ...others] = answer.request.workloads;
+  if (answer.solve.status !== "proven_optimal" || others.length || workload.traffic_classes || answer.unsettled?.includes("binding")) return null;
+  const free = ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.keys(workload.targets[name]).map((p) => `targets.${name}.${p}`))
+    .filter((target) => !answer.binding.some((b) => b.limit.endsWith(target))).map((target) => limitWords(target).name);
+  return free.length ? h("li", {}, `Loosening ${free.join(" or ")} by ${LOOSER} saves nothing.`) : null;
 }
 
 function alternatives(answer) {
@@ -294,7 +309,7 @@ function fineprint(answer, actions) {
     [term("confirmation rounds"), solve.confirmation_rounds],
     ["time, optimiser", `${figure(solve.seconds)} s, ${{ highs: "HiGHS", bound: "by bounds alone" }[solve.solver] ?? solve.solver}`],
     ["prices as of", h("time", { datetime: inputs.price_as_of, title: inputs.price_as_of }, `${day(inputs.price_as_of)} (${ago(inputs.price_as_of)})`)],
-    ["catalog, corrections", h("span", { title: inputs.catalog_digest }, `${inputs.catalog_digest.slice(0, 12)}, ${inputs.correction_set ?? "none"}`)],
+    ["catalog, corrections", h("span", { title: inputs.catalog_digest }, `${inputs.catalog_digest.slice(0, 12)}, ${setName(inputs.correction_set)}`)],
     ["stored as", h("code", {}, answer.id)],
   ]),
   answer.contexts.filter((c) => c.clipped_fraction > 0).map((c) => h("p", {}, `${c.workload}: ${percent(c.clipped_fraction, 2)} of requests end at ${c.context_tokens.toLocaleString("en")} tokens.`)),

@@ -1,7 +1,7 @@
 // Measured runs: drop a tool's file, see what it says against the prediction, and how the prediction moves.
 import { Problem, curlOf, get, knownIds, post } from "./api.js";
 import { intervalBar } from "./chart.js";
-import { button, copyButton, day, empty, field, figure, h, interval, say, select, suggest, table, words } from "./dom.js";
+import { button, copyButton, day, empty, field, figure, h, interval, say, select, setName, suggest, table, words } from "./dom.js";
 import { problemCard } from "./form.js";
 import { term } from "./glossary.js";
 
@@ -35,7 +35,7 @@ function upload(signal) {
     const isCanonical = document && typeof document === "object" && "context" in document && "results" in document;
     const count = Number(devices.value) || 1;
     const context = {
-      ...(device.value.trim() ? { device: device.value.trim(), devices: count } : {}), ...(llm.value.trim() ? { llm: llm.value.trim() } : {}),
+      ...(device.value.trim() ? { device: device.value.trim() } : {}), ...(device.value.trim() || count > 1 ? { devices: count } : {}), ...(llm.value.trim() ? { llm: llm.value.trim() } : {}),
       ...(engine.value.trim() ? { engine: { name: engine.value.trim() } } : {}),
       ...(count > 1 || tensor.value ? { layout: { tensor_parallel: Number(tensor.value) || count } } : {}),
       ...(weights.value || cache.value ? { precision: { ...(weights.value ? { weights: weights.value } : {}), ...(cache.value ? { kv_cache: cache.value } : {}) } } : {}),
@@ -125,8 +125,8 @@ function moved(told, before, after) {
     // What has been learnt already holds its own runs: an interval that ends on one was stretched to it.
     return measured && ((was && (measured < was.low || measured > was.high)) || (is && (measured <= is.low * (1 + ROUNDING) || measured >= is.high * (1 - ROUNDING))));
   }).map(([, name]) => name);
-  return [outside.length ? h("p", { role: "note" }, h("strong", {}, `${outside.join(", ")}: outside what was predicted. `), "If the run is right, the physics of this device is off: predictions lean towards one run by a third of the way, and further with each that agrees. Check the device, the engine's settings and the load, and measure again.") : null, table("Measured against predicted", ["", "measured", `predicted before (${before?.basis ?? "correction set "}${before ? "" : told.before.correction_set ?? "none"})`, `predicted now (${after?.basis ?? "correction set "}${after ? "" : told.after.correction_set ?? "none"}); the line is what was measured`], rows, { right: [1] }),
-    told.after.correction_set === told.before.correction_set ? h("p.muted", {}, "The predictions have not moved: nothing new was learnt, or not yet.") : h("p", {}, `Predictions now use correction set ${told.after.correction_set} (${told.before.correction_set ?? "none"} before).`)];
+  return [outside.length ? h("p", { role: "note" }, h("strong", {}, `${outside.join(", ")}: outside what was predicted. `), "If the run is right, the physics of this device is off: predictions lean towards one run by a third of the way, and further with each that agrees. Check the device, the engine's settings and the load, and measure again.") : null, table("Measured against predicted", ["", "measured", `predicted before (${before?.basis ?? "correction set "}${before ? "" : setName(told.before.correction_set)})`, `predicted now (${after?.basis ?? "correction set "}${after ? "" : setName(told.after.correction_set)}); the line is what was measured`], rows, { right: [1] }),
+    told.after.correction_set === told.before.correction_set ? h("p.muted", {}, "The predictions have not moved: nothing new was learnt, or not yet.") : h("p", {}, `Predictions now use correction set ${setName(told.after.correction_set)} (${setName(told.before.correction_set)} before).`)];
 }
 
 async function list(signal) {

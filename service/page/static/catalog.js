@@ -82,16 +82,31 @@ async function one(noun, id, signal) {
   const item = await get(path, {}, { signal });
   const steps = noun === "offers" ? await get(`${path}/prices`, {}, { signal }) : null;
   return [h("h2", {}, item.name ?? item.id),
-    h("dl.figures", {}, Object.entries(item).map(([name, value]) => shown(name, value))),
+    record(item),
     steps ? table("Every price step", ["from", "USD/h", "source", "retrieved", "confidence"], steps.items.map((s) => [day(s.valid_from), usd(s.usd_per_hour), s.source, s.retrieved_on, s.confidence]), { right: [1] }) : null,
     h("p.buttons", {}, copyButton(() => location.href, "the link", "Copy link"), copyButton(() => curlOf("GET", path), "this as a curl command", "Copy as curl"),
       noun === "llms" ? h("a.button.quiet", { href: `#/plan/new?preset=chat&llm=${encodeURIComponent(id)}` }, "Plan with it") : null)];
 }
 
+const UNITS = { tflop_per_s: "TFLOP/s", top_per_s: "TOP/s", gb_per_s: "GB/s", gbit_per_s: "Gbit/s", gib: "GiB", mb: "MB", w: "W", tokens: "tokens" };
+const UNIT = new RegExp(`_(${Object.keys(UNITS).join("|")})$`);
+
+/** A record: what is known, with units; then by name what is not; its sources folded. */
+function record(item) {
+  const unknown = Object.entries(item).filter(([, value]) => value === null).map(([name]) => words(name.replace(UNIT, "")));
+  const { provenance, ...rest } = item;
+  return [h("dl.figures", {}, Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => shown(name, value))),
+    unknown.length ? h("p.muted", {}, `Not known, and never guessed: ${unknown.join(", ")}.`) : null,
+    provenance && Object.keys(provenance).length ? h("details", {}, h("summary", {}, "Where each figure is from"), h("dl.figures", {}, Object.entries(provenance).map(([name, value]) => shown(name, value)))) : null];
+}
+
 function shown(name, value) {
-  if (value === null) return h("div.unknown", {}, h("dt", {}, words(name)), h("dd", {}, "not known"));
-  if (Array.isArray(value) && value.every((v) => typeof v !== "object")) return h("div", {}, h("dt", {}, words(name)), h("dd", {}, value.join(", ") || "none"));
-  if (typeof value === "object") return h("div.nested", {}, h("dt", {}, words(name)), h("dd", {}, h("dl.figures", {}, Object.entries(value).map(([n, v]) => shown(n, v)))));
-  const text = typeof value === "number" && Math.abs(value) >= 1000 && !/year|generation/.test(name) ? value.toLocaleString("en") : String(value);
-  return h("div", {}, h("dt", {}, words(name)), h("dd", {}, text));
+  const [, suffix] = UNIT.exec(name) ?? [];
+  const unit = suffix && typeof value === "number" ? UNITS[suffix] : null;
+  const label = words(unit ? name.replace(UNIT, "") : name);
+  if (value === null) return h("div.unknown", {}, h("dt", {}, label), h("dd", {}, "not known"));
+  if (Array.isArray(value) && value.every((v) => typeof v !== "object")) return h("div", {}, h("dt", {}, label), h("dd", {}, value.join(", ") || "none"));
+  if (typeof value === "object") return h("div.nested", {}, h("dt", {}, label), h("dd", {}, h("dl.figures", {}, Object.entries(value).map(([n, v]) => shown(n, v)))));
+  const text = typeof value === "number" && Math.abs(value) >= 1000 && !/year|generation/.test(name) ? value.toLocaleString("en") : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+  return h("div", {}, h("dt", {}, label), h("dd", {}, unit ? `${text} ${unit}` : text));
 }

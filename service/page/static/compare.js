@@ -5,6 +5,7 @@ import { copyButton, empty, field, figure, h, interval, layoutText, percent, sel
 import { policyText } from "./policy.js";
 
 const PLACES = ["first", "second", "third"];
+const UNLIMITED_NODES = 1000;  // what the API takes where nothing is said
 
 export async function compareView({ parameters, navigate, signal }) {
   const { items } = await get("/v1/recommendations", { limit: 100 }, { signal });
@@ -12,7 +13,7 @@ export async function compareView({ parameters, navigate, signal }) {
   if (items.length < 2 && !(parameters.get("a") && parameters.get("b"))) {
     return h("section.card", {}, h("h1", {}, "Compare plans"), h("p", {}, "There are fewer than two plans yet. ", h("a", { href: "#/plan/new?preset=chat" }, "Make another one"), "."));
   }
-  const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`}`;
+  const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.asked.join("; ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`}`;
   const options = items.map((one) => [one.id, name(one)]);
   for (const side of ["a", "b", "c"]) if (parameters.get(side) && !options.some(([id]) => id === parameters.get(side))) options.push([parameters.get(side), parameters.get(side)]);
   const b = parameters.get("b") ?? options.find(([id]) => id !== parameters.get("a"))?.[0];
@@ -66,10 +67,14 @@ function rows(plans) {
   ];
 }
 
+/** Limits that say something, in words: what is not limited, and what is as it always is, is left out. */
 function limits(stated) {
-  return Object.entries(stated).filter(([name, value]) => name !== "sourcing" && value !== null && value !== 0 && !(Array.isArray(value) && !value.length))
-    .filter(([, value]) => typeof value !== "object" || (Array.isArray(value) && value.every((one) => typeof one === "string")))
-    .map(([name, value]) => `${words(name)}: ${Array.isArray(value) ? value.join(", ") : value}`);
+  const isSaid = ([name, value]) => name !== "sourcing" && value && !(Array.isArray(value) && !value.length) && !(name === "max_nodes_per_offer" && value >= UNLIMITED_NODES)
+    && (typeof value !== "object" || (Array.isArray(value) && value.every((one) => typeof one === "string")));
+  return Object.entries(stated).filter(isSaid).map(([name, value]) => {
+    const { name: said, unit } = limitWords(`limits.${name}`);
+    return value === true ? said : `${said}: ${Array.isArray(value) ? value.map(words).join(", ") : `${value} ${unit}`}`;
+  });
 }
 
 function targets(workload) {

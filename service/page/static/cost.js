@@ -89,10 +89,17 @@ function cumulative(months) {
 function breakEven(b, horizon) {
   const month = (at) => `month ${figure(at)}${at > horizon ? `, after the ${horizon} compared` : ""}`;
   return [
-    b.cash.month !== null ? `what is paid so far, as drawn, is equal in ${month(b.cash.month)}` : null,
-    b.discounted.month !== null ? `had it ended then, machines sold and commitments paid off, present values are equal in ${month(b.discounted.month)}` : null,
+    b.cash.month !== null ? `as drawn, both have paid the same in ${month(b.cash.month)}` : null,
+    b.discounted.month !== null ? `if all were given up early, machines sold and commitments paid off, giving up in ${month(b.discounted.month)} would have cost the same either way, discounted` : null,
     b.utilisation_fraction !== null ? `over the ${horizon} months equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null,
   ].filter(Boolean);
+}
+
+/** Where what is paid in all and what that is worth today name different alternatives. */
+function paysLess({ alternatives, cheapest }) {
+  const chosen = alternatives.find((one) => one.name === cheapest.name);
+  const [least] = [...alternatives].sort((a, b) => Number(a.total_usd) - Number(b.total_usd));
+  return chosen && Number(least.total_usd) < Number(chosen.total_usd) ? h("p", {}, h("strong", {}, least.name), ` pays ${usd(chosen.total_usd - least.total_usd, 0)} less in all, but sooner: discounted to today it costs ${usd(least.npv_usd - chosen.npv_usd, 0)} more.`) : null;
 }
 
 /** A stored comparison. */
@@ -102,6 +109,7 @@ export function comparison(said) {
   const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).map((b) => ({ one, b, says: breakEven(b, said.request.horizon_months) }))).filter((x) => x.says.length);
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
+    paysLess(said),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
     h("p.muted", {}, `With demand ${said.request.utilisation_fraction === null ? "by the hour as stated" : `at ${percent(said.request.utilisation_fraction)} of the peak on average`}, and with rents and prices that change over the years as the figures taken from the catalog say. The answer's month and price of a million tokens are at the peak and at today's prices.`),
     said.warnings.length ? h("ul.notes", {}, said.warnings.map((warning) => h("li", {}, warning))) : null,

@@ -18,7 +18,7 @@ export function estimateOf(answer, line) {
 /** The address at which the page estimates one replica of a line, to change it there; null where its form cannot state it. */
 export function deploymentOf(answer, line) {
   const [asked] = estimateOf(answer, line)?.estimates ?? [];
-  if (!asked || asked.partition) return null;
+  if (!asked || asked.partition || asked.engine.speculative) return null;
   const { prompt_tokens: prompt, output_tokens: output, ...others } = asked.traffic;
   if (![prompt, output].every((lengths) => ["fixed", "lognormal"].includes(lengths.distribution)) || Object.values(others).some(Boolean)) return null;
   const stated = {

@@ -66,6 +66,14 @@ const SPELT = { ttft: "TTFT", tpot: "TPOT", itl: "ITL", e2e: "E2E", gib: "GiB", 
 /** A name of the API as words: ttft_above_target is "TTFT above target". */
 export const words = (slug) => String(slug).split("_").map((part) => SPELT[part] ?? part).join(" ");
 
+const UPLOADS_FROM = 1_000_000;
+
+/** A correction set as people tell it apart: those that come with a version, and those made here of what was uploaded. */
+export function setName(number) {
+  if (number === null || number === undefined) return "none";
+  return number > UPLOADS_FROM ? `${number - UPLOADS_FROM} of this service's uploads` : `${number} of the catalog`;
+}
+
 export function bytes(amount) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let number = Number(amount), unit = 0;

@@ -123,7 +123,10 @@ export async function planView({ parts, parameters, navigate, signal }) {
           button("Find the cheapest plan", () => form.requestSubmit(), { class: "primary" })));
       } else if (!id) {
         const { items } = await get("/v1/recommendations", { limit: 1 }, { signal });
-        if (items.length) await showPlan(items[0].id, "");
+        if (items.length) {
+          await showPlan(items[0].id, "");
+          answerSide.prepend(h("p.muted", {}, "The newest plan stored here. ", h("a", { href: "#/plan/new?preset=chat" }, "Start another"), " or ", h("a", { href: "#/compare" }, "compare plans"), "."));
+        }
         else { parameters.set("preset", "chat"); return fill(); }
       } else if (id.startsWith("job_")) await showJob(id);
       else await showPlan(id, tab);

@@ -108,6 +108,15 @@ PARTITION = {
 }
 
 
+LOOK_UP = {
+    "method": "ngram",
+    "draft_tokens": 4,
+    "acceptance_fraction": 0.6,
+    "draft_step_fraction": 0.0,
+    "draft_cost_source": "test",
+}
+
+
 def shapes() -> dict[str, DeploymentPlan]:
     """By what is special about them."""
     return {
@@ -144,6 +153,10 @@ def shapes() -> dict[str, DeploymentPlan]:
         "quantised file": plan(
             [workload("chat")], [line("chat", AWS, engine="llama.cpp", precision={"weights": "q4_k_m", "kv_cache": "fp16"},
                                       engine_settings={"name": "llama.cpp", "max_sequences": 32})]
+        ),
+        "drafts": plan([workload("chat")], [line("chat", AWS, engine_settings={"speculative": LOOK_UP})]),
+        "drafts with heads": plan(
+            [workload("chat")], [line("chat", AWS, engine_settings={"speculative": LOOK_UP | {"method": "head"}})]
         ),
         "no checkpoint": plan([workload("own", "own-model")], [line("own", AWS)]),
         "format nobody published": plan(
