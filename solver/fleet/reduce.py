@@ -174,9 +174,7 @@ def bound_candidates(problem: FleetProblem, groups: list[OfferGroup], pairs: Pai
         for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
             if end > start:
                 least[w] = whole[start:end].min(axis=0)
-        value = np.where((pairs.load > 0) & np.isfinite(pairs.load), least[pairs.workload] / pairs.load, 0.0).max(
-            axis=1
-        )
+        value = np.nanmax(np.where(pairs.load > 0, least[pairs.workload] / pairs.load, 0.0), axis=1, initial=0.0)
     best = np.zeros(len(groups))  # a node may also stand idle
     np.maximum.at(best, pairs.group, (value - replica_price) / pairs.node_fraction)
     group_price = np.full(len(groups), np.inf)
