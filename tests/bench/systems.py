@@ -36,13 +36,14 @@ a database seeded with the catalog; where a cell says "no", the rest of it is th
 - **engine**: what estimates and plans take where a request names none.
 - **estimate**: the model, weights and parallelism (tensor × pipeline) of one that `POST /v1/estimates` makes.
 - **offer**: rented by the hour; bought, at what an hour of it costs to own; by the token, from its maker.
-- **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds.
+- **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds, by whatever commitment it
+  is sold.
 - **measured runs**: of this project, in `catalog/benchmarks/`; other predictions rest on physics or on siblings.
 
 """
 VARIANTS: tuple[tuple[str, str, int, int], ...] = (
-    ("llama-3.1-8b", "bf16", 1, 1), ("llama-3.1-8b", "fp16", 1, 1), ("llama-3.1-8b", "bf16", 2, 1),
-    ("llama-3.1-8b", "fp8", 1, 1), ("llama-3.1-8b", "int4", 1, 1), ("llama-3.1-8b", "q4_k_m", 1, 1),
+    ("llama-3.1-8b", "bf16", 1, 1), ("llama-3.1-8b", "fp16", 1, 1), ("llama-3.1-8b", "fp8", 1, 1),
+    ("llama-3.1-8b", "int4", 1, 1), ("llama-3.1-8b", "q4_k_m", 1, 1), ("llama-3.1-8b", "bf16", 2, 1),
     ("llama-3.1-8b", "bf16", 8, 1), ("llama-3.1-8b", "int8", 8, 8), ("qwen2.5-0.5b", "fp16", 1, 1),
     ("qwen2.5-0.5b", "int8", 1, 1), ("qwen2.5-0.5b", "q8_0", 1, 1), ("qwen2.5-0.5b", "bf16", 1, 8),
 )  # fmt: skip
@@ -140,6 +141,7 @@ def plan_of(client: TestClient, row: System) -> str:
     }  # fmt: skip
     limits = {
         "devices": [row.device],
+        "commitments": None,
         "sourcing": {"named_place": False, "min_price_confidence": None, "provider_classes": None},
     }
     asked = {"workloads": [workload], "limits": limits, "alternatives": 0, "time_limit_s": 60}
