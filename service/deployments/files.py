@@ -60,7 +60,7 @@ def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
             (
                 f"context of {kind.name}",
                 f"{tokens} tokens, prompt and answer together, as the workload was planned; the engine refuses longer requests. "
-                "More leaves fewer of them room in the cache: plan again with context_tokens",
+                "A longer context leaves the cache room for fewer: plan again with context_tokens",
             )
         )
     return notes

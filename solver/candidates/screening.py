@@ -222,6 +222,15 @@ def _at_distances(
     )  # fmt: skip
 
 
+def narrowed(screened: Screened, kept: NDArray[np.bool_]) -> Screened:
+    """A workload that may run on some of its candidates only."""
+    return replace(
+        screened,
+        requests_per_s=np.where(kept, screened.requests_per_s, 0.0),
+        most_requests_per_s=np.where(kept, screened.most_requests_per_s, 0.0),
+    )
+
+
 def with_targets(screened: Screened, targets: Targets, number: int = 0) -> Screened:
     """The same candidates under other targets, of class ``number`` where there are classes."""
     return with_workload(screened, with_targets_of(screened.workload, number, targets))

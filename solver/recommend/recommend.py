@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
+
 from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
-from solver.candidates.screening import Screened, screen, screen_classes
+from solver.candidates.screening import Screened, narrowed, screen, screen_classes
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
@@ -211,6 +213,8 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     others = solved_request.alternatives
     if others is None:
         each = settled("alternatives", lambda: without_each_device(planning, assembly, result, resolver))
+        if any(entry.configuration.speculation is not None for entry in entries):
+            each += settled("alternatives", lambda: without_drafting(planning, assembly, resolver))
         others = alternatives(planning, result, each)
     binding: tuple[Binding, ...] = ()
     sourcing: tuple[SourcingChange, ...] = ()
@@ -328,6 +332,18 @@ def without_each_device(
         with suppress(NoPlanInTimeError):  # not known is not the same as none
             found.append((f"cheapest without {device}", *resolver.confirmed(without)))
     return found
+
+
+def without_drafting(
+    planning: PlanningInput, assembly: Assembly, resolver: Resolver
+) -> list[tuple[str, Assembly, FleetResult]]:
+    """The cheapest confirmed plan in which nothing drafts; none where no alternatives are wanted, or time ran out."""
+    if not planning.alternatives:
+        return []
+    plain = [narrowed(one, np.array([row.drafting is None for row in one.space.rows])) for one in assembly.screened]
+    with suppress(NoPlanInTimeError):
+        return [("cheapest without drafting", *resolver.confirmed(assemble(planning, plain)))]
+    return []
 
 
 def alternatives(

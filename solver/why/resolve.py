@@ -173,15 +173,6 @@ def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screene
     return known.renumbered(workload, moved.get)
 
 
-def narrowed(screened: Screened, kept: Rows) -> Screened:
-    """A workload that may run on some of its candidates only."""
-    return replace(
-        screened,
-        requests_per_s=np.where(kept, screened.requests_per_s, 0.0),
-        most_requests_per_s=np.where(kept, screened.most_requests_per_s, 0.0),
-    )
-
-
 def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequence[Offer] = ()) -> Assembly:
     """The problem of these workloads, with the named offers in it even where others beat them."""
     slots = offer_slots(planning)

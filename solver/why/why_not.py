@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, narrowed
 from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
 from solver.explain.resolver import Resolver
@@ -32,7 +32,6 @@ from solver.why.resolve import (
     SolvedChange,
     assembled,
     known_of,
-    narrowed,
     on_new_rows,
     resolve,
     unchanged,

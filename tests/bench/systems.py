@@ -36,8 +36,8 @@ a database seeded with the catalog; where a cell says "no", the rest of it is th
 - **engine**: what estimates and plans take where a request names none.
 - **estimate**: the model, weights and parallelism (tensor × pipeline) of one that `POST /v1/estimates` makes.
 - **offer**: rented by the hour; bought, at what an hour of it costs to own; by the token, from its maker.
-- **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds, by whatever commitment it
-  is sold.
+- **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds,
+  by whatever commitment it is sold.
 - **measured runs**: of this project, in `catalog/benchmarks/`; other predictions rest on physics or on siblings.
 
 """

@@ -28,6 +28,16 @@ def test_drafts_that_are_accepted_make_a_fast_plan_cheaper() -> None:
     assert plain.usd_per_hour is None or drafted.usd_per_hour < plain.usd_per_hour
 
 
+def test_what_drafting_saves_is_the_difference_of_two_plans() -> None:
+    plain = plan(workload(rate=6.0, tpot={"p95": 0.009}))
+    drafted = plan(workload(rate=6.0, tpot={"p95": 0.009}, drafting=GOOD), alternatives=1)
+    (without,) = [one for one in drafted.alternatives if one.why == "cheapest without drafting"]
+    assert plain.usd_per_hour is not None
+    assert drafting_of(without.entries) == {None}
+    assert without.extra_usd_per_hour == pytest.approx(plain.usd_per_hour - (drafted.usd_per_hour or 0.0), abs=1e-6)
+    assert plan(workload(rate=6.0, drafting=USELESS), alternatives=1).alternatives != ()
+
+
 def test_drafts_that_nobody_accepts_are_not_chosen() -> None:
     plain = plan(workload(rate=40.0))
     offered = plan(workload(rate=40.0, drafting=USELESS))
