@@ -89,6 +89,7 @@ async function one(noun, id, signal) {
 }
 
 const UNITS = { tflop_per_s: "TFLOP/s", top_per_s: "TOP/s", gb_per_s: "GB/s", gbit_per_s: "Gbit/s", gib: "GiB", mb: "MB", w: "W", tokens: "tokens" };
+const SLUGS = new Set(["category", "device_class", "status", "kind", "commitment", "provider_class"]);
 const UNIT = new RegExp(`_(${Object.keys(UNITS).join("|")})$`);
 
 /** A record: what is known, with units; then by name what is not; its sources folded. */
@@ -107,6 +108,6 @@ function shown(name, value) {
   if (value === null) return h("div.unknown", {}, h("dt", {}, label), h("dd", {}, "not known"));
   if (Array.isArray(value) && value.every((v) => typeof v !== "object")) return h("div", {}, h("dt", {}, label), h("dd", {}, value.join(", ") || "none"));
   if (typeof value === "object") return h("div.nested", {}, h("dt", {}, label), h("dd", {}, h("dl.figures", {}, Object.entries(value).map(([n, v]) => shown(n, v)))));
-  const text = typeof value === "number" && Math.abs(value) >= 1000 && !/year|generation/.test(name) ? value.toLocaleString("en") : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+  const text = typeof value === "number" && Math.abs(value) >= 1000 && !/year|generation/.test(name) ? value.toLocaleString("en") : typeof value === "boolean" ? (value ? "yes" : "no") : SLUGS.has(name) ? words(value) : String(value);
   return h("div", {}, h("dt", {}, label), h("dd", {}, unit ? `${text} ${unit}` : text));
 }

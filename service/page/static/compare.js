@@ -13,7 +13,7 @@ export async function compareView({ parameters, navigate, signal }) {
   if (items.length < 2 && !(parameters.get("a") && parameters.get("b"))) {
     return h("section.card", {}, h("h1", {}, "Compare plans"), h("p", {}, "There are fewer than two plans yet. ", h("a", { href: "#/plan/new?preset=chat" }, "Make another one"), "."));
   }
-  const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.asked.join("; ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`}`;
+  const name = (one) => `${one.created_at.slice(5, 16).replace("T", " ")} · ${one.workloads.join(", ")} · ${one.llms.join(", ")} · ${one.usd_per_hour === null ? "no plan" : `${usd(one.usd_per_hour)}/h`} · ${one.asked.join("; ")}`;
   const options = items.map((one) => [one.id, name(one)]);
   for (const side of ["a", "b", "c"]) if (parameters.get(side) && !options.some(([id]) => id === parameters.get(side))) options.push([parameters.get(side), parameters.get(side)]);
   const b = parameters.get("b") ?? options.find(([id]) => id !== parameters.get("a"))?.[0];
