@@ -5114,6 +5114,8 @@ class ReplicasChangeOut(TypedDict):
     """How the model is spread over devices."""
     precision: PrecisionIn
     """Number formats of weights and KV cache."""
+    speculative: NotRequired[StatedDraftIn | None]
+    """Drafting: tokens guessed ahead and checked together; null without. How they draft; null: not at all."""
     before: int
     """How it was; null where there was nothing."""
     after: int

@@ -1,5 +1,6 @@
 """From one stored plan to another: nodes rented and released, replicas started and stopped, and what it saves."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
@@ -9,13 +10,14 @@ from service.recommendations.fleet_of import OfferNodes, fleet_of
 from service.recommendations.tables import RecommendationTable
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.diff import DiffSideOut, NodesChangeOut, PlanDiffOut, ReplicasChangeOut, RoutingChangeOut
+from service.wire.roles import StatedDraftIn
 
 DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": "DP", "expert_parallel": "EP"}
 PERCENT = 100.0
 LEAST_SHARE_CHANGE = 0.005
 """Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
-ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str]
-"""Workload, offer, device, engine, degrees, weights, KV cache."""
+ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str]
+"""Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all)."""
 
 
 def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDiffOut:
@@ -86,6 +88,7 @@ def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, A
             engine=key[3],
             layout=LayoutIn(**dict(zip(DEGREES, key[4], strict=True))),
             precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
+            speculative=StatedDraftIn.model_validate_json(key[7]) if key[7] else None,
             before=counts[0][key],
             after=counts[1][key],
         )
@@ -103,9 +106,10 @@ def _replicas(plan: list[Mapping[str, Any]]) -> Counter[ReplicaKey]:
 
 def _key(line: Mapping[str, Any]) -> ReplicaKey:
     degrees, precision = line["layout"], line["precision"]
+    drafting = (line.get("engine_settings") or {}).get("speculative")
     return (
         line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
-        precision["weights"], precision["kv_cache"],
+        precision["weights"], precision["kv_cache"], json.dumps(drafting, sort_keys=True) if drafting else "",
     )  # fmt: skip
 
 
@@ -180,6 +184,7 @@ def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
     words = []
     for c in changes:
         how = f"{_layout_words(c.layout)}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
+        how += "" if c.speculative is None else f", drafting {c.speculative.draft_tokens} tokens a step"
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

@@ -2,6 +2,7 @@
 
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Usd
+from service.wire.roles import StatedDraftIn
 
 
 class DiffSideOut(Answer):
@@ -32,6 +33,8 @@ class ReplicasChangeOut(Answer):
     engine: str
     layout: LayoutIn
     precision: PrecisionIn
+    speculative: StatedDraftIn | None = None
+    """How they draft; null: not at all."""
     before: int
     after: int
 

@@ -279,8 +279,8 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
     joined: dict[tuple[object, ...], PlanEntry] = {}
     for entry in entries:
         offer = split.tiers[entry.offer.id][1]
-        layout, precision = entry.configuration.layout, entry.configuration.precision
-        key = (entry.workload, offer.id, layout, precision, entry.configuration.device.partition)
+        one = entry.configuration
+        key = (entry.workload, offer.id, one.layout, one.precision, one.device.partition, one.speculation)
         entry = replace(entry, offer=offer)
         have = joined.get(key)
         if have is not None:

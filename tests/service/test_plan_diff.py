@@ -60,6 +60,23 @@ def test_nodes_and_replicas_that_change_are_said(client: TestClient) -> None:
     assert nothing["after"] == {"recommendation": "rec_c", "outcome": "infeasible", "usd_per_hour": None, "nodes": 0}
 
 
+def test_replicas_that_begin_to_draft_are_started_anew(client: TestClient) -> None:
+    drafting = {
+        "method": "ngram", "draft_tokens": 4, "acceptance_fraction": 0.6, "draft_step_fraction": 0.0, "draft_cost_source": "test",
+    }  # fmt: skip
+    plain = line("aws:x", 2) | {"engine_settings": {"name": "vllm", "speculative": None}}
+    with client.app.state.database.writing() as session:  # type: ignore[attr-defined]  # a FastAPI application
+        session.merge(stored("d", "20.0", [plain], {"aws:x": 1}))
+        session.merge(
+            stored("e", "20.0", [plain | {"engine_settings": {"name": "vllm", "speculative": drafting}}], {"aws:x": 1})
+        )
+    diff = client.get("/v1/recommendations/rec_e/diff?against=rec_d").json()
+    assert not diff["same"]
+    assert [change["speculative"] for change in diff["replicas"]] == [None, drafting]
+    how = "2 × TP4, weights fp8, KV bf16, h100-sxm at aws:x"
+    assert diff["words"][1:] == [f"chat: stop {how}", f"chat: start {how}, drafting 4 tokens a step"]
+
+
 def test_unknown_and_missing(client: TestClient) -> None:
     assert client.get("/v1/recommendations/rec_none/diff?against=rec_nor").status_code == 404
     assert client.get("/v1/recommendations/rec_none/diff").status_code == 422
