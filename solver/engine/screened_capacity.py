@@ -19,8 +19,10 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 IN_FLIGHT_GRID: Vector = np.array(
-    [1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512], dtype=float
+    [0.01, 0.1, 0.4, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512], dtype=float
 )
+"""Requests in flight in a lane, on average. Below one most of the time is idle, and prompts wait for no other: tight targets may
+hold there alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ def operating_points(
         time_to_first_token_s=first_s,
         prefill_s=prefill,
         interruption_s=met,
-        feasible=(in_flight[None, :] <= max_sequences) & (c * grid.lanes * held <= kv_cache_tokens),
+        feasible=(in_flight[None, :] <= max_sequences) & (np.maximum(c * grid.lanes, 1.0) * held <= kv_cache_tokens),
         memory_utilisation=memory,
         compute_utilisation=compute,
     )
