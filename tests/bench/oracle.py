@@ -12,6 +12,7 @@ import statistics
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -46,10 +47,25 @@ class Rival:
     ratio: float
 
 
+def make_rare(body: dict[str, Any], rng: random.Random) -> None:
+    """The same model under requests that hardly ever meet: what a machine does when idle decides."""
+    (workload,) = body["workloads"]
+    prompt, output = rng.choice(((8_000, 60), (12_000, 100), (3_000, 30), (16_000, 200)))
+    workload["traffic"] = {
+        "requests_per_s": round(10 ** rng.uniform(-3.5, -1.5), 5),
+        "prompt_tokens": {"distribution": "lognormal", "mean": prompt, "p95": 1.5 * prompt},
+        "output_tokens": {"distribution": "lognormal", "mean": output, "p95": 2 * output},
+    }
+    workload["targets"] = {"ttft_ms": {"p95": rng.choice((1_500, 2_500, 4_000, 6_000, 10_000))}}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.oracle", description=__doc__)
     parser.add_argument("--requests", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--rare", action="store_true", help="a few requests an hour, with long prompts and a target for them alone"
+    )
     arguments = parser.parse_args()
     rng, spaces, console = random.Random(arguments.seed), SpaceCache(), Console(width=120)
     proven, clear, near, infeasible, lines = 0, 0, 0, 0, []
@@ -57,6 +73,8 @@ def main() -> int:
         url = seeded_database(Path(folder) / "bench.sqlite")
         for number in range(arguments.requests):
             body = random_request(rng, mixture=number % 2 == 0)
+            if arguments.rare:
+                make_rare(body, rng)
             planning = planning_of(url, body, spaces)
             try:
                 solved_request = solve_request(planning, spaces)
