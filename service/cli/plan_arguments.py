@@ -66,6 +66,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="without the buying policy: marketplaces, old prices, unnamed places too",
     )
+    parser.add_argument(
+        "--busy-at-most",
+        type=float,
+        metavar="PERCENT",
+        help="of what a replica sustains (85 unless stated); the rest is for bursts",
+    )
     parser.add_argument("--max-nodes", type=int, metavar="N", help="so many machines of an offer at most")
     parser.add_argument("--max-usd-per-hour", metavar="USD", help="the plan may cost at most so much")
     parser.add_argument(
@@ -149,6 +155,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
     if arguments.engine:
         workload["engines"] = arguments.engine
+    if arguments.busy_at_most is not None:
+        workload["utilisation_limit_fraction"] = arguments.busy_at_most / 100.0
     if arguments.draft:
         workload["drafting"] = drafting(arguments.draft)
     if arguments.without_provider:

@@ -162,10 +162,14 @@ def partition_text(line: Answer) -> str:
 def drafting_text(line: Answer) -> str:
     """
     >>> drafting_text({"engine_settings": {"speculative": {"draft_tokens": 4, "acceptance_fraction": 0.6}}})
-    ', drafts 4 tokens a step, 60 % accepted'
+    ', drafts 4 tokens a step, 60 % of them accepted'
     """
     by = (line.get("engine_settings") or {}).get("speculative")
-    return f", drafts {by['draft_tokens']} tokens a step, {100 * by['acceptance_fraction']:g} % accepted" if by else ""
+    return (
+        f", drafts {by['draft_tokens']} tokens a step, {100 * by['acceptance_fraction']:g} % of them accepted"
+        if by
+        else ""
+    )
 
 
 def class_text(one: Answer) -> str:

@@ -38,12 +38,6 @@ def engine_scripts(plan: DeploymentPlan, target: str, engine: str, version: str 
                 f"REPLICA of {kind.name}",
                 f"0 to {most - 1}, one of each on a machine: adds itself to PORT and chooses the devices",
             )
-        if kind.model.hugging_face_id is not None:
-            files.note(
-                f"checkpoint of {kind.name}",
-                f"{kind.model.hugging_face_id}, as the catalog names it; another of the same shape, such as one tuned to "
-                "follow instructions, takes its place in the command",
-            )
     if engine in FROM_REPOSITORIES:
         files.note(
             "HF_TOKEN", "read by the engine from the environment where a repository asks for one; never written down"

@@ -54,6 +54,14 @@ def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
         )
     if kind.line.precision.weights == "fp8" and kind.model.native_weights != "fp8":
         notes.append((f"weights of {kind.name}", "the engine makes fp8 from the 16-bit checkpoint as it loads"))
+    if kind.model.hugging_face_id is not None:
+        notes.append(
+            (
+                f"checkpoint of {kind.name}",
+                f"{kind.model.hugging_face_id}, as the catalog names it; a base model has no chat template. Another of the same shape, "
+                "such as one tuned to follow instructions, takes its place in the command and runs as fast",
+            )
+        )
     if kind.line.engine_settings is not None and kind.line.engine_settings.max_context_tokens is not None:
         tokens = kind.line.engine_settings.max_context_tokens
         notes.append(

@@ -43,7 +43,8 @@ def kubernetes_files(plan: DeploymentPlan, version: str | None) -> Files:
             files.note(
                 f"minReplicas of {kind.name}",
                 f"{kind.workload.min_replicas}, the workload's min_replicas, to {kind.line.replicas}, the plan's for the load asked "
-                f"for. At {kind.line.replicas} a surge waits for no start, and no node is saved",
+                f"for. Set it to {kind.line.replicas} to have all of them at any time; "
+                "fewer save money only where a node that falls empty is given back",
             )
     if any(kind.nodes > 1 for kind in plan.kinds):
         files.note("LeaderWorkerSet", "the cluster needs the LeaderWorkerSet controller (leaderworkerset.x-k8s.io/v1)")

@@ -233,6 +233,13 @@ def test_engines_are_named_by_options(capsys: pytest.CaptureFixture[str]) -> Non
     assert "engines" not in json.loads(capsys.readouterr().out)["workloads"][0]
 
 
+def test_how_busy_and_how_drafted_are_options(database_url: str) -> None:
+    stated = ("--busy-at-most", "95", "--draft", "ngram:4:0.6:0", "--show-request")
+    (workload,) = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, *stated, url=database_url).stdout)["workloads"]
+    assert workload["utilisation_limit_fraction"] == 0.95
+    assert (workload["drafting"]["draft_tokens"], workload["drafting"]["acceptance_fraction"]) == (4, 0.6)
+
+
 def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str, tmp_path: Path) -> None:
     body = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--show-request", url=database_url).stdout)
     body["workloads"][0]["targets"] = {}

@@ -153,7 +153,7 @@ function planLines(answer) {
   }));
 }
 
-const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} accepted, as stated`;
+const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} of them accepted, as stated`;
 
 const UNMEASURED = ["analytical", "borrowed"];
 
@@ -279,15 +279,17 @@ function movers(answer, actions) {
   return items.some(Boolean) ? h("section.card", {}, h("h2", {}, answer.plan.length ? "What the requirements cost" : "What would make a plan possible"), h("ul.movers", {}, items)) : null;
 }
 
-const LOOSER = "a fifth";
+const LOOSER = 1.2;  // as far as the solver has tried
 
 /** Targets of one workload that cost nothing; each was moved and the plan proven again. */
 function savesNothing(answer) {
   const [workload, ...others] = answer.request.workloads;
   if (answer.solve.status !== "proven_optimal" || others.length || workload.traffic_classes || answer.unsettled?.includes("binding")) return null;
   const free = ["ttft_ms", "tpot_ms", "e2e_ms"].flatMap((name) => Object.keys(workload.targets[name]).map((p) => `targets.${name}.${p}`))
-    .filter((target) => !answer.binding.some((b) => b.limit.endsWith(target))).map((target) => limitWords(target).name);
-  return free.length ? h("li", {}, `Loosening ${free.join(" or ")} by ${LOOSER} saves nothing.`) : null;
+    .filter((target) => !answer.binding.some((b) => b.limit.endsWith(target)));
+  const [{ targets }] = answer.request.workloads;
+  const looser = free.map((target) => `${limitWords(target).name} to ${figure(targets[target.split(".")[1]][target.split(".")[2]] * LOOSER)} ms`);
+  return looser.length ? h("li", {}, `Loosening ${looser.join(" or ")} saves nothing; `, h("a", { href: `#/plan/${answer.id}/pareto` }, "Trade-offs"), " draws what more would.") : null;
 }
 
 function alternatives(answer) {

@@ -95,7 +95,7 @@ const UNIT = new RegExp(`_(${Object.keys(UNITS).join("|")})$`);
 /** A record: what is known, with units; then by name what is not; its sources folded. */
 function record(item) {
   const unknown = Object.entries(item).filter(([, value]) => value === null).map(([name]) => words(name.replace(UNIT, "")));
-  const { provenance, ...rest } = item;
+  const { provenance, missing: _named, ...rest } = item;  // what is missing is named below
   return [h("dl.figures", {}, Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => shown(name, value))),
     unknown.length ? h("p.muted", {}, `Not known, and never guessed: ${unknown.join(", ")}.`) : null,
     provenance && Object.keys(provenance).length ? h("details", {}, h("summary", {}, "Where each figure is from"), h("dl.figures", {}, Object.entries(provenance).map(([name, value]) => shown(name, value)))) : null];

@@ -63,7 +63,7 @@ function rows(plans) {
     both("asked for", (x) => x.request.workloads.map((w) => h("div", {}, `${w.name}: ${w.llm}, ${w.traffic ? `${figure(w.traffic.requests_per_s)} requests/s` : `${w.traffic_classes?.length} classes`}${targets(w)}`))),
     both("limited to", (x) => { const stated = limits(x.request.limits); return stated.length ? stated.map((line) => h("div", {}, line)) : "–"; }),
     both("bought from", (x) => policyText(x.request.limits.sourcing)),
-    both("limits that cost money", (x) => (x.binding.length ? x.binding.map((l) => h("div", {}, limitWords(l.limit).name)) : "–")),
+    both("a fifth looser saves", (x) => (x.binding.length ? x.binding.map((l) => h("div", {}, limitWords(l.limit).name)) : "–")),
   ];
 }
 

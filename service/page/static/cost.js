@@ -89,7 +89,7 @@ function cumulative(months) {
 function breakEven(b, horizon) {
   const month = (at) => `month ${figure(at)}${at > horizon ? `, after the ${horizon} compared` : ""}`;
   return [
-    b.cash.month !== null ? `as drawn, both have paid the same in ${month(b.cash.month)}` : null,
+    b.cash.month !== null ? `as drawn, both have paid the same in ${month(b.cash.month)}` : `as drawn, never the same until month ${b.until_month}: ${b.cash.cheaper_at_start ?? "neither"} has paid less all the while`,
     b.discounted.month !== null ? `if all were given up early, machines sold and commitments paid off, giving up in ${month(b.discounted.month)} would have cost the same either way, discounted` : null,
     b.utilisation_fraction !== null ? `over the ${horizon} months equal at ${percent(b.utilisation_fraction)} of the peak (${b.cheaper_below} below, ${b.cheaper_above} above)` : null,
   ].filter(Boolean);
