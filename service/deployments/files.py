@@ -71,4 +71,13 @@ def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
                 "A longer context leaves the cache room for fewer: plan again with context_tokens",
             )
         )
+    if kind.line.engine_settings is not None and kind.line.engine_settings.speculative is not None:
+        drafting = kind.line.engine_settings.speculative
+        notes.append(
+            (
+                f"drafting of {kind.name}",
+                f"the plan counts on {100 * drafting.acceptance_fraction:g} % of drafted tokens being accepted, as was stated: set the "
+                "look-up as it was when that was measured, since longest match and kind of text decide it",
+            )
+        )
     return notes

@@ -35,8 +35,7 @@ def role_capacities(screened: Screened) -> RoleCapacities:
     """Every row of the workload's space. Rows that span nodes, or stand in nodes without a network, carry nothing."""
     space = screened.space
     networked = np.array([platform.network_bytes_per_s > 0.0 for platform in space.platforms])[space.platform_index]
-    plain = (space.grid.queries[:, 0] == 1.0)[np.arange(len(space.rows)) % len(space.grid.queries)]
-    able = screened.allowed & networked & plain & (space.nodes_per_replica == 1)
+    able = screened.allowed & networked & space.plain & (space.nodes_per_replica == 1)
     return RoleCapacities(
         np.where(able, prefill_requests_per_s(screened), 0.0), np.where(able, decode_requests_per_s(screened), 0.0)
     )

@@ -138,6 +138,15 @@ class SearchSpace:
         return found
 
     @property
+    def plain(self) -> NDArray[np.bool_]:
+        """Rows that draft nothing."""
+        found = self.memo.get("plain")
+        if found is None:
+            found = self.memo["plain"] = np.array([row.drafting is None for row in self.rows], dtype=np.bool_)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    @property
     def cut(self) -> NDArray[np.int64]:
         """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
         found = self.memo.get("cut")

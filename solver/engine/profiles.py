@@ -64,8 +64,8 @@ class DraftingSupport:
 DRAFTING: dict[str, DraftingSupport] = {
     "vllm": DraftingSupport(
         ("NVIDIA", "AMD"),
-        "https://docs.vllm.ai/en/v0.14.0/features/spec_decode/ (n-gram look-up, EAGLE and other heads; not compatible with "
-        "pipeline parallelism) and its table of features by hardware; read 2026-11-23",
+        "https://docs.vllm.ai/en/v0.14.0/features/spec_decode/ (not compatible with pipeline parallelism) and "
+        "docs/features/speculative_decoding of its repository (EAGLE, n-gram), read 2026-11-23; that it works on AMD: recalled",
     ),
     "sglang": DraftingSupport(
         ("NVIDIA",),

@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
-
 from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, narrowed, screen, screen_classes
@@ -206,16 +204,17 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     def settled(question: Question, answer: Callable[[], Answer]) -> Answer:
         before = resolver.unanswered
         found = answer()
-        if resolver.unanswered > before:
+        if resolver.unanswered > before and question not in unsettled:
             unsettled.append(question)
         return found
 
     others = solved_request.alternatives
     if others is None:
         each = settled("alternatives", lambda: without_each_device(planning, assembly, result, resolver))
-        if any(entry.configuration.speculation is not None for entry in entries):
-            each += settled("alternatives", lambda: without_drafting(planning, assembly, resolver))
         others = alternatives(planning, result, each)
+    if any(entry.configuration.speculation is not None for entry in entries):
+        plain = settled("alternatives", lambda: without_drafting(planning, assembly, resolver))
+        others += alternatives(planning, result, plain)
     binding: tuple[Binding, ...] = ()
     sourcing: tuple[SourcingChange, ...] = ()
     lower: Freed | None = None
@@ -340,7 +339,7 @@ def without_drafting(
     """The cheapest confirmed plan in which nothing drafts; none where no alternatives are wanted, or time ran out."""
     if not planning.alternatives:
         return []
-    plain = [narrowed(one, np.array([row.drafting is None for row in one.space.rows])) for one in assembly.screened]
+    plain = [narrowed(one, one.space.plain) for one in assembly.screened]
     with suppress(NoPlanInTimeError):
         return [("cheapest without drafting", *resolver.confirmed(assemble(planning, plain)))]
     return []

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from service.recommendations.tables import RecommendationTable
@@ -28,8 +29,8 @@ def line(offer: str, replicas: int, tensor_parallel: int = 4, data_parallel: int
     }  # fmt: skip
 
 
-def test_nodes_and_replicas_that_change_are_said(client: TestClient) -> None:
-    with client.app.state.database.writing() as session:  # type: ignore[attr-defined]  # a FastAPI application
+def test_nodes_and_replicas_that_change_are_said(client: TestClient, app: FastAPI) -> None:
+    with app.state.database.writing() as session:
         session.merge(stored("a", "60.0", [line("aws:x", 6), line("gcp:y", 1, 8)], {"aws:x": 3, "gcp:y": 1}))
         session.merge(stored("b", "41.5", [line("aws:x", 2), line("lambda:z", 3)], {"aws:x": 1, "lambda:z": 2}))
         session.merge(stored("c", None, [], {}))
@@ -60,12 +61,12 @@ def test_nodes_and_replicas_that_change_are_said(client: TestClient) -> None:
     assert nothing["after"] == {"recommendation": "rec_c", "outcome": "infeasible", "usd_per_hour": None, "nodes": 0}
 
 
-def test_replicas_that_begin_to_draft_are_started_anew(client: TestClient) -> None:
+def test_replicas_that_begin_to_draft_are_started_anew(client: TestClient, app: FastAPI) -> None:
     drafting = {
         "method": "ngram", "draft_tokens": 4, "acceptance_fraction": 0.6, "draft_step_fraction": 0.0, "draft_cost_source": "test",
     }  # fmt: skip
     plain = line("aws:x", 2) | {"engine_settings": {"name": "vllm", "speculative": None}}
-    with client.app.state.database.writing() as session:  # type: ignore[attr-defined]  # a FastAPI application
+    with app.state.database.writing() as session:
         session.merge(stored("d", "20.0", [plain], {"aws:x": 1}))
         session.merge(
             stored("e", "20.0", [plain | {"engine_settings": {"name": "vllm", "speculative": drafting}}], {"aws:x": 1})

@@ -1,11 +1,13 @@
 """Plans that may draft: chosen where that is cheaper, and by candidates that screening bounds as it bounds the others."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from solver.capacity.sustained_rate import is_settled
 from solver.engine.profiles import DRAFTING, drafts
+from solver.planning.types import PlanEntry
 from solver.recommend.recommend import screened
 from solver.workload import SpeculativeDecoding
 from tests.solver.planning_cases import MEMO, plan, planning, workload
@@ -16,8 +18,9 @@ FAST = {"p95": 0.012}
 """A time per token that plain decoding of this model meets on the dearest devices at most."""
 
 
-def drafting_of(entries: tuple[object, ...]) -> set[SpeculativeDecoding | None]:
-    return {entry.configuration.speculation and entry.configuration.speculation.decoding for entry in entries}  # type: ignore[attr-defined]
+def drafting_of(entries: Iterable[PlanEntry]) -> set[SpeculativeDecoding | None]:
+    each = [entry.configuration.speculation for entry in entries]
+    return {None if one is None else one.decoding for one in each}
 
 
 def test_drafts_that_are_accepted_make_a_fast_plan_cheaper() -> None:
