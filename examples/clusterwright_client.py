@@ -527,6 +527,7 @@ class Client:
         *,
         target: str,
         engine_version: str | None = None,
+        ramp: float | None = None,
     ) -> DeploymentOut:
         """``GET /v1/recommendations/{recommendation_id}/deployments``. Files that start the plan's servers; 409 where
         the target cannot express it
@@ -534,7 +535,7 @@ class Client:
         answer = self.call(
             "GET",
             f"/v1/recommendations/{quote(recommendation_id, safe='')}/deployments",
-            query={"target": target, "engine_version": engine_version},
+            query={"target": target, "engine_version": engine_version, "ramp": ramp},
         )
         return cast("DeploymentOut", answer)
 
@@ -2070,6 +2071,8 @@ class DeploymentOut(TypedDict):
     """Files, each with its path and text."""
     notes: list[DeploymentNoteOut]
     """Remarks."""
+    readiness: list[ReadinessOut]
+    """How long further replicas take to start, by kind."""
     check: str
     """A command that says whether it runs as planned."""
 
@@ -4862,6 +4865,39 @@ class QuoteOut(TypedDict):
     """How long the answer took, s."""
 
 
+class ReadinessOut(TypedDict):
+    """How long a further replica of one kind takes until it answers: the sum of its parts, one after another."""
+    replicas: str
+    """Running copies of the engine with the model, a count; in changes, which ones. The kind, as the files call it.
+    """
+    parts: list[ReadinessPartOut]
+    """Nodes by kind."""
+    unknown: list[str]
+    """Parts of which no figure is known: the sums leave them out."""
+    fast_s: float
+    """The sum of the fastest cases, in seconds; a least where parts are unknown."""
+    slow_s: float | None
+    """The sum of the slowest cases, in seconds; null where parts are unknown."""
+    scale_to_zero: bool
+    """Whether the targets allow the first request to wait for a replica to start."""
+    spares: SpareReplicasOut | None
+    """Null without ``ramp``, and where parts are unknown."""
+
+
+class ReadinessPartOut(TypedDict):
+    """One part of a replica's start, from the fastest to the slowest case in ``source``."""
+    part: str
+    """``node``: a machine ordered until it runs containers; ``image``; ``weights``; ``engine``: the server's own
+    start.
+    """
+    fast_s: float
+    """The fastest case, in seconds."""
+    slow_s: float
+    """The slowest case, in seconds."""
+    source: str
+    """Where the figure comes from."""
+
+
 class ReadyOut(TypedDict):
     status: Literal["ready"]
     """Its state."""
@@ -5369,6 +5405,16 @@ class SourcingIn(TypedDict):
     """
     max_device_types: NotRequired[int | None]
     """For each workload: one engine, one image, one set of drivers to run."""
+
+
+class SpareReplicasOut(TypedDict):
+    """Replicas that stand by so that demand may rise as stated while further ones start."""
+    replicas: int
+    """Running copies of the engine with the model, a count; in changes, which ones."""
+    usd_per_hour: str
+    """Price, US dollars an hour; null where there is none. What they add to the plan, at the price of its own
+    replicas.
+    """
 
 
 class SpeculativeOut(TypedDict):

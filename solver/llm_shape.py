@@ -124,6 +124,10 @@ class LlmShape:
             + sum(f.layers * f.active_weights for f in self.feed_forward)
         )
 
+    def layers_of(self, kind: AttentionKind) -> int:
+        """Layers whose tokens mix in one way."""
+        return sum(a.layers for a in self.attention if a.kind == kind)
+
     @property
     def is_moe(self) -> bool:
         return any(f.experts > 0 for f in self.feed_forward)

@@ -16,7 +16,7 @@ from service.settings import Settings
 
 def deploy_command(arguments: argparse.Namespace, settings: Settings) -> int:
     path = f"/v1/recommendations/{arguments.recommendation}/deployments"
-    parameters = {"target": arguments.target, "engine_version": arguments.engine_version}
+    parameters = {"target": arguments.target, "engine_version": arguments.engine_version, "ramp": arguments.ramp}
     answer = Client(settings, arguments.url).get(path, parameters)
     if arguments.json:
         print_json(answer)
@@ -27,8 +27,23 @@ def deploy_command(arguments: argparse.Namespace, settings: Settings) -> int:
         sys.stdout.write(f"{file}\n")
     for note in answer["notes"]:
         console.print(f"[bold]{escape(note['about'])}[/bold]: {escape(note['text'])}")
+    for one in answer["readiness"]:
+        console.print(readiness_line(one))
     console.print(f"does it run as planned? {escape(answer['check'])}")
     return ExitCode.ok
+
+
+def readiness_line(one: dict[str, Any]) -> str:
+    """How long a further replica takes, in words."""
+    parts = ", ".join(f"{part['part']} {part['fast_s']:.0f}–{part['slow_s']:.0f}" for part in one["parts"])
+    whole = f"{one['fast_s']:.0f} s and more" if one["slow_s"] is None else f"{one['fast_s']:.0f}–{one['slow_s']:.0f} s"
+    unknown = f"; not known: {', '.join(one['unknown'])}" if one["unknown"] else ""
+    zero = "; may be scaled to zero" if one["scale_to_zero"] else ""
+    spares = one["spares"]
+    standing_by = (
+        "" if spares is None else f"; {spares['replicas']} stand by for ${float(spares['usd_per_hour']):,.2f}/h"
+    )
+    return f"[bold]{escape(one['replicas'])}[/bold]: a further replica answers after {whole} ({parts}){unknown}{zero}{standing_by}"
 
 
 def write_files(files: list[dict[str, Any]], folder: Path) -> list[Path]:

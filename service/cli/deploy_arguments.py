@@ -12,3 +12,9 @@ def add_deploy_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", default="deployment", help="folder for the files, made if needed (default: %(default)s)"
     )
     parser.add_argument("--engine-version", help="write for this release; without it the planned or measured one")
+    parser.add_argument(
+        "--ramp",
+        type=float,
+        metavar="N",
+        help="demand may rise by so many requests a second each minute: how many replicas stand by",
+    )

@@ -17,27 +17,30 @@ from catalog.correction_rows import (
 )
 from catalog.read import Catalog
 from service.corrections.measurements import catalog_priors, constants_of, measurements
-from solver.corrections.evidence import Measurement, log_ratio, predicted
+from service.corrections.snapshot import ROUTING
+from solver.corrections.evidence import Measurement, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
 from solver.corrections.sets import METRICS, quantile_spread, shrunk_factor
-from solver.step.constants import ConstantPrior, Constants, resolve_constants
+from solver.prediction.step_error import STEP_METRIC
+from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants
 
 FITTED = (
     "gemm_efficiency_16bit", "gemm_efficiency_fp8", "expert_half_width_16bit", "expert_half_width_8bit",
-    "expert_evenness_16bit", "expert_evenness_8bit", "weight_read_efficiency", "expert_read_efficiency",
-    "kv_read_efficiency", "kv_read_efficiency_8bit", "attention_efficiency", "stream_efficiency", "link_efficiency",
-    "all_reduce_latency_us", "decode_sequence_tokens", "layer_overhead_us", "quantised_layer_overhead_us",
-    "expert_layer_overhead_us", "quantised_cache_layer_overhead_us", "eager_layer_us", "eager_expert_layer_us",
-    "eager_collective_us", "step_overhead_us", "sequence_overhead_us", "pipeline_step_overhead_us", "request_overhead_ms",
-    "request_ingest_us", "prompt_token_us", "token_front_end_us", "schedule_lag_fraction", "clock_headroom_fraction",
-    "clock_sag_fraction", "clock_settling_s",
-    "idle_power_fraction", "memory_power_fraction", "compute_power_fraction_16bit", "compute_power_fraction_8bit",
-    "power_cap_fraction",
+    "weight_read_efficiency", "widened_read_share", "expert_read_efficiency", "state_efficiency", "kv_read_efficiency",
+    "kv_read_efficiency_8bit", "attention_efficiency", "stream_efficiency", "link_efficiency", "all_reduce_latency_us",
+    "decode_sequence_tokens", "layer_overhead_us", "quantised_layer_overhead_us", "expert_layer_overhead_us",
+    "linear_layer_overhead_us", "latent_layer_overhead_us", "eager_linear_layer_us", "eager_latent_layer_us",
+    "quantised_cache_layer_overhead_us", "eager_layer_us", "eager_expert_layer_us", "eager_collective_us",
+    "step_overhead_us", "sequence_overhead_us", "pipeline_step_overhead_us", "request_overhead_ms", "request_ingest_us",
+    "prompt_token_us", "token_front_end_us", "schedule_lag_fraction", "clock_headroom_fraction", "clock_sag_fraction",
+    "clock_settling_s", "idle_power_fraction", "memory_power_fraction", "compute_power_fraction_16bit",
+    "compute_power_fraction_8bit", "power_cap_fraction",
 )  # fmt: skip
 """Constants that serving runs can tell apart; the rest keep the catalog's values."""
 
-SEARCH_START = {"expert_evenness_16bit": 5.0, "expert_evenness_8bit": 0.2}
-"""Where the search for routing begins: uneven, as random weights are. The pull is towards the prior all the same."""
+ROUTING_START = 1.0
+"""Where the search for a model's routing begins: between even, and as uneven as random weights can be. The pull is towards the
+prior all the same."""
 
 Predictions = dict[str, dict[str, float]]
 """Run id → metric → predicted value."""
@@ -73,7 +76,7 @@ def calibrate(
 
 def _start(previous: CorrectionSetRow | None, device: str, engine: str) -> dict[str, float]:
     """Constants at which the search begins."""
-    start = dict(SEARCH_START)
+    start: dict[str, float] = {}
     for correction in previous.corrections if previous else ():
         if (correction.device, correction.engine) == (device, engine):
             start |= {name: fitted.value for name, fitted in correction.constants.items() if fitted.value > 0}
@@ -89,8 +92,10 @@ def _engine_correction(
     rounds: int,
     start: Mapping[str, float],
 ) -> EngineCorrectionRow:
-    base = constants_of(catalog, priors, device, engine)
-    fit = fit_constants(runs, base, FITTED, rounds, start)
+    routed = routed_models(runs)
+    base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
+    own = {owned(name, llm): start.get(owned(name, llm), ROUTING_START) for name, llm in routed}
+    fit = fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own})
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}
     physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}
@@ -110,7 +115,7 @@ def _engine_correction(
         spreads=spreads(runs, left_out),
         own_spreads=own_spreads(runs, here),
         evidence=[_evidence(group, members, here) for group, members in by_group(runs).items()],
-        accuracy=accuracy(runs, left_out, physics),
+        accuracy=accuracy(runs, left_out, physics, fit.constants),
         borrowed_widening=base.si("interval_widening_borrowed"),
         unseen_widening=base.si("interval_widening_unseen"),
     )  # fmt: skip
@@ -122,6 +127,13 @@ def physics_constants(catalog: Catalog, priors: tuple[ConstantPrior, ...], devic
     whole = constants_of(catalog, priors, device, engine)
     plain = resolve_constants(unmeasured, device=device, family=catalog.devices[device].family, engine=engine)
     return Constants(plain.subject, dict(whole.priors) | dict(plain.priors))
+
+
+def routed_models(runs: Iterable[Measurement]) -> list[tuple[str, str]]:
+    """(routing constant, model) of every mixture of experts measured: how a router spreads tokens belongs to the weights."""
+    configurations = [run.configuration for run in runs if run.model_class == "moe"]
+    by_width = {eight_bit: name for name, eight_bit in ROUTING.items()}
+    return sorted({(by_width[c.precision.weights in ("fp8", "int8")], c.shape.id) for c in configurations})
 
 
 def by_group(runs: Iterable[Measurement]) -> dict[str, list[Measurement]]:
@@ -208,9 +220,11 @@ def _evidence(group: str, members: Sequence[Measurement], predictions: Predictio
     )
 
 
-def accuracy(runs: Sequence[Measurement], left_out: Predictions, physics: Predictions) -> list[AccuracyRow]:
+def accuracy(
+    runs: Sequence[Measurement], left_out: Predictions, physics: Predictions, constants: Constants
+) -> list[AccuracyRow]:
     """Errors by configuration, by class, of open loops, and of all; coverage with intervals made without the group."""
-    inside = coverage_left_out(runs, left_out)
+    inside = coverage_left_out(runs, left_out, constants)
     slices: dict[str, list[Measurement]] = {f"group:{group}": members for group, members in by_group(runs).items()}
     for model_class in sorted({run.model_class for run in runs}):
         slices[f"class:{model_class}"] = [run for run in runs if run.model_class == model_class]
@@ -241,17 +255,40 @@ def accuracy(runs: Sequence[Measurement], left_out: Predictions, physics: Predic
     return rows
 
 
-def coverage_left_out(runs: Sequence[Measurement], left_out: Predictions) -> dict[tuple[str, str], bool]:
-    """Whether each measured value lies in the interval that the other configurations would have given it."""
+def coverage_left_out(
+    runs: Sequence[Measurement], left_out: Predictions, constants: Constants
+) -> dict[tuple[str, str], bool]:
+    """Whether each measured value lies in the interval that the other configurations would have given it.
+
+    Intervals of open loads hold what steps as slow, or as fast, as those of the others would make of the load.
+    """
     inside: dict[tuple[str, str], bool] = {}
     for group, members in by_group(runs).items():
         others = [run for run in runs if run.group != group and run.model_class == members[0].model_class]
-        for metric in METRICS:
-            low, high = quantile_spread(
+        known = {
+            metric: quantile_spread(
                 [relative_residual(run, metric, left_out) for run in others if metric in run.measured]
             )
-            for run in members:
+            for metric in METRICS
+        }
+        for run in members:
+            wide = known if run.load.kind == "closed" else _queued(run, constants, known)
+            for metric, (low, high) in wide.items():
                 if metric in run.measured:
                     ratio = run.measured[metric] / left_out[run.id][metric]
                     inside[run.id, metric] = low <= ratio <= high
     return inside
+
+
+def _queued(
+    run: Measurement, constants: Constants, known: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """Spreads of an open load, as ``solver.prediction.step_error`` makes them."""
+    centre = predicted(run, constants)
+    ends = [predicted_with_steps(run, constants, factor) for factor in known[STEP_METRIC]]
+    wide = dict(known)
+    for metric in known:
+        if metric not in ("power", "output_rate"):
+            ratios = [end[metric] / centre[metric] for end in ends]
+            wide[metric] = min(known[metric][0], *ratios), max(known[metric][1], *ratios)
+    return wide

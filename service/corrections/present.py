@@ -3,7 +3,7 @@
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, EvidenceRow
 from service.corrections.tables import CorrectionSetTable
 from service.wire.accuracy import AccuracyOut, ConstantOut, EngineAccuracyOut, ErrorOut, SliceOut
-from solver.step.constants import CONSTANTS
+from solver.step.constants import CONSTANTS, OWNED, law_of
 
 GROUP = "group:"
 
@@ -31,14 +31,14 @@ def _engine(row: EngineCorrectionRow, llm: str | None) -> EngineAccuracyOut:
         constants=[
             ConstantOut(
                 name=name,
-                unit=CONSTANTS[name].unit,
+                unit=law_of(name).unit,
                 value=c.value,
                 before=c.prior,
                 standard_error_fraction=c.standard_error_fraction,
                 taken=c.taken,
             )
             for name, c in row.constants.items()
-            if name in CONSTANTS
+            if name.partition(OWNED)[0] in CONSTANTS
         ],
         slices=[_slice(name, evidence.get(name), row) for name in names],
     )

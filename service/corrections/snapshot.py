@@ -7,7 +7,7 @@ from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, Sprea
 from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
 from solver.precision import Precision
-from solver.step.constants import ConstantPrior
+from solver.step.constants import OWNED, ConstantPrior
 
 
 def correction_set(row: CorrectionSetRow) -> CorrectionSet:
@@ -44,7 +44,7 @@ def _spreads(rows: list[SpreadRow]) -> dict[tuple[str, str], tuple[float, float]
 
 
 ROUTING = {"expert_evenness_16bit": False, "expert_evenness_8bit": True}
-"""Constants of a model's router, and whether they are of 8-bit arithmetic."""
+"""Constants of a model's router, and whether they are of 8-bit arithmetic: sets 1 and 2 have one for all measured models."""
 
 
 def measured_models(correction: EngineCorrectionRow, name: str) -> list[str]:
@@ -64,11 +64,12 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
         return ()
     priors: list[ConstantPrior] = []
     for correction in row.corrections:
-        for name, constant in correction.constants.items():
+        for of_what, constant in correction.constants.items():
+            name, _, model = of_what.partition(OWNED)
             if not constant.taken:
                 continue
             # How a router spreads tokens belongs to the measured model's weights, not to the device.
-            models = measured_models(correction, name) if name in ROUTING else ["*"]
+            models = [model] if model else measured_models(correction, name) if name in ROUTING else ["*"]
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
             for device, family, basis in (

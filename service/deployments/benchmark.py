@@ -17,9 +17,10 @@ def benchmark_files(plan: DeploymentPlan) -> Files:
             "#!/bin/sh",
             shell_comment(f"{plan.recommendation}: one replica of {kind.line.workload} at its planned rate"),
             *(shell_comment(text) for text in targets(kind)),
+            shell_comment("options given are passed on, such as --requests 1000 or --records FILE"),
             "set -eu",
             ': "${ENDPOINT:=http://127.0.0.1:8000}"',
-            'exec ' + shell_command(words),
+            'exec ' + shell_command(words) + ' "$@"',
         ]  # fmt: skip
         files.add(f"{kind.name}.bench.sh", "\n".join(lines) + "\n")
     files.note("ENDPOINT", "address of the replica; http://127.0.0.1:8000 unless set")

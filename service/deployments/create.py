@@ -18,7 +18,12 @@ from service.wire.deployments import DeploymentOut
 
 
 def answer_deployment(
-    session: Session, snapshots: SnapshotCache, recommendation_id: str, target: str, version: str | None
+    session: Session,
+    snapshots: SnapshotCache,
+    recommendation_id: str,
+    target: str,
+    version: str | None,
+    ramp: float | None = None,
 ) -> DeploymentOut:
     """The files. Raises NotFoundError, InvalidFieldsError for an unknown target or version, ConflictError where the plan
     is none or the target cannot express it."""
@@ -30,7 +35,7 @@ def answer_deployment(
         wrong.append(FieldError(_unknown("engine version", version, sorted(known)), parameter="engine_version"))
     if wrong:
         raise InvalidFieldsError(wrong)
-    return generate(read_plan(session, snapshots, recommendation_id), target, version)
+    return generate(read_plan(session, snapshots, recommendation_id), target, version, ramp)
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:

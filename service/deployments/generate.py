@@ -12,12 +12,13 @@ from service.deployments.files import Files
 from service.deployments.kserve import kserve_files
 from service.deployments.kubernetes import kubernetes_files
 from service.deployments.plan import DeploymentPlan
+from service.deployments.readiness import readiness
 from service.deployments.router import router_files
 from service.deployments.skypilot import skypilot_files
 from service.deployments.words import shell_command
 from service.wire.deployments import DeploymentOut
 
-GENERATOR_VERSION = "1"
+GENERATOR_VERSION = "2"
 """Goes up when the same plan gives other bytes."""
 
 Generator = Callable[[DeploymentPlan, str | None], Files]
@@ -43,8 +44,8 @@ TARGETS: dict[str, Generator] = {
 }
 
 
-def generate(plan: DeploymentPlan, target: str, version: str | None) -> DeploymentOut:
-    """The files of a target. Raises TargetCannotExpressError."""
+def generate(plan: DeploymentPlan, target: str, version: str | None, ramp: float | None = None) -> DeploymentOut:
+    """The files of a target. ramp: requests per second that demand may rise by in a minute. Raises TargetCannotExpressError."""
     files = TARGETS[target](plan, version)
     return DeploymentOut(
         recommendation=plan.recommendation,
@@ -53,6 +54,7 @@ def generate(plan: DeploymentPlan, target: str, version: str | None) -> Deployme
         engine_versions=files.versions,
         files=files.written(),
         notes=files.noted(),
+        readiness=readiness(plan, ramp),
         check=check_command(plan),
     )
 

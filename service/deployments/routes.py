@@ -20,7 +20,13 @@ def get_deployments(
     recommendation_id: str,
     target: Annotated[str, Query(max_length=80)],
     engine_version: Annotated[str | None, Query(max_length=80)] = None,
+    ramp: Annotated[
+        float | None,
+        Query(
+            ge=0, le=1e6, allow_inf_nan=False, description="requests per second by which demand may rise in a minute"
+        ),
+    ] = None,
 ) -> DeploymentOut:
     from service.deployments.create import answer_deployment  # the command line's other calls do without it
 
-    return answer_deployment(session, request.app.state.snapshots, recommendation_id, target, engine_version)
+    return answer_deployment(session, request.app.state.snapshots, recommendation_id, target, engine_version, ramp)

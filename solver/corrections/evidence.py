@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
 from solver.prediction.estimate import mean_power_w
-from solver.replay.one_stream import replay
+from solver.prediction.step_error import dilated
+from solver.replay.one_stream import Replay, replay
 from solver.step.constants import Constants
 from solver.workload import Load, Traffic
 
@@ -43,8 +44,24 @@ class Measurement:
 
 def predicted(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
     """The model's figure for every metric of a run under these constants. Raises what ``replay`` raises."""
-    configuration = measurement.configuration.with_constants(constants)
+    configuration = _configured(measurement, constants)
     found = replay(configuration, configuration.tables(), measurement.traffic, measurement.load)
+    return _figures(configuration, found)
+
+
+def predicted_with_steps(measurement: Measurement, constants: Constants, factor: float) -> dict[Metric, float]:
+    """The same of an open load whose every step takes ``factor`` times as long (see ``solver.prediction.step_error``)."""
+    configuration = _configured(measurement, constants)
+    faster = replace(measurement.load, requests_per_s=measurement.load.requests_per_s * factor)
+    found = replay(configuration, configuration.tables(), measurement.traffic, faster)
+    return _figures(configuration, dilated(found, factor))
+
+
+def _configured(measurement: Measurement, constants: Constants) -> Configuration:
+    return measurement.configuration.with_constants(constants.owned_by(measurement.configuration.shape.id))
+
+
+def _figures(configuration: Configuration, found: Replay) -> dict[Metric, float]:
     return {
         "time_per_output_token": found.time_per_output_token_s["mean"],
         "output_rate": found.output_tokens_per_s,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.corrections.evidence import WEIGHTS, Measurement, misfits
-from solver.step.constants import CONSTANTS, Constants
+from solver.step.constants import Constants, law_of
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def moved(constants: Constants, names: Sequence[str], steps: Array) -> Constants
     """Constants times exp(step), inside their physical ranges."""
     values = {}
     for name, step in zip(names, steps, strict=True):
-        law, value = CONSTANTS[name], constants.priors[name].value
+        law, value = law_of(name), constants.priors[name].value
         values[name] = min(max(value * math.exp(float(step)), law.low), law.high)
     return constants.replaced(values, "corrected")
 
@@ -100,7 +100,7 @@ def fit_constants(
         for k in range(len(names)):
             shifted = position.copy()
             # Downwards where the constant stands at its ceiling, else upwards.
-            at_ceiling = current.priors[names[k]].value >= CONSTANTS[names[k]].high * 0.97
+            at_ceiling = current.priors[names[k]].value >= law_of(names[k]).high * 0.97
             shifted[k] += -DIFFERENCE if at_ceiling else DIFFERENCE
             other = _stack(_rows(measurements, moved(prior, names, shifted)), keys)
             columns.append(np.nan_to_num((other - residuals) / (shifted[k] - position[k])))

@@ -101,7 +101,7 @@ def step_grid(
             for limit, s, b in terms.decode_context_s(shape, rates, drafting.queries)
         ),
         pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
-        sequence_s=column(terms.decode_sequence_s(shape, rates), rows) + column(rates.sequence_overhead_s, rows),
+        sequence_s=column(terms.sequence_s(shape, rates), rows),
         lanes=stages * data_parallel,
         stages=stages,
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),

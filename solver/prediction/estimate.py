@@ -10,6 +10,7 @@ import numpy as np
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
+from solver.prediction.step_error import dilated, queued_spreads, step_spread
 from solver.replay.long_run import LongRun, Metric, draw, long_run
 from solver.replay.one_stream import Replay, Statistics, replay
 from solver.step.constants import CONSTANTS, Constants
@@ -82,7 +83,8 @@ def estimate(
 
     Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
     with all of them moved against and in favour of speed by half their range (errors of independent constants partly
-    cancel). What one draw of a steady load differs from the next widens every interval.
+    cancel). With one, an open load is replayed with all steps slower and faster by as much as tokens were ever off
+    (``solver.prediction.step_error``). What one draw of a steady load differs from the next widens every interval.
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
     configuration = without_probes(configuration, correction)
@@ -92,6 +94,8 @@ def estimate(
     if needs_moving(correction):
         slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.draws[0])
         moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.draws[0])
+    elif correction is not None and load.kind == "open":
+        moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.draws[0])
     return estimated(configuration, tables, traffic, load, run, moved, correction)
 
 
@@ -126,9 +130,11 @@ def estimated(
     moved: tuple[Replay, Replay] | None,
     correction: Correction | None,
 ) -> Estimate:
-    """A run as a prediction. moved: its first draw with slow and with fast constants, where ``needs_moving``."""
+    """A run as a prediction. moved: its first draw with slow and with fast constants where ``needs_moving``, of other open
+    loads with slow and with fast steps."""
     result = run.mean
-    if moved is not None:
+    if needs_moving(correction):
+        assert moved is not None
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
         spreads = moved_spreads(run.draws[0], *moved, configuration.constants)
@@ -138,6 +144,8 @@ def estimated(
     else:
         assert correction is not None
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
+        if moved is not None:
+            spreads = queued_spreads(spreads, run.draws[0], *moved)
     if correction is not None:
         spreads = holding(spreads, factors, correction.ranges)
     power = mean_power_w(configuration, result)
@@ -204,6 +212,25 @@ def holding(
     return wide
 
 
+TAIL_WEIGHT = {"p90": 0.551, "p95": 0.707}
+"""How far a percentile lies from the median to the 99th, in standard deviations of a normal law: 1.282 and 1.645 of 2.326."""
+
+
+def factor_of(metric: str, factors: Mapping[str, float]) -> float:
+    """Measured over predicted of one figure. Runs are compared by mean and 99th percentile; a percentile between them lies
+    between their factors, so that it can pass neither.
+
+    >>> round(factor_of("time_to_first_token.p95", {"time_to_first_token": 1.2, "time_to_first_token.p99": 1.0}), 3)
+    1.055
+    """
+    stem, _, percentile = metric.partition(".")
+    mean = factors.get(stem, 1.0)
+    if metric in factors or percentile not in TAIL_WEIGHT:
+        return factors.get(metric, mean)
+    weight = TAIL_WEIGHT[percentile]
+    return float(mean ** (1.0 - weight) * factors.get(f"{stem}.p99", mean) ** weight)
+
+
 def metric_interval(
     metric: str,
     value: float,
@@ -213,8 +240,8 @@ def metric_interval(
     ceiling: float = float("inf"),
 ) -> PredictedInterval:
     """A predicted value times its factor, with its spread, within the roofline's floor and ceiling."""
-    low, high = spreads.get(metric, (1.0, 1.0))
-    factor = factors.get(metric, factors.get(metric.partition(".")[0], 1.0))
+    low, high = spreads.get(metric, spreads.get(metric.partition(".")[0], (1.0, 1.0)))
+    factor = factor_of(metric, factors)
     expected = min(max(value * factor, floor), ceiling)
     return PredictedInterval(
         expected, min(max(expected * low, floor), expected), max(min(expected * high, ceiling), expected)
@@ -245,12 +272,22 @@ def percentile_intervals(
     floor: float = 0.0,
 ) -> dict[str, PredictedInterval]:
     """The same for the mean and every percentile, each with its own spread where it has one."""
-    return {
-        name: metric_interval(
-            f"{metric}.{name}" if f"{metric}.{name}" in spreads else metric, value, spreads, factors, floor
-        )
-        for name, value in values.items()
-    }
+    found: dict[str, PredictedInterval] = {}
+    below: PredictedInterval | None = None
+    for name, value in values.items():
+        one = metric_interval(f"{metric}.{name}", value, spreads, factors, floor)
+        if name.startswith("p"):
+            # Factors are fitted one by one; a higher percentile is never the lower figure.
+            below = one = one if below is None else at_least(one, below)
+        found[name] = one
+    return found
+
+
+def at_least(interval: PredictedInterval, other: PredictedInterval) -> PredictedInterval:
+    """An interval raised where another passes it."""
+    return PredictedInterval(
+        max(interval.expected, other.expected), max(interval.low, other.low), max(interval.high, other.high)
+    )
 
 
 def widened(spreads: Mapping[str, tuple[float, float]], exponent: float) -> dict[str, tuple[float, float]]:
@@ -327,11 +364,36 @@ def _shifted(
     """The first draw with moved constants; an open load that then saturates keeps the centre's result, stretched."""
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
-        if load.kind == "open" and load.requests is None:
-            return draw(moved, moved.tables(), traffic, load.requests_per_s)
-        return replay(moved, moved.tables(), traffic, load)
+        return _first_draw(moved, moved.tables(), traffic, load)
     except SaturatedError as limit:
         return stretched(fallback, load, limit, configuration.constants)
+
+
+def _first_draw(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> Replay:
+    if load.kind == "open" and load.requests is None:
+        return draw(configuration, tables, traffic, load.requests_per_s)
+    return replay(configuration, tables, traffic, load)
+
+
+def _with_step_error(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    correction: Correction,
+    fallback: Replay,
+) -> tuple[Replay, Replay]:
+    """The first draw of an open load with slow and with fast steps."""
+
+    def at(factor: float) -> Replay:
+        faster = replace(load, requests_per_s=load.requests_per_s * factor)
+        try:
+            return dilated(_first_draw(configuration, tables, traffic, faster), factor)
+        except SaturatedError as limit:
+            return stretched(fallback, faster, limit, configuration.constants)
+
+    low, high = step_spread(correction.spreads)
+    return at(high), at(low)
 
 
 def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:

@@ -1,7 +1,7 @@
 """Predict one deployment under several streams of requests at once: the whole, and each stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
@@ -14,9 +14,11 @@ from solver.prediction.estimate import (
     stretched,
     without_probes,
 )
+from solver.prediction.step_error import dilated, step_spread
 from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
 from solver.replay.one_stream import Replay
 from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
+from solver.step.tables import StepTables
 from solver.traffic_classes import mixed_traffic
 from solver.workload import Load, Traffic
 
@@ -46,6 +48,12 @@ def estimate_mixed(
     if needs_moving(correction):
         ends = [_moved(configuration, streams, run.draws[0], total, towards_slow=slow) for slow in (True, False)]
         moved = ends[0], ends[1]
+    elif correction is not None:
+        low, high = step_spread(correction.spreads)
+        moved = (
+            _with_steps(configuration, tables, streams, run.draws[0], total, high),
+            _with_steps(configuration, tables, streams, run.draws[0], total, low),
+        )
     traffic = mixed_traffic([(one.traffic, one.requests_per_s) for one in streams])
 
     def made(of: Traffic, load: Load, centre: LongRun, both: tuple[Replay, Replay] | None) -> Estimate:
@@ -79,7 +87,29 @@ def _moved(
     try:
         return replay_mixed(moved, moved.tables(), streams, seed=1, requests=draw_requests(moved))
     except SaturatedError as limit:
-        whole = stretched(centre.whole, total, limit, configuration.constants)
-        return MixedReplay(
-            whole, tuple(stretched(one, total, limit, configuration.constants) for one in centre.streams)
-        )
+        return _all_stretched(centre, total, limit, configuration)
+
+
+def _with_steps(
+    configuration: Configuration,
+    tables: StepTables,
+    streams: Sequence[RequestStream],
+    centre: MixedReplay,
+    total: Load,
+    factor: float,
+) -> MixedReplay:
+    """The first draw with every step ``factor`` times as long: see ``solver.prediction.step_error``."""
+    faster = [replace(one, requests_per_s=one.requests_per_s * factor) for one in streams]
+    try:
+        found = replay_mixed(configuration, tables, faster, seed=1, requests=draw_requests(configuration))
+    except SaturatedError as limit:
+        more = replace(total, requests_per_s=total.requests_per_s * factor)
+        return _all_stretched(centre, more, limit, configuration)
+    return MixedReplay(dilated(found.whole, factor), tuple(dilated(one, factor) for one in found.streams))
+
+
+def _all_stretched(
+    centre: MixedReplay, total: Load, limit: SaturatedError, configuration: Configuration
+) -> MixedReplay:
+    whole = stretched(centre.whole, total, limit, configuration.constants)
+    return MixedReplay(whole, tuple(stretched(one, total, limit, configuration.constants) for one in centre.streams))

@@ -53,10 +53,14 @@ CONSTANTS: dict[str, ConstantLaw] = {
     ),
     "attention_efficiency": _efficiency("prefill attention, share of the 16-bit FLOP/s"),
     "weight_read_efficiency": _efficiency("reading weights, share of the memory bandwidth"),
+    "widened_read_share": ConstantLaw(
+        "ratio", 1.0, 0.05, 1.5, "reading weights below 8 bits that are widened before a 16-bit product, over reading others"
+    ),
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
     "kv_read_efficiency": _efficiency("reading a 16-bit KV cache in decode attention"),
     "kv_read_efficiency_8bit": _efficiency("reading an 8-bit KV cache in decode attention"),
     "stream_efficiency": _efficiency("element-wise passes (norms, activations, quantisation)"),
+    "state_efficiency": _efficiency("reading and writing recurrent states (state-space and other linear layers)"),
     "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),
     "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
     "all_reduce_latency_us": _micro("start-up of one collective inside a scale-up domain", 500.0),
@@ -75,8 +79,12 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "expert_layer_overhead_us": _micro("extra kernels of one mixture-of-experts layer (routing, sorting, combining)", 5000.0),
     "quantised_cache_layer_overhead_us": _micro("extra kernels of one layer with an 8-bit KV cache", 1000.0),
     "qk_norm_layer_overhead_us": _micro("extra kernels of one layer with query/key norms", 1000.0),
+    "linear_layer_overhead_us": _micro("extra kernels of one recurrent layer (convolution, state update, gated norm)", 5000.0),
+    "latent_layer_overhead_us": _micro("extra kernels of one layer with latent attention (projections of the latent)", 5000.0),
     "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
     "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
+    "eager_linear_layer_us": _micro("extra host time to launch one recurrent layer outside a graph", 20000.0),
+    "eager_latent_layer_us": _micro("extra host time to launch one layer with latent attention outside a graph", 20000.0),
     "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
@@ -88,6 +96,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "request_ingest_us": _micro("serial front-end time per request before it is queued", 20000.0),
     "prompt_token_us": _micro("front-end time per prompt token", 100.0),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
+    "recurrent_chunk_tokens": ConstantLaw(
+        "tokens", 1.0, 1.0, 4096.0, "tokens of a prompt that a recurrent layer scans between two passes over its state"
+    ),
     "schedule_lag_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "how far ahead a step is composed, in steps"),
     "expert_imbalance": ConstantLaw("ratio", 1.0, 1.0, 10.0, "most loaded expert device over the mean"),
     "clock_headroom_fraction": ConstantLaw(
@@ -122,6 +133,23 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "compute_power_fraction_8bit": ConstantLaw("fraction", 1.0, 0.0, 6.0, "added at the full 8-bit FLOP/s"),
     "power_cap_fraction": ConstantLaw("fraction", 1.0, 0.1, 1.1, "sustained maximum"),
 }  # fmt: skip
+
+
+OWNED = " of "
+
+
+def owned(name: str, owner: str) -> str:
+    """Name of a constant that belongs to one model, where those of several are fitted beside one another.
+
+    >>> owned("expert_evenness_16bit", "mixtral-8x7b")
+    'expert_evenness_16bit of mixtral-8x7b'
+    """
+    return f"{name}{OWNED}{owner}"
+
+
+def law_of(name: str) -> ConstantLaw:
+    """The law of a constant, or of the one that ``owned`` named."""
+    return CONSTANTS[name.partition(OWNED)[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +212,19 @@ class Constants:
             return self
         kept = {name: prior for name, prior in self.priors.items() if not prior.evidence}
         return Constants(self.subject, kept | dict(self.unprobed))
+
+    def owned_by(self, owner: str) -> "Constants":
+        """The same with what belongs to this owner, a model, in the place of what holds for any."""
+        own = {
+            name: self.priors[owned(name, owner)] for name in tuple(self.priors) if owned(name, owner) in self.priors
+        }
+        return Constants(self.subject, {**self.priors, **own}, self.unprobed) if own else self
+
+    def with_owners(self, names: Iterable[str], owners: Iterable[str]) -> "Constants":
+        """The same with these constants once more for each owner, each beginning where all begin."""
+        chosen = tuple(owners)
+        own = {owned(name, owner): self.priors[name] for name in names for owner in chosen if name in self.priors}
+        return Constants(self.subject, {**self.priors, **own}, self.unprobed)
 
     def replaced(self, values: Mapping[str, float], basis: str) -> "Constants":
         """The same with fitted values in place of the priors'."""

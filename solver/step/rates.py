@@ -47,9 +47,15 @@ class Rates:
     expert_weight_bytes: Quantity
     attention_flop_per_s: Quantity
     weight_bytes_per_s: Quantity
+    wide_bytes_per_s: Quantity
+    """Reading the weights of 16-bit products."""
     expert_bytes_per_s: Quantity
     kv_bytes_per_s: Quantity
     stream_bytes_per_s: Quantity
+    state_bytes_per_s: Quantity
+    """Reading and writing recurrent states."""
+    recurrent_chunk_tokens: Quantity
+    """Tokens of a prompt that pass through a recurrent layer at once."""
     link_bytes_per_s: Quantity
     all_reduce_latency_s: Quantity
     hand_over_bytes_per_s: Quantity
@@ -57,8 +63,12 @@ class Rates:
     layer_overhead_s: Quantity
     expert_layer_overhead_s: Quantity
     qk_norm_layer_overhead_s: Quantity
+    linear_layer_overhead_s: Quantity
+    latent_layer_overhead_s: Quantity
     eager_layer_s: Quantity
     eager_expert_layer_s: Quantity
+    eager_linear_layer_s: Quantity
+    eager_latent_layer_s: Quantity
     eager_collective_s: Quantity
     step_overhead_s: Quantity
     pipeline_step_overhead_s: Quantity
@@ -138,6 +148,9 @@ def rates(
     kv_bytes = KV_CACHE_BYTES[precision.kv_cache]
     narrow = dtype in ("fp8", "int8", "fp4")
     eight_bit_cache = kv_bytes < 2.0
+    stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
+    beside = stored if beside_experts_bytes is None else beside_experts_bytes
+    widened = not narrow and beside < 1.0
     c = constants.si
     memory = device.memory_bytes_per_s
     peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
@@ -156,11 +169,10 @@ def rates(
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
     bits = "8bit" if narrow else "16bit"
-    stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
     return Rates(
         tensor_parallel=float(layout.tensor_parallel),
         expert_parallel=float(layout.expert_parallel),
-        weight_bytes=stored if beside_experts_bytes is None else beside_experts_bytes,
+        weight_bytes=beside,
         activation_bytes=1.0 if narrow else 2.0,
         kv_bytes=kv_bytes,
         quantised_activations=1.0 if narrow else 0.0,
@@ -172,10 +184,13 @@ def rates(
         expert_evenness=c(f"expert_evenness_{bits}"),
         expert_weight_bytes=stored,
         attention_flop_per_s=wide_peak * c("attention_efficiency"),
-        weight_bytes_per_s=memory * c("weight_read_efficiency"),
+        weight_bytes_per_s=memory * c("weight_read_efficiency") * (c("widened_read_share") if widened else 1.0),
+        wide_bytes_per_s=memory * c("weight_read_efficiency"),
         expert_bytes_per_s=memory * c("expert_read_efficiency"),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
         stream_bytes_per_s=memory * c("stream_efficiency"),
+        state_bytes_per_s=memory * c("state_efficiency"),
+        recurrent_chunk_tokens=c("recurrent_chunk_tokens"),
         link_bytes_per_s=collective[0],
         all_reduce_latency_s=collective[1],
         hand_over_bytes_per_s=hand_over[0],
@@ -183,8 +198,12 @@ def rates(
         layer_overhead_s=layer,
         expert_layer_overhead_s=c("expert_layer_overhead_us"),
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
+        linear_layer_overhead_s=c("linear_layer_overhead_us"),
+        latent_layer_overhead_s=c("latent_layer_overhead_us"),
         eager_layer_s=c("eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
+        eager_linear_layer_s=c("eager_linear_layer_us"),
+        eager_latent_layer_s=c("eager_latent_layer_us"),
         eager_collective_s=c("eager_collective_us"),
         step_overhead_s=c("step_overhead_us"),
         pipeline_step_overhead_s=c("pipeline_step_overhead_us"),

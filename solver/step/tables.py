@@ -151,7 +151,7 @@ def step_tables(
     padded = graphs.padded(tokens[:max_sequences])
     index = np.minimum(padded, tokens[-1]).astype(int) - 1
     decode = period(eager[index], hand_over[index], 0.0)
-    sequence_s = float(np.asarray(terms.decode_sequence_s(shape, rates))) + float(rates.sequence_overhead_s)
+    sequence_s = float(np.asarray(terms.sequence_s(shape, rates)))
     token_bytes = np.asarray(token.bytes) + 0.0 * tokens
     return StepTables(
         decode_s=from_zero(decode),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.llm_shape import LlmShape
+from solver.llm_shape import AttentionGroup, LlmShape
 from solver.step import blocks
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
@@ -73,7 +73,7 @@ def wide_product(rates: Rates, tokens: Quantity, columns: Quantity, inner: Quant
     """One product that stays in 16 bits whatever the weight format: router, output head."""
     return _product(
         tokens, columns, inner, weight_bytes=2.0, activation_bytes=2.0, flop_per_s=rates.wide_flop_per_s,
-        bytes_per_s=rates.weight_bytes_per_s, worked_rows=tokens,
+        bytes_per_s=rates.wide_bytes_per_s, worked_rows=tokens,
     )  # fmt: skip
 
 
@@ -132,7 +132,9 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         stream_bytes = stream_bytes + group.layers * per_token * tokens
         quantise_bytes = quantise_bytes + group.layers * quantised * 3.0 * (h + query) * tokens
         if group.kind == "linear":
-            state_bytes = state_bytes + group.layers * 2.0 * group.state_values * group.state_value_bytes / tp * tokens
+            state_bytes = (
+                state_bytes + group.layers * recurrent_state_bytes(group, rates) * tokens / rates.recurrent_chunk_tokens
+            )
     expert_layers = 0
     all_to_all = 0.0 * tokens
     for ffn in shape.feed_forward:
@@ -171,14 +173,18 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         * transfer_s(ring_all_reduce_bytes(2.0 * tokens * h, tp), rates.link_bytes_per_s, rates.all_reduce_latency_s),
         0.0,
     )
+    linear_layers = shape.layers_of("linear")
+    latent_layers = shape.layers_of("mla")
     overhead = (
         shape.layers * (rates.layer_overhead_s + (rates.qk_norm_layer_overhead_s if shape.qk_norm else 0.0))
         + expert_layers * rates.expert_layer_overhead_s
+        + linear_layers * rates.linear_layer_overhead_s
+        + latent_layers * rates.latent_layer_overhead_s
     )
     streams = {
         "element_wise": stream_bytes / rates.stream_bytes_per_s,
         "quantise": quantise_bytes / rates.stream_bytes_per_s,
-        "recurrent_state": state_bytes / rates.stream_bytes_per_s,
+        "recurrent_state": state_bytes / rates.state_bytes_per_s,
         "all_reduce": reduce_s,
         "all_to_all": all_to_all,
         "layer_overhead": overhead + 0.0 * tokens,
@@ -192,6 +198,8 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         body_s=body,
         eager_floor_s=shape.layers * rates.eager_layer_s
         + expert_layers * rates.eager_expert_layer_s
+        + linear_layers * rates.eager_linear_layer_s
+        + latent_layers * rates.eager_latent_layer_s
         + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0),
         flops=sums["gemm"][2] + sums["experts"][2],
         bytes=sums["gemm"][3] + sums["experts"][3] + stream_bytes + quantise_bytes + state_bytes,
@@ -225,6 +233,28 @@ def decode_context_s(shape: LlmShape, rates: Rates, queries: Quantity = 1.0) -> 
         if group.kind not in ("none", "linear"):
             result.append((blocks.context_limit(group), group.layers * seconds, group.layers * size))
     return result
+
+
+def recurrent_state_bytes(group: AttentionGroup, rates: Rates) -> Quantity:
+    """One pass over the recurrent state of one sequence in one layer, per rank: read and written, 2·S·b/TP."""
+    return 2.0 * group.state_values * group.state_value_bytes / rates.tensor_parallel
+
+
+def recurrent_state_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds to update the recurrent states of one decoding sequence, over all layers: once a step each.
+
+    A prompt's tokens pass through in chunks instead, one pass a chunk: see ``token_terms``.
+    """
+    total: Quantity = 0.0
+    for group in shape.attention:
+        if group.kind == "linear":
+            total = total + group.layers * recurrent_state_bytes(group, rates)
+    return total / rates.state_bytes_per_s
+
+
+def sequence_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """What every decoding sequence adds to a step whatever its context: attention's fixed cost, its recurrent state, the host."""
+    return decode_sequence_s(shape, rates) + recurrent_state_s(shape, rates) + rates.sequence_overhead_s
 
 
 def decode_sequence_s(shape: LlmShape, rates: Rates) -> Quantity:

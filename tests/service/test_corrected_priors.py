@@ -4,7 +4,7 @@ import pytest
 
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import ROUTING, corrected_priors
-from solver.step.constants import Constants, resolve_constants
+from solver.step.constants import Constants, owned, resolve_constants
 from tests.solver.samples import catalog
 
 CATALOG = catalog()
@@ -24,10 +24,22 @@ def test_routing_of_an_unmeasured_mixture_is_the_catalogs(name: str) -> None:
     assert resolved(UNMEASURED).priors[name].value == default
 
 
+def fitted_routing(llm: str) -> float:
+    return {c.device: c.constants for c in SET.corrections}["h200-sxm"][owned("expert_evenness_8bit", llm)].value
+
+
 def test_routing_of_a_measured_mixture_is_the_fitted_one() -> None:
-    fitted = {c.device: c.constants["expert_evenness_8bit"].value for c in SET.corrections}["h200-sxm"]
+    fitted = fitted_routing("qwen3-30b-a3b")
     assert resolved("qwen3-30b-a3b").priors["expert_evenness_8bit"].value == fitted
     assert fitted < resolved(UNMEASURED).priors["expert_evenness_8bit"].value
+
+
+def test_routing_is_each_measured_models_own() -> None:
+    name = "expert_evenness_16bit"
+    fitted = {
+        resolved(llm).priors[name].value for llm in ("deepseek-v2-lite", "nemotron-3-nano-30b-a3b", "qwen3-30b-a3b")
+    }
+    assert len(fitted) == 3
 
 
 def test_constants_of_the_engine_are_the_same_for_every_model() -> None:

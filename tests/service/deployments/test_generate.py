@@ -371,8 +371,10 @@ class TestWhatFilesSay:
 
     def test_the_driver_takes_its_own_command(self) -> None:
         (file,) = generate(shapes()["one device"], "benchmark", None).files
-        options = build_parser().parse_args(command_of(file.content)[2:])
-        assert options.recommendation == "rec_01"
+        *words, others = command_of(file.content)
+        assert others == "$@"
+        options = build_parser().parse_args([*words[2:], "--requests", "1000", "--records", "run.jsonl.gz"])
+        assert (options.recommendation, options.requests) == ("rec_01", 1000)
         assert options.rate == pytest.approx([12.5 / 3], rel=1e-5)
 
     def test_no_secret_is_written(self) -> None:

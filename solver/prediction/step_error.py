@@ -1,0 +1,64 @@
+"""What an error in the time of steps becomes where requests keep arriving: near capacity a queue makes more of it.
+
+How far predictions are off is measured on runs of all kinds, most of them with a fixed number in flight, where a step that takes a
+tenth longer makes every token a tenth later. An open load is less forgiving: more requests are in flight then, and each step takes
+longer for it. So the load is replayed with all steps as much slower, and as much faster, as the time of a token was ever off, and an
+interval holds both ends.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from solver.replay.one_stream import Replay, Statistics
+
+Spreads = Mapping[str, tuple[float, float]]
+
+QUEUED = ("time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s")
+STEP_METRIC = "time_per_output_token"
+"""The metric whose spread is taken for that of steps."""
+
+
+def dilated(result: Replay, factor: float) -> Replay:
+    """A replay with every step ``factor`` times as long, from one at ``factor`` times the rate: only time is scaled by slower
+    steps, so times are longer and rates lower, and shares stay."""
+
+    def longer(values: Statistics) -> Statistics:
+        return {name: value * factor for name, value in values.items()}
+
+    return replace(
+        result,
+        time_to_first_token_s=longer(result.time_to_first_token_s),
+        time_per_output_token_s=longer(result.time_per_output_token_s),
+        inter_token_s=longer(result.inter_token_s),
+        end_to_end_s=longer(result.end_to_end_s),
+        output_tokens_per_s=result.output_tokens_per_s / factor,
+        requests_per_s=result.requests_per_s / factor,
+    )
+
+
+def step_spread(spreads: Spreads) -> tuple[float, float]:
+    """Factors (low, high) on the time of a step."""
+    return spreads.get(STEP_METRIC, (1.0, 1.0))
+
+
+def queued_spreads(spreads: Spreads, centre: Replay, slow: Replay, fast: Replay) -> dict[str, tuple[float, float]]:
+    """Spreads, no narrower than from the replay with fast steps to that with slow ones. Those of power stay.
+
+    >>> from solver.replay.one_stream import Replay
+    >>> calm = Replay(*({"mean": 0.2, "p95": 0.4} for _ in range(4)), 100.0, 1.0, 0.5, 0.5, 4.0, 0)
+    >>> queued_spreads({"end_to_end": (0.9, 1.1)}, calm, dilated(calm, 2.0), calm)["end_to_end.p95"]
+    (0.9, 2.0)
+    """
+    wide = dict(spreads)
+    for attribute in QUEUED:
+        metric = attribute.removesuffix("_s")
+        for name, middle in getattr(centre, attribute).items():
+            known = spreads.get(f"{metric}.{name}", spreads.get(metric))
+            if known is None or middle <= 0.0:
+                continue
+            ends = (getattr(slow, attribute)[name] / middle, getattr(fast, attribute)[name] / middle)
+            wide[f"{metric}.{name}"] = (min(known[0], *ends), max(known[1], *ends))
+    if "output_rate" in spreads and centre.output_tokens_per_s > 0.0:
+        low, high = spreads["output_rate"]
+        wide["output_rate"] = min(low, slow.output_tokens_per_s / centre.output_tokens_per_s), high
+    return wide
