@@ -1,5 +1,7 @@
 """Numbers in sentences: as many digits as they carry, never with an exponent."""
 
+import math
+
 
 def readable(value: float, digits: int = 3) -> str:
     """Rounded to ``digits`` significant digits, thousands apart.
@@ -9,3 +11,14 @@ def readable(value: float, digits: int = 3) -> str:
     """
     rounded = float(f"{value:.{digits}g}")
     return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+
+
+def rounded_down(value: float) -> str:
+    """Three digits, never more than the value: what is said to be possible is.
+
+    >>> rounded_down(66.68), rounded_down(0.05999), rounded_down(100.0)
+    ('66.6', '0.0599', '100')
+    """
+    digits = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
+    least = math.floor(value * 10.0**digits * (1.0 + 1e-12)) / 10.0**digits
+    return f"{least:.3g}"

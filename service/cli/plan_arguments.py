@@ -10,6 +10,7 @@ import service
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.trace_arguments import add_reading_options
 
+OBJECTIVES = ("cost", "throughput", "power")
 PRESETS = ("chat", "rag", "code", "reasoning", "batch")
 PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
 """The page's own: what both start from is the same."""
@@ -74,6 +75,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-nodes", type=int, metavar="N", help="so many machines of an offer at most")
     parser.add_argument("--max-usd-per-hour", metavar="USD", help="the plan may cost at most so much")
+    parser.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        default="cost",
+        help="least cost, most throughput for --max-usd-per-hour, or least power (default: %(default)s)",
+    )
     parser.add_argument(
         "--confidence", type=float, metavar="PERCENT", help="how sure the targets are to be met, 50 to 99"
     )
@@ -165,6 +172,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     if any(precision.values()):
         workload["precision"] = {part: formats for part, formats in precision.items() if formats}
     body: dict[str, Any] = {"workloads": [workload], "limits": limits}
+    if arguments.objective != "cost":
+        body["objective"] = arguments.objective
     if arguments.time_limit is not None:
         body["time_limit_s"] = arguments.time_limit
     return body

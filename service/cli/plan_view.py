@@ -9,7 +9,7 @@ from rich.table import Table
 
 from service.cli.tables import layout_text
 from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS, TARGET_OF_ENGINE
-from service.figures import readable
+from service.figures import readable, rounded_down
 
 Answer = Mapping[str, Any]
 FetchOffer = Callable[[str], Answer | None]
@@ -312,7 +312,7 @@ def _show_ways_out(answer: Answer, console: Console) -> None:
         console.print(f"[red]in conflict[/red]: {escape(', '.join(conflict['limits']))}: {escape(conflict['detail'])}")
     share = answer["largest_servable_fraction"]
     if share is not None and share < 1.0:
-        console.print(f"at most {100 * share:.3g} % of the stated traffic can be served within the limits")
+        console.print(f"at most {rounded_down(100 * share)} % of the stated traffic can be served within the limits")
     lower = answer.get("lower_precision")
     if lower and lower["plan"] and not answer["plan"]:
         price = _usd(lower["usd_per_hour"])

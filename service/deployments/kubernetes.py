@@ -46,6 +46,9 @@ def kubernetes_files(plan: DeploymentPlan, version: str | None) -> Files:
                 f"for. Set it to {kind.line.replicas} to have all of them at any time; "
                 "fewer save money only where a node that falls empty is given back",
             )
+    if plan.kinds:
+        first = plan.kinds[0].name
+        files.note("check", f"reaches a Service of the cluster by: kubectl port-forward service/{first} 8000:80")
     if any(kind.nodes > 1 for kind in plan.kinds):
         files.note("LeaderWorkerSet", "the cluster needs the LeaderWorkerSet controller (leaderworkerset.x-k8s.io/v1)")
     return files

@@ -163,7 +163,12 @@ def estimated(
             for percentile in PERCENTILES
         }
 
-    output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
+    if moved is not None and load.kind == "open" and load.requests is None:
+        # Below its capacity a steady load is served as it comes: no factor changes its rate, and nothing makes it more.
+        served = min(1.0, moved[0].output_tokens_per_s / run.draws[0].output_tokens_per_s)
+        output_rate = metric_interval("output_rate", result.output_tokens_per_s, {"output_rate": (served, 1.0)}, {})
+    else:
+        output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
     per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
     watts = interval("power", power)
     return Estimate(
