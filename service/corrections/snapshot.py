@@ -1,13 +1,14 @@
 """Stored correction sets → what the solver applies: SI stays in the constants' own rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from catalog.borrowings import borrowed_by
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
 from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
 from solver.precision import Precision
-from solver.step.constants import OWNED, ConstantPrior
+from solver.step.constants import CONSTANTS, OWNED, ConstantPrior
 
 
 def correction_set(row: CorrectionSetRow) -> CorrectionSet:
@@ -55,6 +56,26 @@ def measured_models(correction: EngineCorrectionRow, name: str) -> list[str]:
     )
 
 
+DEVICE_LEVEL = (
+    "gemm_efficiency_16bit", "gemm_efficiency_fp8", "expert_half_width_16bit", "expert_half_width_8bit",
+    "weight_read_efficiency", "expert_read_efficiency", "kv_read_efficiency", "kv_read_efficiency_8bit",
+    "attention_efficiency", "stream_efficiency", "link_efficiency", "all_reduce_latency_us", "decode_sequence_tokens",
+    "layer_overhead_us", "quantised_layer_overhead_us", "expert_layer_overhead_us", "linear_layer_overhead_us",
+    "latent_layer_overhead_us",
+)  # fmt: skip
+"""Constants of devices and their kernels, which others may borrow; the rest are those of an engine's host and scheduler."""
+
+
+def _lent(name: str, value: float, correction: EngineCorrectionRow) -> Iterator[ConstantPrior]:
+    """A constant as families and engines take it that nobody measured here (``catalog/borrowings.toml``)."""
+    if name not in DEVICE_LEVEL:
+        return
+    law = CONSTANTS[name]
+    for row in borrowed_by(correction.family, correction.engine):
+        low, high = max(value * row.low_fraction, law.low), min(value * row.high_fraction, law.high)
+        yield ConstantPrior(name, row.family, "*", row.engine, value, low, high, "borrowed")
+
+
 def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
 
@@ -72,6 +93,7 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
             models = [model] if model else measured_models(correction, name) if name in ROUTING else ["*"]
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
+            priors.extend(_lent(name, constant.value, correction))
             for device, family, basis in (
                 (correction.device, "*", "corrected"),
                 ("*", correction.family, "borrowed"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from catalog.borrowings import read_borrowings
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import ROUTING, corrected_priors
 from solver.step.constants import Constants, owned, resolve_constants
@@ -46,3 +47,26 @@ def test_constants_of_the_engine_are_the_same_for_every_model() -> None:
     measured, other = resolved("qwen3-30b-a3b"), resolved(UNMEASURED)
     assert {n for n in measured.priors if measured.priors[n].value != other.priors[n].value} == set(ROUTING)
     assert other.priors["step_overhead_us"].basis == "corrected"
+
+
+def shares(device_id: str, engine: str) -> Constants:
+    rows = (*catalog_priors(CATALOG), *corrected_priors(SET))
+    return resolve_constants(rows, device=device_id, family=CATALOG.devices[device_id].family, engine=engine)
+
+
+def test_others_borrow_what_belongs_to_devices_and_kernels_and_only_where_that_was_found_better() -> None:
+    fitted = resolved(None).priors["weight_read_efficiency"].value
+    for row in read_borrowings():
+        device = next(d.id for d in CATALOG.devices.values() if d.family == row.family and d.id != "h200-sxm")
+        taken = shares(device, row.engine).priors["weight_read_efficiency"]
+        assert (taken.value, taken.basis) == (fitted, "borrowed")
+        assert taken.low <= row.low_fraction * fitted * 1.001
+        assert taken.high <= 1.0
+    assert shares("h200-sxm", "sglang").priors["weight_read_efficiency"].value != fitted
+    assert shares("mi300x", "vllm").priors["weight_read_efficiency"].value != fitted
+
+
+def test_an_engines_host_is_not_borrowed() -> None:
+    measured, other = resolved(None), shares("h200-sxm", "tensorrt-llm")
+    for name in ("step_overhead_us", "eager_layer_us", "request_overhead_ms"):
+        assert other.priors[name].value != measured.priors[name].value

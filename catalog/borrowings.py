@@ -1,0 +1,40 @@
+"""Which families and engines take constants that were fitted on another: ``constants/borrowings.toml``."""
+
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from catalog.rows import Provenance, Row, Slug
+
+FILE = Path(__file__).with_name("borrowings.toml")
+
+
+class BorrowingRow(Row):
+    """Constants fitted on ``from_family`` under ``from_engine``, taken on ``family`` under ``engine`` with a range of these
+    fractions of the value."""
+
+    from_family: Slug
+    from_engine: Slug
+    family: Slug
+    engine: Slug
+    low_fraction: Annotated[float, Field(gt=0, le=1)]
+    high_fraction: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    provenance: Provenance
+
+
+@lru_cache(maxsize=1)
+def read_borrowings() -> tuple[BorrowingRow, ...]:
+    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["borrowing"]
+    return tuple(BorrowingRow.model_validate(row) for row in rows)
+
+
+def borrowed_by(family: str, engine: str) -> tuple[BorrowingRow, ...]:
+    """Who takes what was fitted there.
+
+    >>> [(row.family, row.engine) for row in borrowed_by("hopper", "vllm")][0]
+    ('blackwell-dc', 'vllm')
+    """
+    return tuple(row for row in read_borrowings() if (row.from_family, row.from_engine) == (family, engine))

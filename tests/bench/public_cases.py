@@ -1,0 +1,88 @@
+"""Predictions against public runs of other people, by engine and device.
+
+    python -m tests.bench.public_cases FILE [--url http://127.0.0.1:8000]
+
+FILE is a CSV with a run a line: device, engine, engine_version, llm, weights, kv_cache, the four layout columns,
+prompt_tokens_low/high, output_tokens_low/high, concurrency, requests, ttft_ms_mean, tpot_ms_mean. Closed loops only.
+"""
+
+import argparse
+import csv
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+AT_ONCE = 100
+LAYOUT = ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel")
+METRICS = {"TPOT": "tpot_ms", "TTFT": "ttft_ms"}
+
+
+def asked(row: dict[str, str]) -> dict[str, Any]:
+    """The run as a body of an estimate."""
+    load: dict[str, Any] = {"kind": "closed", "concurrency": int(row["concurrency"])}
+    if row["requests"]:
+        load["requests"] = int(row["requests"])
+    return {
+        "device": row["device"],
+        "llm": row["llm"],
+        "layout": {name: int(row[name]) for name in LAYOUT},
+        "precision": {"weights": row["weights"], "kv_cache": row["kv_cache"]},
+        "engine": {"name": row["engine"]} | ({"version": row["engine_version"]} if row["engine_version"] else {}),
+        "traffic": {kind: lengths(row, kind) for kind in ("prompt_tokens", "output_tokens")},
+        "load": load,
+    }
+
+
+def lengths(row: dict[str, str], kind: str) -> dict[str, Any]:
+    low, high = int(row[f"{kind}_low"]), int(row[f"{kind}_high"])
+    return (
+        {"distribution": "fixed", "tokens": low}
+        if low == high
+        else {"distribution": "uniform", "low": low, "high": high}
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--url", default="http://127.0.0.1:8000")
+    arguments = parser.parse_args()
+    rows = [row for row in csv.DictReader(arguments.file.open(encoding="utf-8")) if row["load"] == "closed"]
+    answers: list[dict[str, Any]] = []
+    for start in range(0, len(rows), AT_ONCE):
+        body = {"estimates": [asked(row) for row in rows[start : start + AT_ONCE]]}
+        answer = httpx.post(f"{arguments.url}/v1/estimates", json=body, timeout=300.0).raise_for_status()
+        answers += answer.json()["estimates"]
+    cells: dict[tuple[str, str], dict[str, list[tuple[float, bool]]]] = defaultdict(lambda: defaultdict(list))
+    refused = 0
+    for row, found in zip(rows, answers, strict=True):
+        if found["outcome"] != "estimated":
+            refused += 1
+            continue
+        for metric, field in METRICS.items():
+            if row[f"{field}_mean"]:
+                interval, measured = found[field]["mean"], float(row[f"{field}_mean"])
+                error = interval["expected"] / measured - 1.0
+                cells[row["engine"], row["device"]][metric].append(
+                    (error, interval["low"] <= measured <= interval["high"])
+                )
+    print("| engine, device | n | TPOT mean, median, bias % | inside | TTFT mean, median, bias % | inside |")
+    print("|---|---|---|---|---|---|")
+    for (engine, device), metrics in sorted(cells.items()):
+        shown = []
+        for metric in METRICS:
+            errors = [error for error, _ in metrics[metric]]
+            sizes = [100.0 * abs(error) for error in errors]
+            shown.append(
+                f"{statistics.fmean(sizes):.1f}, {statistics.median(sizes):.1f}, {100.0 * statistics.median(errors):+.1f} | "
+                f"{statistics.fmean(inside for _, inside in metrics[metric]):.2f}"
+            )
+        print(f"| {engine}, {device} | {len(metrics['TPOT'])} | {' | '.join(shown)} |")
+    print(f"\n{len(rows)} runs, {refused} refused")
+
+
+if __name__ == "__main__":
+    main()
