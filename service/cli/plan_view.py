@@ -24,7 +24,7 @@ BASIS = {
     "measured": "this configuration was measured",
     "corrected": "physics, corrected by measurements of this device and engine",
     "borrowed": "physics, corrected by measurements of a sibling",
-    "analytical": "physics only, nothing measured on this device",
+    "analytical": "physics, nothing measured on this device",
 }
 
 

@@ -11,7 +11,7 @@ from solver.hardware import Offer
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
 UNMEASURED = {
-    "analytical": "its speed is physics alone, and how often its intervals hold is not known",
+    "analytical": "its speed is physics, with shares of its rates that were not seen on it, and how often its intervals hold is not known",
     "borrowed": "its speed is physics, corrected by runs of a sibling device",
 }
 

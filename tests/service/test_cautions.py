@@ -22,7 +22,7 @@ def test_a_capacity_block_is_no_month_of_rent() -> None:
 
 def test_a_device_that_nobody_measured_is_said_to_be_one() -> None:
     chat = line("chat", AWS)
-    for basis, words in (("analytical", "physics alone"), ("borrowed", "sibling")):
+    for basis, words in (("analytical", "not seen on it"), ("borrowed", "sibling")):
         unmeasured = chat.model_copy(update={"basis": basis})
         said = [detail for kind, detail in about([unmeasured, unmeasured]) if kind == "unmeasured"]
         assert len(said) == 1, "once for a device"
