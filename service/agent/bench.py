@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,11 @@ CLOSED_ROUNDS = 3
 OPEN_REQUESTS = 200
 WARM_UP_REQUESTS = 24
 WARM_UP_CLIENTS = 8
+WARM_UP_OPEN_CLIENTS = 64
+"""At once, at the end of the warm-up of an open loop, whose requests in flight nobody knows beforehand."""
+WARM_UP_ANSWER_TOKENS = 8
+WARM_UP_SEED = 1_000_000
+"""Above the seeds of loads: prompts that are sent again would be found in the engine's cache."""
 
 
 class NothingMeasuredError(Exception):
@@ -97,8 +102,13 @@ def points_of(concurrencies: Sequence[int], rates: Sequence[float], requests: in
     return [LoadPoint(load, seed + number) for number, load in enumerate(loads)]
 
 
-def warm_up(endpoint: Endpoint, prompts: Prompts, requests: int, timeout_s: float) -> None:
+def warm_up(
+    endpoint: Endpoint, prompts: Prompts, requests: int, timeout_s: float, clients: int = WARM_UP_OPEN_CLIENTS
+) -> None:
     """Requests before the clock starts: graphs are captured, kernels chosen, caches allocated. Not recorded.
+
+    After whole requests come short ones of 1, 2, 4, … and at last ``clients`` at once: engines compile some kernels when a batch of
+    a new size first comes.
 
     Raises NothingMeasuredError, with the first error, when the engine answers none of them.
     """
@@ -108,6 +118,24 @@ def warm_up(endpoint: Endpoint, prompts: Prompts, requests: int, timeout_s: floa
     run = asyncio.run(run_load(endpoint, planned, ClosedLoop(min(WARM_UP_CLIENTS, requests), requests), timeout_s))
     if not run.completed:
         raise NothingMeasuredError(f"the engine answered no warm-up request: {next(iter(run.failures()), '')}")
+    short = replace(prompts, output_tokens=FixedTokens(WARM_UP_ANSWER_TOKENS))
+    for wave in doubling(clients):
+        planned = short.plan(endpoint, wave, seed=WARM_UP_SEED + wave)
+        asyncio.run(run_load(endpoint, planned, ClosedLoop(wave, wave), timeout_s))
+
+
+def doubling(most: int) -> list[int]:
+    """1, 2, 4, … and ``most``.
+
+    >>> doubling(6), doubling(1)
+    ([1, 2, 4, 6], [1])
+    """
+    return [1 << power for power in range(most.bit_length()) if 1 << power < most] + [most]
+
+
+def clients_of(points: Sequence[LoadPoint]) -> int:
+    """The most requests that the loads of a sweep are expected to have in flight."""
+    return max(p.load.concurrency if isinstance(p.load, ClosedLoop) else WARM_UP_OPEN_CLIENTS for p in points)
 
 
 def measure(

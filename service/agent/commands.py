@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from service.agent import VERSION, torch_measure
-from service.agent.bench import LoadPoint, Prompts, keep_records, measure, points_of, say, summary, warm_up
+from service.agent.bench import LoadPoint, Prompts, clients_of, keep_records, measure, points_of, say, summary, warm_up
 from service.agent.client import ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine, context_of
 from service.agent.launch import (
@@ -120,7 +120,7 @@ def bench(options: argparse.Namespace) -> int:
             raise ValueError("the engine does not say which model it serves: give --model")
         endpoint = Endpoint(base_url, served, options.api, options.api_key)
         context = _context(options, work, facts.version, arguments)
-        warm_up(endpoint, prompts, options.warm_up, options.timeout_s)
+        warm_up(endpoint, prompts, options.warm_up, options.timeout_s, clients_of(points))
         for point in points:
             failed += not _measure_point(endpoint, prompts, point, context, options, spool)
     if options.no_upload:

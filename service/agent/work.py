@@ -13,7 +13,16 @@ from pydantic import ValidationError
 
 from service.agent import VERSION
 from service.agent.allowed_arguments import checked_arguments, checked_id, checked_model
-from service.agent.bench import WARM_UP_REQUESTS, LoadPoint, NothingMeasuredError, Prompts, measure, summary, warm_up
+from service.agent.bench import (
+    WARM_UP_REQUESTS,
+    LoadPoint,
+    NothingMeasuredError,
+    Prompts,
+    clients_of,
+    measure,
+    summary,
+    warm_up,
+)
 from service.agent.client import AccessRefusedError, RequestRefusedError, ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine
 from service.agent.launch import EngineProcess, EngineStart, LaunchError, serve_command
@@ -174,7 +183,8 @@ class Worker:
         endpoint = Endpoint(base_url, facts.served_model or wanted["llm"])
         traffic = wanted["traffic"]
         prompts = Prompts(lengths(traffic["prompt_tokens"]), lengths(traffic["output_tokens"]), checked_vocabulary(llm))
-        warm_up(endpoint, prompts, WARM_UP_REQUESTS, self.timeout_s)
+        points = [LoadPoint(load(asked), seed=number) for number, asked in enumerate(wanted["loads"], 1)]
+        warm_up(endpoint, prompts, WARM_UP_REQUESTS, self.timeout_s, clients_of(points))
         engine = wanted["engine"] | {"version": facts.version or wanted["engine"]["version"]}
         if arguments:
             engine["arguments"] = list(arguments)
@@ -184,10 +194,9 @@ class Worker:
             "driver": self.registration.get("probe", {}).get("driver"),
         }
         ids = []
-        for number, asked in enumerate(wanted["loads"]):
+        for point in points:
             if beat.lost.is_set():
                 raise TaskLeaseLostError
-            point = LoadPoint(load(asked), seed=number + 1)
             upload, run = measure(endpoint, prompts, point, context, self.timeout_s, None)
             self.say(summary(point, upload, run))
             kept = self.spool.add("/v1/benchmarks", upload)
