@@ -81,7 +81,8 @@ def print_accuracy(row: CorrectionSetRow, *, markdown: bool) -> None:
         titles = ["runs of", "n", *METRIC_TITLES.values()]
         if markdown:
             rows = [titles, ["---"] * len(titles), *lines]
-            sys.stdout.write("\n".join("| " + " | ".join(cells) + " |" for cells in rows) + "\n")
+            table = "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+            sys.stdout.write(f"### {correction.device} under {correction.engine}\n\n{table}\n\n")
             continue
         title = f"{correction.device} under {correction.engine}: {EXPLAINED}"
         console = standard_output()

@@ -56,6 +56,9 @@ def calibrate(
 ) -> CorrectionSetRow:
     """One correction set from all clean runs, one entry a device and engine.
 
+    Of devices of one family under one engine the one with most runs is fitted first; the others are pulled towards what it
+    found, as far as the catalog's ranges let them: few runs move only what they speak of.
+
     previous: where the search begins, an earlier set; it pulls nothing towards itself.
     """
     priors = catalog_priors(catalog)
@@ -63,14 +66,19 @@ def calibrate(
     groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
     for run in runs:
         groups[run.configuration.device.id, run.configuration.engine.name].append(run)
+    found: dict[tuple[str, str], EngineCorrectionRow] = {}
+    for device, engine in sorted(groups, key=lambda subject: (-len(groups[subject]), subject)):
+        family = catalog.devices[device].family
+        elder = next((c for c in found.values() if (c.family, c.engine) == (family, engine)), None)
+        begin = _start(previous, device, engine)
+        found[device, engine] = _engine_correction(
+            catalog, priors, device, engine, groups[device, engine], rounds, begin, elder
+        )
     return CorrectionSetRow(
         number=number,
         made_on=made_on,
         made_by="clusterwright calibrate",
-        corrections=[
-            _engine_correction(catalog, priors, device, engine, members, rounds, _start(previous, device, engine))
-            for (device, engine), members in sorted(groups.items())
-        ],
+        corrections=[found[subject] for subject in sorted(found)],
     )
 
 
@@ -91,10 +99,15 @@ def _engine_correction(
     runs: Sequence[Measurement],
     rounds: int,
     start: Mapping[str, float],
+    elder: EngineCorrectionRow | None,
 ) -> EngineCorrectionRow:
+    """elder: what a sibling with more runs taught, towards which this fit is pulled instead of the catalog's values."""
     routed = routed_models(runs)
     base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
-    own = {owned(name, llm): start.get(owned(name, llm), ROUTING_START) for name, llm in routed}
+    taught = {name: c.value for name, c in elder.constants.items() if c.taken} if elder is not None else {}
+    base = base.recentred(taught)
+    own = {owned(name, llm): taught.get(owned(name, llm), ROUTING_START) for name, llm in routed}
+    own |= {name: value for name, value in start.items() if name in own}
     fit = fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own})
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}

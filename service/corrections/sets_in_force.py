@@ -1,7 +1,6 @@
 """The cells and probed devices in force: the edition's set with every later set from uploads laid over it."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 from sqlmodel import Session
@@ -40,7 +39,7 @@ class Overlay:
             probed = tuple(prior for _, priors in sorted(self._probed.items()) for prior in priors)
             made = edition
             if cells or probed:
-                made = replace(edition or CorrectionSet(base), number=newest, cells=cells, probed=probed)
+                made = (edition or CorrectionSet(base)).with_uploads(newest, cells, probed)
             self._made = (edition, newest, made)
             return made
 

@@ -79,12 +79,14 @@ def _lent(name: str, value: float, correction: EngineCorrectionRow) -> Iterator[
 def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
 
+    Of several devices of a family the one with most runs speaks for the family: its rows come first.
+
     A fitted value's range is two standard errors to either side: what a single configuration may still ask for.
     """
     if row is None:
         return ()
     priors: list[ConstantPrior] = []
-    for correction in row.corrections:
+    for correction in sorted(row.corrections, key=lambda c: -sum(len(e.benchmarks) for e in c.evidence)):
         for of_what, constant in correction.constants.items():
             name, _, model = of_what.partition(OWNED)
             if not constant.taken:

@@ -97,7 +97,7 @@ class Screened:
         configuration = self.space.configuration(row)
         correction = configuration_correction(self.corrections, configuration)
         base = int(self.space.twin[row])
-        measured = correction is not None and correction.basis == "measured"
+        measured = correction is not None and bool(correction.factors)
         return CandidateReplica(
             self.space.runs.of(
                 (base, measured), self.workload.traffic, lambda: without_probes(configuration, correction)

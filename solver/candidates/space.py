@@ -348,7 +348,9 @@ def _tabulate(
         stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
         copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
         drafting = _drafting([chosen[i].drafting for i in range(start, stop)])
-        grids.append(step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs, drafting))
+        grids.append(
+            step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs_of(shape.family), drafting)
+        )
         start = stop
     for i, row in enumerate(chosen):
         fronts.setdefault(front_end(every[row.platform].constants), []).append(i)

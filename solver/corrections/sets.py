@@ -5,9 +5,10 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from solver.corrections.kin import Relative, kin_of
 from solver.deployment.configuration import Configuration
 from solver.hardware import Device
 from solver.layout import Layout
@@ -84,19 +85,48 @@ class CellEvidence:
 @dataclass(frozen=True, slots=True)
 class CorrectionSet:
     """cells: what was learnt since the edition was made, by configuration; it goes before the edition's evidence.
-    probed: constants of devices from their own micro-measurements.
+    probed: constants of devices from their own micro-measurements. uploaded: the cells again, by device, engine and model.
     """
 
     number: int
     corrections: tuple[EngineCorrection, ...] = field(default_factory=tuple)
     cells: Mapping[Cell, CellEvidence] = field(default_factory=dict)
     probed: tuple[ConstantPrior, ...] = ()
+    uploaded: Mapping[tuple[str, str, str], tuple[Cell, ...]] = field(default_factory=dict)
+
+    def with_uploads(
+        self, number: int, cells: Mapping[Cell, CellEvidence], probed: tuple[ConstantPrior, ...]
+    ) -> "CorrectionSet":
+        """The same with what uploads taught since, under a number of its own."""
+        uploaded: dict[tuple[str, str, str], list[Cell]] = {}
+        for cell in cells:
+            uploaded.setdefault((cell.device, cell.engine, cell.llm), []).append(cell)
+        return replace(
+            self, number=number, cells=cells, probed=probed, uploaded={key: tuple(own) for key, own in uploaded.items()}
+        )
+
+    def relatives(self, device: str, engine: str, llm: str) -> list[Relative]:
+        """Measured configurations of a model on a device under an engine; none where nothing was uploaded."""
+        own = self.uploaded.get((device, engine, llm), ())
+        if not own:
+            return []
+        taken = {(cell.precision, cell.layout) for cell in own}
+        found = [(cell.precision.weights, self.cells[cell]) for cell in own]
+        known = [Relative(weights, c.versions, c.benchmarks, c.factors, True) for weights, c in found]
+        return known + [
+            Relative(e.precision.weights, home.versions, e.benchmarks, e.factors, False)
+            for home in self.corrections
+            if (home.device, home.engine) == (device, engine)
+            for e in home.evidence
+            if e.llm == llm and (e.precision, e.layout) not in taken
+        ]
 
 
 def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> EngineCorrection | None:
-    """The correction of this device under this engine, else of a sibling of its family."""
+    """The correction of this device under this engine, else of the sibling of its family with most runs."""
     own = [c for c in current.corrections if c.engine == engine and c.device == device]
     siblings = [c for c in current.corrections if c.engine == engine and c.family == family]
+    siblings.sort(key=lambda c: -sum(len(e.benchmarks) for e in c.evidence))
     return next(iter(own + siblings), None)
 
 
@@ -111,11 +141,15 @@ def correction_for(
     model_class: str,
     precision: Precision,
     layout: Layout,
+    kin_shrinkage: Callable[[], float] | None = None,
 ) -> Correction | None:
     """What the set says about one configuration; None where nothing measured reaches it.
 
     basis: measured (this configuration was benchmarked), corrected (its device and engine were), borrowed (a sibling
-    device, or an engine version nobody measured).
+    device, or an engine version nobody measured: then the widest spread of any device of the family holds, since one that
+    few runs made is no measure of what another version does).
+    kin_shrinkage: asked where other configurations of the model were uploaded, whose factors this one then shares
+    (``solver.corrections.kin``); without it they say nothing.
     """
     found = found_for(current, device, family, engine)
     cell = current.cells.get(Cell(device, engine, llm, precision, layout))
@@ -123,8 +157,16 @@ def correction_for(
         home = found if found is not None and found.device == device else None
         spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
         return Correction("measured", cell.benchmarks, with_followers(cell.factors), spreads, cell.ranges)
+    relatives = current.relatives(device, engine, llm) if kin_shrinkage is not None else []
+    kin = (
+        kin_of(relatives, precision.weights, version, kin_shrinkage())
+        if kin_shrinkage is not None and relatives
+        else None
+    )
+    shared = with_followers(kin.factors) if kin is not None else {}
+    cited = kin.benchmarks if kin is not None else ()
     if found is None:
-        return None
+        return Correction("borrowed", cited, shared) if kin is not None else None
     at_home = found.device == device and (version is None or version in found.versions)
     own = next(
         (e for e in found.evidence if (e.llm, e.precision, e.layout) == (llm, precision, layout)), None
@@ -135,10 +177,27 @@ def correction_for(
     widening = 1.0 if at_home else found.borrowed_widening
     if (precision.weights, precision.kv_cache, model_class) not in found.precisions:
         widening *= found.unseen_widening
-    evidence = tuple(b for e in found.evidence for b in e.benchmarks[:1])
-    known = _by_metric(found.spreads, model_class, found.unseen_widening)
+    evidence = (*cited, *(b for e in found.evidence for b in e.benchmarks[:1] if b not in cited))
+    measured = (
+        (found,) if at_home else (c for c in current.corrections if (c.family, c.engine) == (found.family, engine))
+    )
+    known = _widest(_by_metric(c.spreads, model_class, c.unseen_widening) for c in measured)
     spreads = {m: (low**widening, high**widening) for m, (low, high) in known.items()}
-    return Correction("corrected" if at_home else "borrowed", evidence, {}, spreads)
+    return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads)
+
+
+def _widest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """By metric the least of the lows and the greatest of the highs.
+
+    >>> _widest([{"power": (0.9, 1.1)}, {"power": (0.8, 1.05)}])
+    {'power': (0.8, 1.1)}
+    """
+    widest: dict[str, tuple[float, float]] = {}
+    for each in spreads:
+        for metric, (low, high) in each.items():
+            known = widest.get(metric, (low, high))
+            widest[metric] = min(low, known[0]), max(high, known[1])
+    return widest
 
 
 def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
@@ -167,6 +226,7 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         model_class=model_class,
         precision=configuration.precision,
         layout=configuration.layout,
+        kin_shrinkage=lambda: configuration.constants.si("kin_shrinkage"),
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)

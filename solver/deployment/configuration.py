@@ -83,7 +83,7 @@ class Configuration:
             self.shape,
             self.rates(),
             self.layout,
-            self.profile.graphs,
+            self.profile.graphs_of(self.shape.family),
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=self.engine.max_sequences * queries,
             queries=queries,

@@ -1,6 +1,7 @@
 """How serving engines schedule, where they differ. Structure only; times are constants in the catalog."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from solver.errors import UnsupportedError
 from solver.step.tables import GraphSizes
@@ -18,6 +19,7 @@ class EngineProfile:
         their whole context at admission.
     graphs: captured batch sizes. block_tokens: KV-cache block length.
     source: where the behaviour is documented.
+    family_graphs: captured sizes of families of models for which the engine captures others.
     """
 
     name: str
@@ -28,9 +30,19 @@ class EngineProfile:
     graphs: GraphSizes
     block_tokens: int
     source: str
+    family_graphs: Mapping[str, GraphSizes] = field(default_factory=dict)
+
+    def graphs_of(self, family: str) -> GraphSizes:
+        """Captured sizes for a family of models.
+
+        >>> engine_profile("vllm").graphs_of("gpt-oss").most_tokens, engine_profile("vllm").graphs_of("llama").most_tokens
+        (1024, 512)
+        """
+        return self.family_graphs.get(family, self.graphs)
 
 
 VLLM_GRAPHS = GraphSizes((1, 2, 4, *range(8, 256, 8), *range(256, 513, 16)))
+VLLM_GPT_OSS_GRAPHS = GraphSizes((*VLLM_GRAPHS.sizes, *range(528, 1025, 16)))
 SGLANG_GRAPHS = GraphSizes((1, 2, 4, *range(8, 161, 8)))
 TRT_GRAPHS = GraphSizes((1, 2, 4, *range(8, 129, 8), 256))
 
@@ -38,7 +50,9 @@ PROFILES: dict[str, EngineProfile] = {
     p.name: p
     for p in (
         EngineProfile("vllm", True, True, False, True, VLLM_GRAPHS, 16,
-                      "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24"),
+                      "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24; up to 1,024 tokens for "
+                      "gpt-oss: its log, 'Overriding max cuda graph capture size to 1024 for performance'",
+                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}),
         EngineProfile("sglang", True, False, False, True, SGLANG_GRAPHS, 1,
                       "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size"),
         EngineProfile("tensorrt-llm", True, True, False, False, TRT_GRAPHS, 32,

@@ -109,9 +109,9 @@ def _run(configuration: Configuration, tables: StepTables, traffic: Traffic, loa
 def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
     """The configuration as a correction found it.
 
-    Factors of a measured one were made against constants without probes, and runs of it say what the probes would.
+    Factors were made against constants without probes, and the runs behind them say what the probes would.
     """
-    if correction is None or correction.basis != "measured":
+    if correction is None or not correction.factors:
         return configuration
     return configuration.with_constants(configuration.constants.without_probes())
 

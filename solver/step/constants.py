@@ -5,7 +5,7 @@ what they mean and in which range they are physical: a fit may not leave it, and
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from solver.errors import FigureMissingError
@@ -121,6 +121,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     # How much wider an interval is where measurements do not reach (exponents on its factors).
     "interval_widening_borrowed": ConstantLaw("exponent", 1.0, 1.0, 10.0, "only a sibling device or engine version measured"),
     "interval_widening_unseen": ConstantLaw("exponent", 1.0, 1.0, 10.0, "no model of this class and precision measured"),
+    "kin_shrinkage": ConstantLaw(
+        "ratio", 1.0, 0.0, 100.0, "variance of errors within a model's configurations over that between models, on one device"
+    ),
     "interval_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "half width of a power interval no measured run speaks of"),
     "interval_saturated_stretch": ConstantLaw(
         "ratio", 1.0, 1.0, 10.0, "least factor on times at the slow end of an interval where the load saturates only there"
@@ -225,6 +228,16 @@ class Constants:
         chosen = tuple(owners)
         own = {owned(name, owner): self.priors[name] for name in names for owner in chosen if name in self.priors}
         return Constants(self.subject, {**self.priors, **own}, self.unprobed)
+
+    def recentred(self, values: Mapping[str, float]) -> "Constants":
+        """The same ranges, as shares of the value, about other values: what a sibling device taught."""
+        priors = dict(self.priors)
+        for name, value in values.items():
+            p = priors.get(name)
+            if p is not None and p.value > 0:
+                scale = value / p.value
+                priors[name] = replace(p, value=value, low=p.low * scale, high=p.high * scale, basis="borrowed")
+        return Constants(self.subject, priors, self.unprobed)
 
     def replaced(self, values: Mapping[str, float], basis: str) -> "Constants":
         """The same with fitted values in place of the priors'."""

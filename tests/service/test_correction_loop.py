@@ -100,14 +100,31 @@ class TestLoop:
         self, client: TestClient, app: FastAPI, llm: str
     ) -> None:
         before = estimate(client, llm)
-        other = estimate(client, llm, precision={"weights": "fp8"})
+        other = estimate(client, "llama-3-8b")
         run_id = slower(client, llm, 1.3)["id"]
         settled(app)
         after = estimate(client, llm)
         assert (after["basis"], after["evidence"]) == ("measured", [run_id])
         ratio = after["tpot_ms"]["mean"]["expected"] / before["tpot_ms"]["mean"]["expected"]
         assert ratio == pytest.approx(1.3 ** (1 / 3), rel=1e-3)  # one result counts one third, two agree with physics
-        assert estimate(client, llm, precision={"weights": "fp8"}) == other  # only the touched configuration moves
+        assert estimate(client, "llama-3-8b") == other  # other models do not move
+
+    def test_other_configurations_of_the_model_follow_less_far(
+        self, client: TestClient, app: FastAPI, llm: str
+    ) -> None:
+        asked = {"precision": {"weights": "fp8"}}
+        before, touched = estimate(client, llm, **asked), estimate(client, llm)
+        run_id = slower(client, llm, 1.3)["id"]
+        settled(app)
+        after, now = estimate(client, llm, **asked), estimate(client, llm)
+        assert run_id in after["evidence"]
+        assert after["basis"] == before["basis"]
+        moved = after["tpot_ms"]["mean"]["expected"] / before["tpot_ms"]["mean"]["expected"]
+        whole = now["tpot_ms"]["mean"]["expected"] / touched["tpot_ms"]["mean"]["expected"]
+        assert moved == pytest.approx(whole ** (1 / 1.9), rel=1e-6)  # kin_shrinkage 0.9
+        client.post(f"/v1/benchmarks/{run_id}/retract", json={"reason": "a mistake"})
+        settled(app)
+        assert estimate(client, llm, **asked) == before
 
     def test_before_and_after(self, client: TestClient, app: FastAPI, llm: str) -> None:
         receipt = slower(client, llm, 1.4)

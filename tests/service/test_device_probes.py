@@ -22,7 +22,7 @@ PEAKS = {
     "mi300x": (5300.0, 1307.4, 64.0),
     "a100-sxm-80": (2039.0, 312.0, 300.0),
     "l40s": (864.0, 362.0, None),
-    "h100-sxm": (3350.0, 989.5, 450.0),
+    "h800-sxm": (3350.0, 989.4, 200.0),
     "h200-sxm": (4800.0, 989.5, 450.0),
 }
 
@@ -143,13 +143,13 @@ def test_a_configuration_with_runs_of_its_own_is_not_counted_twice(
     client: TestClient, app: FastAPI, clock: FixedClock
 ) -> None:
     clock.advance(days=1)
-    before = estimate(client, "h100-sxm")
+    before = estimate(client, "h800-sxm")
     ttft, tpot_ms = before["ttft_ms"]["mean"]["expected"] * 1.3, tpot(before) * 1.3
     e2e = ttft + 99 * tpot_ms
     rate = 3.8 / (e2e / 1e3)
     run = {
         "context": {
-            "device": "h100-sxm", "devices": 1, "llm": "llama-3.1-8b", "precision": {"weights": "bf16"},
+            "device": "h800-sxm", "devices": 1, "llm": "llama-3.1-8b", "precision": {"weights": "bf16"},
             "engine": {"name": "vllm", "version": "0.24.0"}, "notes": "probed and measured",
         },
         "load": CLOSED | {"requests": 40}, "traffic": TRAFFIC,
@@ -161,18 +161,18 @@ def test_a_configuration_with_runs_of_its_own_is_not_counted_twice(
     }  # fmt: skip
     run_id = client.post("/v1/benchmarks", json=run).json()["id"]
     settled(app)
-    measured, unmeasured = estimate(client, "h100-sxm"), estimate(client, "h100-sxm", llm="qwen3-8b")
+    measured, unmeasured = estimate(client, "h800-sxm"), estimate(client, "h800-sxm", llm="qwen3-8b")
     assert run_id in measured["evidence"]
-    probe_id = upload(client, app, probe("h100-sxm", 0.3))["id"]
-    assert estimate(client, "h100-sxm") == measured
-    moved = estimate(client, "h100-sxm", llm="qwen3-8b")
+    probe_id = upload(client, app, probe("h800-sxm", 0.3))["id"]
+    assert estimate(client, "h800-sxm") == measured
+    moved = estimate(client, "h800-sxm", llm="qwen3-8b")
     assert probe_id in moved["evidence"]
     assert tpot(moved) > tpot(unmeasured)
     # A further run is compared with what the factors start from, probed or not.
     run["context"]["notes"] = "probed and measured again"  # type: ignore[index]
     again = client.post("/v1/benchmarks", json=run).json()["id"]
     settled(app)
-    twice = estimate(client, "h100-sxm")
+    twice = estimate(client, "h800-sxm")
     assert {run_id, again} <= set(twice["evidence"])
     assert tpot(measured) < tpot(twice) < tpot_ms
 

@@ -1,0 +1,66 @@
+"""What a device would be told if only its siblings had been measured: ``python -m tests.bench.borrowed_device`` (a minute).
+
+Every clean run of a device that has a sibling in the newest correction set, predicted with the constants of that sibling alone, and
+its interval as the service gives it: errors in per cent, and the share of runs inside.
+"""
+
+import statistics
+import sys
+from collections import defaultdict
+from dataclasses import replace
+
+from catalog.benchmark_rows import read_benchmark_files
+from catalog.read import read_catalog
+from service.cli.calibrate import METRIC_TITLES
+from service.corrections.measurements import catalog_priors, measurements
+from service.corrections.snapshot import corrected_priors, correction_set
+from solver.corrections.evidence import Measurement, predicted
+from solver.corrections.sets import configuration_correction
+from solver.step.constants import resolve_constants
+
+
+def main() -> None:
+    catalog = read_catalog()
+    newest = catalog.corrections[-1]
+    priors = catalog_priors(catalog)
+    runs = measurements(catalog, read_benchmark_files(), priors)
+    titles = ["device, models", "runs", *METRIC_TITLES.values()]
+    lines = [titles, ["---"] * len(titles)]
+    for correction in newest.corrections:
+        others = [c for c in newest.corrections if c.device != correction.device]
+        if not any((c.family, c.engine) == (correction.family, correction.engine) for c in others):
+            continue
+        blind = newest.model_copy(update={"corrections": others})
+        found: dict[str, list[tuple[Measurement, dict[str, tuple[float, bool]]]]] = defaultdict(list)
+        for run in runs:
+            device = run.configuration.device
+            if device.id != correction.device:
+                continue
+            llm = run.configuration.shape.id
+            constants = resolve_constants(
+                (*priors, *corrected_priors(blind)),
+                device=device.id,
+                family=device.family,
+                engine=correction.engine,
+                llm=llm,
+            )
+            configuration = run.configuration.with_constants(constants)
+            told = predicted(replace(run, configuration=configuration), constants)
+            spread = configuration_correction(correction_set(blind), configuration)
+            assert spread is not None
+            ratios = {m: run.measured[m] / told[m] for m in METRIC_TITLES if m in run.measured}
+            within = {m: spread.spreads[m][0] <= r <= spread.spreads[m][1] for m, r in ratios.items()}
+            found[run.model_class].append((run, {m: (100.0 * (1.0 / r - 1.0), within[m]) for m, r in ratios.items()}))
+        for model_class, members in sorted(found.items()):
+            cells = [f"{correction.device}, {model_class}", str(len(members))]
+            for metric in METRIC_TITLES:
+                known = [figures[metric] for _, figures in members if metric in figures]
+                mean = statistics.fmean(abs(error) for error, _ in known)
+                inside = statistics.fmean(held for _, held in known)
+                cells.append(f"{mean:.1f} {100 * inside:.0f} %")
+            lines.append(cells)
+    sys.stdout.write("\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
