@@ -42,6 +42,8 @@ class LimitKind(StrEnum):
     PLACES_USED = "places_used"
     """In how many providers, regions or kinds of devices (``of``) a workload may be."""
     MIN_REPLICAS = "min_replicas"
+    UTILISATION = "utilisation"
+    """Share of what a replica sustains that a plan may use."""
     ADMITTED_OFFERS = "admitted_offers"
     """Which offers a workload may stand on."""
     TARGET = "target"

@@ -61,6 +61,8 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
             return "traffic_classes.requests_per_s" if workloads[limit.workload].classes else "traffic.requests_per_s"
         case LimitKind.MIN_REPLICAS:
             return "min_replicas"
+        case LimitKind.UTILISATION:
+            return "utilisation_limit_fraction"
         case LimitKind.ADMITTED_OFFERS:
             return " and ".join(stated_places(workloads[limit.workload]))
         case LimitKind.QUOTA:

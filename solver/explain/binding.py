@@ -1,7 +1,9 @@
 """What limits cost: each is moved one step, and the request is solved again."""
 
 from contextlib import suppress
+from dataclasses import replace
 
+from solver.candidates.screening import with_workload
 from solver.errors import NoPlanInTimeError
 from solver.explain.limits import replaced, retargeted, stated_targets
 from solver.explain.resolver import Resolver
@@ -17,6 +19,8 @@ STEP_FRACTION = 0.2
 MOST_OFFER_STEPS = 3
 MOST_EXPLAINED_TARGETS = 3
 """Of several workloads: each costs a solve of the whole fleet."""
+NEAR_LIMIT = 0.95
+"""Share of its utilisation limit from which a replica is near it."""
 RELATIVE_NOISE = 1e-6
 """Of an objective: two proofs are each this good."""
 
@@ -37,12 +41,31 @@ def binding_limits(
                 gains = gain(planning, result, resolver.best(changed, other_targets=True))
                 if gains > 0.0:
                     found.append(Binding(limit, looser, gains))
+            if (fuller := fuller_use(assembly, result, w)) is not None:
+                workload = replace(one.workload, utilisation_limit_fraction=fuller)
+                changed = replaced(planning, assembly, w, with_workload(one, workload))
+                gains = gain(planning, result, resolver.best(changed, other_targets=bool(one.classes)))
+                if gains > 0.0:
+                    found.append(Binding(Limit(LimitKind.UTILISATION, workload=w), fuller, gains))
         solve = resolver.fleet(assembly)
         for step in fleet_limits.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
             gains = gain(planning, result, solve(step.problem))
             if gains > 0.0:
                 found.append(Binding(step.limit, step.relaxing_to, gains))
     return tuple(sorted(found, key=lambda b: (-b.gains, b.limit)))
+
+
+def fuller_use(assembly: Assembly, result: FleetResult, workload: int) -> float | None:
+    """Half of what a workload's utilisation limit keeps free given up; None where its price is not worth a solve: of several
+    workloads, of those none of whose replicas come near their limit."""
+    limit = assembly.screened[workload].workload.utilisation_limit_fraction
+    if limit >= 1.0 or result.plan is None:
+        return None
+    if len(assembly.screened) > 1:
+        own = [place for place in placements(assembly, result.plan) if place.workload == workload]
+        if all(place.rate_per_replica < NEAR_LIMIT * limit * place.capacity_requests_per_s for place in own):
+            return None
+    return round((1.0 + limit) / 2.0, 6)
 
 
 def gain(planning: PlanningInput, base: FleetResult, other: FleetResult) -> float:

@@ -133,7 +133,7 @@ def limited(body: dict[str, Any], limit: str, value: Any) -> dict[str, Any]:
 def binding(body: dict[str, Any], answer: Recommendation, plan: Planner, tally: Tally) -> None:
     """Each limit that is said to cost money, relaxed."""
     for one in answer.binding:
-        if one.limit.target is None:
+        if one.limit.target is None and one.limit.kind is not LimitKind.UTILISATION:
             continue
         relaxed = eased(body, one.limit, one.relaxing_to)
         found = price(plan(relaxed, price_only=True))
@@ -185,6 +185,8 @@ def eased(body: dict[str, Any], limit: Limit, value: float | None) -> dict[str, 
             found["limits"]["max_usd_per_hour"] = f"{said:.6f}"
         case Limit(LimitKind.RATE):
             workload["traffic"]["requests_per_s"] = said
+        case Limit(LimitKind.UTILISATION):
+            workload["utilisation_limit_fraction"] = said
         case other:
             raise AssertionError(other)
     return found

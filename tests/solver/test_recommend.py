@@ -9,6 +9,7 @@ import pytest
 from solver.candidates.screening import screen
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import is_settled
+from solver.limit import Limit, LimitKind
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import recommend, solve_request, space_of
 from solver.replay.long_run import LongRun
@@ -325,6 +326,22 @@ class TestExplanations:
                 assert any(b.limit.target == TPOT_P95 and b.gains > 0 for b in tight.binding)
                 found = True
         assert found
+
+    def test_what_the_room_for_bursts_costs(self) -> None:
+        """Where giving up half of what the utilisation limit keeps free takes nodes less, it is named, with what they cost."""
+        named = 0
+        for rate in (30.0, 45.0, 60.0, 75.0, 90.0):
+            asked = workload(rate=rate, utilisation_limit_fraction=0.6)
+            tight = plan(asked, explain=True)
+            fuller = plan(replace(asked, utilisation_limit_fraction=0.8)).usd_per_hour
+            said = [b for b in tight.binding if b.limit == Limit(LimitKind.UTILISATION, workload=0)]
+            assert bool(said) == (fuller < tight.usd_per_hour - 1e-6)
+            for one in said:
+                assert one.relaxing_to == 0.8
+                assert one.gains == pytest.approx(tight.usd_per_hour - fuller, abs=1e-6)
+            named += len(said)
+        assert named
+        assert not any(b.limit.kind is LimitKind.UTILISATION for b in plan(workload(rate=60.0), explain=True).binding)
 
     def test_alternatives_without_the_chosen_device_are_dearer(self) -> None:
         found = plan(workload(rate=60.0), alternatives=2, explain=True)
