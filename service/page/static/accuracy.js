@@ -31,7 +31,7 @@ export async function accuracyView({ signal }) {
   return h("div", {}, h("section.card", {}, h("h1", {}, "Predicted against measured"),
     h("p", {}, `Correction set ${setName(told.correction_set)}, made on ${told.made_on}. Each row leaves its configuration out of the fit and predicts it from the others: the error is what a newcomer's configuration would see. Coverage is the share of measured values inside the 90 % interval.`),
     unmeasured(devices, told.engines.map((engine) => engine.device)),
-    h("p", {}, "A run that you upload counts for its own configuration at once; these tables are of the runs that come with this version.",
+    h("p", {}, "A run that you upload counts for its own configuration at once, and less far for other layouts and precisions of its model; these tables are of the runs that come with this version.",
       apart.total ? ` ${count(apart.total, "run")} kept out of the fit because they contradict the others or lack a fact: see Benchmarks.` : ""),
     h("p.buttons", {}, copyButton(() => curlOf("GET", "/v1/accuracy"), "this as a curl command", "Copy as curl"))),
   told.engines.map((engine) => {
