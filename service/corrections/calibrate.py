@@ -18,9 +18,10 @@ from catalog.correction_rows import (
 from catalog.read import Catalog
 from service.corrections.measurements import catalog_priors, constants_of, measurements
 from service.corrections.snapshot import ROUTING
-from solver.corrections.evidence import Measurement, log_ratio, predicted, predicted_with_steps
+from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
 from solver.corrections.sets import METRICS, quantile_spread, shrunk_factor
+from solver.prediction.estimate import PredictedInterval, sampled
 from solver.prediction.step_error import STEP_METRIC
 from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants
 
@@ -296,7 +297,7 @@ def coverage_left_out(
 def _queued(
     run: Measurement, constants: Constants, known: Mapping[str, tuple[float, float]]
 ) -> dict[str, tuple[float, float]]:
-    """Spreads of an open load, as ``solver.prediction.step_error`` makes them."""
+    """Spreads of an open load, as ``solver.prediction.step_error`` makes them, and what one draw of it differs from the next."""
     centre = predicted(run, constants)
     ends = [predicted_with_steps(run, constants, factor) for factor in known[STEP_METRIC]]
     wide = dict(known)
@@ -304,4 +305,7 @@ def _queued(
         if metric not in ("power", "output_rate"):
             ratios = [end[metric] / centre[metric] for end in ends]
             wide[metric] = min(known[metric][0], *ratios), max(known[metric][1], *ratios)
+    for metric, fraction in draw_error_fractions(run, constants).items():
+        told = sampled(PredictedInterval(1.0, *wide[metric]), fraction)
+        wide[metric] = told.low, told.high
     return wide

@@ -8,7 +8,8 @@ from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
 from solver.prediction.estimate import mean_power_w
 from solver.prediction.step_error import dilated
-from solver.replay.one_stream import Replay, replay
+from solver.replay.long_run import LongRun
+from solver.replay.one_stream import Replay, open_draws, replay
 from solver.step.constants import Constants
 from solver.workload import Load, Traffic
 
@@ -55,6 +56,23 @@ def predicted_with_steps(measurement: Measurement, constants: Constants, factor:
     faster = replace(measurement.load, requests_per_s=measurement.load.requests_per_s * factor)
     found = replay(configuration, configuration.tables(), measurement.traffic, faster)
     return _figures(configuration, dilated(found, factor))
+
+
+def draw_error_fractions(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
+    """Of an open load: how far one run of its requests differs from the mean of many, by metric of latency, as one standard
+    deviation over the value. Nothing for a closed load, whose requests do not wait for arrivals."""
+    if measurement.load.kind != "open" or not measurement.load.requests:
+        return {}
+    configuration = _configured(measurement, constants)
+    drawn = open_draws(configuration, configuration.tables(), measurement.traffic, measurement.load)
+    run = LongRun(drawn, single=True)
+    return {
+        "time_per_output_token": run.sampling_error_fraction("time_per_output_token_s", "mean"),
+        "time_per_output_token.p99": run.sampling_error_fraction("time_per_output_token_s", "p99"),
+        "time_to_first_token": run.sampling_error_fraction("time_to_first_token_s", "mean"),
+        "time_to_first_token.p99": run.sampling_error_fraction("time_to_first_token_s", "p99"),
+        "end_to_end": run.sampling_error_fraction("end_to_end_s", "mean"),
+    }
 
 
 def _configured(measurement: Measurement, constants: Constants) -> Configuration:

@@ -11,8 +11,8 @@ from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
-from solver.replay.long_run import LongRun, Metric, draw, long_run
-from solver.replay.one_stream import Replay, Statistics, replay
+from solver.replay.long_run import LongRun, Metric, draw, replayed
+from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
@@ -84,26 +84,19 @@ def estimate(
     Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
     with all of them moved against and in favour of speed by half their range (errors of independent constants partly
     cancel). With one, an open load is replayed with all steps slower and faster by as much as tokens were ever off
-    (``solver.prediction.step_error``). What one draw of a steady load differs from the next widens every interval.
+    (``solver.prediction.step_error``). What one draw of an open load differs from the next widens every interval.
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
     configuration = without_probes(configuration, correction)
     tables = configuration.tables()
-    run = _run(configuration, tables, traffic, load)
+    run = replayed(configuration, tables, traffic, load)
     moved = None
     if needs_moving(correction):
-        slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.draws[0])
-        moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.draws[0])
+        slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.centre)
+        moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.centre)
     elif correction is not None and load.kind == "open":
-        moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.draws[0])
+        moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.centre)
     return estimated(configuration, tables, traffic, load, run, moved, correction)
-
-
-def _run(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LongRun:
-    """The load replayed: a steady open one in the long run, others as they are."""
-    if load.kind == "open" and load.requests is None:
-        return long_run(configuration, tables, traffic, load.requests_per_s)
-    return LongRun((replay(configuration, tables, traffic, load),))
 
 
 def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
@@ -137,7 +130,7 @@ def estimated(
         assert moved is not None
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = moved_spreads(run.draws[0], *moved, configuration.constants)
+        spreads = moved_spreads(run.centre, *moved, configuration.constants)
         if configuration.speculation is not None:
             spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
@@ -145,7 +138,7 @@ def estimated(
         assert correction is not None
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
         if moved is not None:
-            spreads = queued_spreads(spreads, run.draws[0], *moved)
+            spreads = queued_spreads(spreads, run.centre, *moved)
     if correction is not None:
         spreads = holding(spreads, factors, correction.ranges)
     power = mean_power_w(configuration, result)
@@ -165,7 +158,7 @@ def estimated(
 
     if moved is not None and load.kind == "open" and load.requests is None:
         # Below its capacity a steady load is served as it comes: no factor changes its rate, and nothing makes it more.
-        served = min(1.0, moved[0].output_tokens_per_s / run.draws[0].output_tokens_per_s)
+        served = min(1.0, moved[0].output_tokens_per_s / run.centre.output_tokens_per_s)
         output_rate = metric_interval("output_rate", result.output_tokens_per_s, {"output_rate": (served, 1.0)}, {})
     else:
         output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
@@ -369,14 +362,17 @@ def _shifted(
     """The first draw with moved constants; an open load that then saturates keeps the centre's result, stretched."""
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
-        return _first_draw(moved, moved.tables(), traffic, load)
+        return _compared(moved, moved.tables(), traffic, load)
     except SaturatedError as limit:
         return stretched(fallback, load, limit, configuration.constants)
 
 
-def _first_draw(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> Replay:
+def _compared(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> Replay:
+    """What under moved constants stands beside ``LongRun.centre``: the same draws."""
     if load.kind == "open" and load.requests is None:
         return draw(configuration, tables, traffic, load.requests_per_s)
+    if load.kind == "open":
+        return mean_replay(open_draws(configuration, tables, traffic, load))
     return replay(configuration, tables, traffic, load)
 
 
@@ -393,7 +389,7 @@ def _with_step_error(
     def at(factor: float) -> Replay:
         faster = replace(load, requests_per_s=load.requests_per_s * factor)
         try:
-            return dilated(_first_draw(configuration, tables, traffic, faster), factor)
+            return dilated(_compared(configuration, tables, traffic, faster), factor)
         except SaturatedError as limit:
             return stretched(fallback, faster, limit, configuration.constants)
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal, Protocol, TypeVar
 
 from solver.deployment.configuration import Configuration
-from solver.replay.one_stream import Replay, Statistics, mean_replay, replay
+from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
 from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic
@@ -58,9 +58,16 @@ def is_sure(run: DrawPercentiles) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LongRun:
-    """``draws``: replays of one load that differ in nothing but their arrivals and the order of lengths."""
+    """``draws``: replays of one load that differ in nothing but their arrivals and the order of lengths. ``single``: what is asked
+    about is one more such run, and not what they have in common."""
 
     draws: tuple[Replay, ...]
+    single: bool = False
+
+    @property
+    def centre(self) -> Replay:
+        """What a load under moved constants is compared with: the first draw of the long run, the mean of single ones."""
+        return self.mean if self.single else self.draws[0]
 
     @property
     def mean(self) -> Replay:
@@ -80,9 +87,10 @@ class LongRun:
         return math.sqrt(squares / (len(self.draws) - 1) / len(self.draws))
 
     def sampling_error_fraction(self, metric: Metric, percentile: Percentile) -> float:
-        """Standard error of the percentile over its value."""
+        """Standard error of the percentile over its value; of a single further run, whose own draw comes to it: s·√(1 + 1/n)."""
         value = self.value_s(metric, percentile)
-        return self.standard_error_s(metric, percentile) / value if value > 0.0 else 0.0
+        error = self.standard_error_s(metric, percentile) * (math.sqrt(len(self.draws) + 1) if self.single else 1.0)
+        return error / value if value > 0.0 else 0.0
 
     def _of(self, metric: Metric, percentile: Percentile) -> Iterator[float]:
         for draw in self.draws:
@@ -118,6 +126,18 @@ def draw(
 def long_run(configuration: Configuration, tables: StepTables, traffic: Traffic, requests_per_s: float) -> LongRun:
     """All draws of a steady open load. Raises as ``draw`` does."""
     return LongRun(enough_draws(partial(draw, configuration, tables, traffic, requests_per_s), LongRun))
+
+
+def replayed(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LongRun:
+    """Any load: a steady open one in the long run, one of so many requests in several draws, a closed one as it is.
+
+    Raises as ``solver.replay.one_stream.replay`` does.
+    """
+    if load.kind != "open":
+        return LongRun((replay(configuration, tables, traffic, load),))
+    if load.requests is None:
+        return long_run(configuration, tables, traffic, load.requests_per_s)
+    return LongRun(open_draws(configuration, tables, traffic, load), single=True)
 
 
 @dataclass(frozen=True, slots=True)

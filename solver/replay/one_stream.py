@@ -24,6 +24,9 @@ OPEN_RUNS_REQUESTS = 1_000
 """A short open run is replayed with several arrival processes, until together they have this many requests,"""
 MOST_OPEN_RUNS = 4
 """but never with more than this: a tail of 200 Poisson arrivals differs by a tenth from one draw to the next."""
+DRAWN_REQUESTS = 4_000
+"""Of all draws of an open load of few requests together, where how they differ is asked, within these bounds."""
+LEAST_DRAWS, MOST_DRAWS = 2, 8
 SATURATION_MARGIN = 1.0
 CROWDED_FRACTION = 0.9
 """Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
@@ -216,6 +219,19 @@ def replay(
         runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
     found = [_replay_once(configuration, tables, traffic, load, seed + i, requests) for i in range(runs)]
     return found[0] if runs == 1 else mean_replay(found)
+
+
+def open_draws(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load, *, seed: int = 1
+) -> tuple[Replay, ...]:
+    """An open load of so many requests, drawn again and again: arrivals and the order of lengths differ.
+
+    More draws of shorter runs, which differ more. Raises as ``replay`` does.
+    """
+    if load.kind != "open" or not load.requests:
+        raise InvalidInputError("only an open load of a stated number of requests is drawn again")
+    runs = min(MOST_DRAWS, max(LEAST_DRAWS, DRAWN_REQUESTS // load.requests))
+    return tuple(_replay_once(configuration, tables, traffic, load, seed + i, None) for i in range(runs))
 
 
 def mean_replay(found: Sequence[Replay]) -> Replay:
