@@ -48,8 +48,11 @@ class TestPlanning:
         expect(page.get_by_role("heading", name="What the requirements cost")).to_be_hidden()
         page.wait_for_url(re.compile(r"rec_(?!.*" + plans[0]["id"][4:] + ")"), timeout=PATIENCE_MS)
         expect(page.locator(".price")).not_to_contain_text(money(plans[0]["totals"]["usd_per_hour"]))
-        name = {"targets.ttft_ms.p95": "TTFT p95, ms", "targets.tpot_ms.p95": "TPOT p95, ms"}[binding["limit"]]
-        expect(page.get_by_label(name)).to_have_value(f"{binding['relaxing_to']:g}")
+        name, shown_as = {
+            "targets.ttft_ms.p95": ("TTFT p95, ms", 1.0), "targets.tpot_ms.p95": ("TPOT p95, ms", 1.0),
+            "utilisation_limit_fraction": ("Busy at most, %", 100.0),
+        }[binding["limit"]]  # fmt: skip
+        expect(page.get_by_label(name)).to_have_value(f"{binding['relaxing_to'] * shown_as:g}")
 
     def test_what_loosening_does_not_save_is_said_and_true(
         self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]

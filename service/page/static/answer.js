@@ -15,6 +15,7 @@ const LIMITS = {
   "limits.max_usd_per_hour": ["price limit", "USD/h"], "limits.max_power_kw": ["power limit", "kW"],
   "traffic.requests_per_s": ["request rate", "requests/s"], "traffic_classes.requests_per_s": ["request rate", "requests/s"],
   "limits.spare_nodes": ["spare nodes", ""], "limits.max_nodes_per_offer": ["nodes of one offer", ""], "targets.confidence_percent": ["confidence", "%"],
+  "utilisation_limit_fraction": ["busy at most", "of what replicas sustain"],
 };
 
 /** A limit as people say it, with its unit. */
