@@ -45,17 +45,23 @@ def lengths(row: dict[str, str], kind: str) -> dict[str, Any]:
     )
 
 
+def estimates(client: httpx.Client, rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """An answer for each run, in order."""
+    answers: list[dict[str, Any]] = []
+    for start in range(0, len(rows), AT_ONCE):
+        body = {"estimates": [asked(row) for row in rows[start : start + AT_ONCE]]}
+        answers += client.post("/v1/estimates", json=body).raise_for_status().json()["estimates"]
+    return answers
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     arguments = parser.parse_args()
     rows = [row for row in csv.DictReader(arguments.file.open(encoding="utf-8")) if row["load"] == "closed"]
-    answers: list[dict[str, Any]] = []
-    for start in range(0, len(rows), AT_ONCE):
-        body = {"estimates": [asked(row) for row in rows[start : start + AT_ONCE]]}
-        answer = httpx.post(f"{arguments.url}/v1/estimates", json=body, timeout=300.0).raise_for_status()
-        answers += answer.json()["estimates"]
+    with httpx.Client(base_url=arguments.url, timeout=300.0) as client:
+        answers = estimates(client, rows)
     cells: dict[tuple[str, str], dict[str, list[tuple[float, bool]]]] = defaultdict(lambda: defaultdict(list))
     refused = 0
     for row, found in zip(rows, answers, strict=True):

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.bench.public_cases import AT_ONCE, LAYOUT, METRICS, asked
+from tests.bench.public_cases import LAYOUT, METRICS, asked, estimates
 
 SETTLED_S = 5.0
 """No new correction set for so long after the last upload: everything is learnt."""
@@ -50,14 +50,6 @@ def upload(row: Row) -> dict[str, Any]:
         "traffic": body["traffic"],
         "results": results,
     }
-
-
-def estimates(client: httpx.Client, rows: list[Row]) -> list[dict[str, Any]]:
-    answers: list[dict[str, Any]] = []
-    for start in range(0, len(rows), AT_ONCE):
-        body = {"estimates": [asked(row) for row in rows[start : start + AT_ONCE]]}
-        answers += client.post("/v1/estimates", json=body).raise_for_status().json()["estimates"]
-    return answers
 
 
 def learnt(client: httpx.Client) -> None:
