@@ -10,6 +10,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "CLUSTERWRIGHT_"
 DEFAULT_DATABASE_URL = "sqlite:///clusterwright.sqlite"
+IN_THIS_PROCESS = "local"
+"""Instead of the service's address: the command asks its own process, whatever service may run."""
 TEST_ONLY = frozenset({"CLUSTERWRIGHT_TEST_DATABASE_URL"})
 """Read by the test suite, not by the service."""
 AGENT_ONLY = frozenset({"CLUSTERWRIGHT_SPOOL"})
@@ -83,7 +85,7 @@ class Settings(BaseSettings):
     """After SIGTERM, how long running requests may take before they are answered 503."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     url: str | None = None
-    """Command line only: address of the service to talk to."""
+    """Command line only: address of the service to talk to, or ``local`` for this process itself."""
     token: SecretStr | None = None
     """Command line only: bearer token to send."""
 
@@ -129,8 +131,8 @@ class Settings(BaseSettings):
     @field_validator("url")
     @classmethod
     def _url_is_http(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("http://", "https://")):
-            raise ValueError("must start with http:// or https://")
+        if value not in (None, IN_THIS_PROCESS) and not value.startswith(("http://", "https://")):
+            raise ValueError(f"must start with http:// or https://, or be {IN_THIS_PROCESS}")
         return value
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from service.cli.exit_codes import CommandError, ExitCode
-from service.settings import Settings
+from service.settings import IN_THIS_PROCESS, Settings
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 310.0
@@ -15,11 +15,12 @@ PROBE_TIMEOUT_S = 0.5
 
 
 class Client:
-    """One way to ask: ``url`` when given or when the default address answers, else in this process."""
+    """One way to ask: ``url`` when given or when the default address answers, else, or where it is ``local``, in this process."""
 
     def __init__(self, settings: Settings, url: str | None) -> None:
         self._settings = settings
-        self.url = url or settings.url or _listening()
+        asked = url or settings.url
+        self.url = None if asked == IN_THIS_PROCESS else asked or _listening()
 
     def get(self, path: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         return self._send("GET", path, parameters=parameters)

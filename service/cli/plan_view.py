@@ -10,6 +10,7 @@ from rich.table import Table
 from service.cli.tables import layout_text
 from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS, TARGET_OF_ENGINE
 from service.figures import readable, rounded_down
+from service.recommendations.asked import asked_in_full
 
 Answer = Mapping[str, Any]
 FetchOffer = Callable[[str], Answer | None]
@@ -31,6 +32,9 @@ BASIS = {
 def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffer) -> None:
     """The whole answer, most important first."""
     console.print()
+    for workload in answer["request"]["workloads"]:
+        named = f"{workload['name']}: " if len(answer["request"]["workloads"]) > 1 else ""
+        console.print(f"for {escape(named + asked_in_full(workload))}", soft_wrap=True)
     console.print(_headline(answer))
     if answer["plan"]:
         console.print(plan_table(answer["plan"]))

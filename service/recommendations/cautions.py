@@ -74,6 +74,7 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
     for line in lines:
         if line.predicted is None or workload.traffic is None:
             continue
+        where = f" on {line.node}" if len(lines) > 1 else ""
         for metric in METRICS:
             name = metric.removesuffix("_ms").upper()
             for percentile, limit in getattr(workload.targets, metric).items():
@@ -82,7 +83,7 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                 )
                 if high > limit:
                     detail = (
-                        f"{name} {percentile} is expected to keep its target of {readable(limit, 4)} ms, with "
+                        f"{name} {percentile}{where} is expected to keep its target of {readable(limit, 4)} ms, with "
                         f"{workload.targets.confidence_percent:g} % confidence; its 90 % interval reaches {readable(high, 4)} ms"
                     )
                     yield CautionOut(

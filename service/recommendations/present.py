@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
+from service.recommendations.asked import asked_for
 from service.recommendations.tables import RecommendationTable
 from service.wire.quantities import Interval, Percentiles
 from service.wire.recommendations import InputsOut, RecommendationOut, RecommendationSummaryOut
@@ -52,23 +52,3 @@ def present_summary(stored: RecommendationTable) -> RecommendationSummaryOut:
         asked=[asked_for(w) for w in workloads],
         usd_per_hour=None if amount is None else Decimal(amount),
     )
-
-
-def asked_for(workload: Mapping[str, Any]) -> str:
-    """A stored workload's traffic and targets, as a list tells one request from another.
-
-    >>> asked_for({"traffic": {"requests_per_s": 20.0}, "targets": {"ttft_ms": {"p95": 800.0}, "tpot_ms": {}}})
-    '20 requests/s, TTFT p95 ≤ 800 ms'
-    """
-    traffic, classes = workload.get("traffic"), workload.get("traffic_classes")
-    rate = f"{len(classes or ())} traffic classes"
-    if traffic:
-        amount = traffic["requests_per_s"]
-        rate = "as many requests as fit" if amount is None else f"{amount:.4g} requests/s"
-    bounds = [
-        f"{metric.removesuffix('_ms').upper()} {percentile} ≤ {limit:.4g} ms"
-        for metric, by_percentile in workload["targets"].items()
-        if metric.endswith("_ms")
-        for percentile, limit in by_percentile.items()
-    ]
-    return ", ".join([rate, *bounds])

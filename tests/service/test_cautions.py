@@ -20,6 +20,19 @@ def test_a_capacity_block_is_no_month_of_rent() -> None:
     assert "capacity_block" not in dict(about([line("chat", AWS)]))
 
 
+def test_of_several_lines_it_says_which_may_miss_a_target() -> None:
+    wide = {"expected": 40.0, "low": 10.0, "high": 9_000.0}
+    every = {
+        f"{metric}_ms": dict.fromkeys(("mean", "p50", "p90", "p95", "p99"), wide)
+        for metric in ("ttft", "tpot", "e2e", "itl")
+    }
+    tight = line("chat", AWS, predicted=every | {"output_tokens_per_s": wide, "power_w": None})
+    said = [detail for kind, detail in about([tight, tight]) if kind == "interval_crosses_target"]
+    assert said
+    assert all(f"on {tight.node}" in detail for detail in said)
+    assert not any(tight.node in detail for kind, detail in about([tight]) if kind == "interval_crosses_target")
+
+
 def test_a_device_that_nobody_measured_is_said_to_be_one() -> None:
     chat = line("chat", AWS)
     for basis, words in (("analytical", "not seen on it"), ("borrowed", "sibling")):

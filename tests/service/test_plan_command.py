@@ -62,6 +62,8 @@ class TestPlan:
 
     def test_shows_what_to_rent_with_the_whole_offer(self, database_url: str) -> None:
         done = run("plan", "llama-3.1-8b", *STATED, *FEW, url=database_url)
+        asked = "for llama-3.1-8b, prompts of 1,200 tokens (p95 4,000), replies of 300 (p95 900), 2 requests/s, TTFT p95 ≤ 1000 ms"
+        assert asked in done.stdout
         assert "price of " in done.stdout
         offer = re.search(r"price of (\S+): \$", done.stdout)
         assert offer is not None

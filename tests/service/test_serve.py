@@ -33,8 +33,10 @@ def run(*arguments: str, url: str, timeout_s: float = 60.0) -> "subprocess.Compl
 
 
 def environment(url: str) -> dict[str, str]:
+    """Of a command that asks its own database, although somebody's service may run on the default port."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")}
-    return kept | {"CLUSTERWRIGHT_DATABASE_URL": url, "PYTHONPATH": str(ROOT), "CLUSTERWRIGHT_SHUTDOWN_GRACE_S": "1"}
+    ours = {"CLUSTERWRIGHT_DATABASE_URL": url, "CLUSTERWRIGHT_URL": "local", "CLUSTERWRIGHT_SHUTDOWN_GRACE_S": "1"}
+    return kept | ours | {"PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture

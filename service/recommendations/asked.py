@@ -1,0 +1,60 @@
+"""What a stored request asks for, in a line: how a list tells one from another, and what a plan is a plan of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def asked_for(workload: Mapping[str, Any]) -> str:
+    """A stored workload's traffic and targets, as a list tells one request from another.
+
+    >>> asked_for({"traffic": {"requests_per_s": 20.0}, "targets": {"ttft_ms": {"p95": 800.0}, "tpot_ms": {}}})
+    '20 requests/s, TTFT p95 ≤ 800 ms'
+    """
+    traffic, classes = workload.get("traffic"), workload.get("traffic_classes")
+    rate = f"{len(classes or ())} traffic classes"
+    if traffic:
+        amount = traffic["requests_per_s"]
+        rate = "as many requests as fit" if amount is None else f"{amount:.4g} requests/s"
+    bounds = [
+        f"{metric.removesuffix('_ms').upper()} {percentile} ≤ {limit:.4g} ms"
+        for metric, by_percentile in workload["targets"].items()
+        if metric.endswith("_ms")
+        for percentile, limit in by_percentile.items()
+    ]
+    return ", ".join([rate, *bounds])
+
+
+def asked_in_full(workload: Mapping[str, Any]) -> str:
+    """The same with the model and the lengths of requests, so that a plan says what it serves.
+
+    >>> output = {"distribution": "lognormal", "mean": 300, "p95": 900}
+    >>> traffic = {"requests_per_s": 2.0, "prompt_tokens": {"distribution": "fixed", "tokens": 512}, "output_tokens": output}
+    >>> asked_in_full({"llm": "qwen3-8b", "traffic": traffic, "targets": {"ttft_ms": {"p95": 800.0}}})
+    'qwen3-8b, prompts of 512 tokens, replies of 300 (p95 900), 2 requests/s, TTFT p95 ≤ 800 ms'
+    """
+    traffic = workload.get("traffic")
+    lengths = (
+        [
+            f"prompts of {_lengths(traffic['prompt_tokens'], ' tokens')}",
+            f"replies of {_lengths(traffic['output_tokens'])}",
+        ]
+        if traffic
+        else []
+    )
+    return ", ".join([workload["llm"], *lengths, asked_for(workload)])
+
+
+def _lengths(tokens: Mapping[str, Any], unit: str = "") -> str:
+    """
+    >>> _lengths({"distribution": "uniform", "low": 100, "high": 1200}), _lengths({"distribution": "histogram"})
+    ('100 to 1,200', 'lengths of a histogram')
+    """
+    match tokens["distribution"]:
+        case "fixed":
+            return f"{tokens['tokens']:,g}{unit}"
+        case "uniform":
+            return f"{tokens['low']:,g} to {tokens['high']:,g}{unit}"
+        case "lognormal":
+            return f"{tokens['mean']:,g}{unit} (p95 {tokens['p95']:,g})"
+        case _:
+            return "lengths of a histogram"
