@@ -19,6 +19,10 @@ Objective = Literal["cost", "throughput", "power", "carbon"]
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 DomainKind = Literal["provider", "region"]
+Role = Literal["aggregated", "prefill", "decode"]
+"""aggregated: prefills and decodes. prefill, decode: one side of an exchange, whose caches travel to the other."""
+ROLES: tuple[Role, ...] = ("aggregated", "prefill", "decode")
+AGGREGATED, PREFILL, DECODE = range(3)
 ANY_SITE = -1
 WHOLE = -1
 """``DeploymentTable.split`` of a replica on whole devices."""
@@ -94,7 +98,8 @@ class Deployment:
     devices_per_replica: devices of one node that a replica takes; ignored when ``nodes_per_replica`` > 1, because a
     replica over several nodes takes them whole. capacity_requests_per_s: by traffic class, alone on the replica.
     regions: where it serves that much, because users are so far away; None is anywhere. split: how its one device is
-    divided, of which a replica takes one instance; None is not at all.
+    divided, of which a replica takes one instance; None is not at all. exchange: what the other side of an exchange must
+    share with a prefill or decode replica, beside provider and region.
     """
 
     workload: int
@@ -106,6 +111,8 @@ class Deployment:
     key: int
     regions: frozenset[str] | None = None
     split: Split | None = None
+    role: Role = "aggregated"
+    exchange: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +122,8 @@ class DeploymentTable:
     node_type: index into ``node_type_ids``. capacity_requests_per_s: rows × classes, zero where a workload has fewer
     classes. key: unique and the caller's own; plans name deployments by it. site: index into ``sites``, the regions
     where a deployment may run; ANY_SITE is anywhere, and None says so of all. split: index into ``splits``, where a
-    replica takes one instance of a device divided so; WHOLE is not divided, and None says so of all.
+    replica takes one instance of a device divided so; WHOLE is not divided, and None says so of all. role: index into
+    ``ROLES``; None: all are aggregated. exchange: of prefill and decode rows, a number of what both sides must share.
     """
 
     node_type_ids: tuple[str, ...]
@@ -130,6 +138,8 @@ class DeploymentTable:
     sites: tuple[frozenset[str], ...] = ()
     split: IntArray | None = None
     splits: tuple[Split, ...] = ()
+    role: IntArray | None = None
+    exchange: IntArray | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.key)
@@ -147,6 +157,7 @@ class DeploymentTable:
         ):
             raise InvalidInputError("a deployment names an unknown site")
         self._check_splits(rows)
+        self._check_roles(rows)
         if self.node_type.min() < 0 or self.node_type.max() >= len(self.node_type_ids):
             raise InvalidInputError("a deployment names an unknown node type")
         if self.devices_per_replica.min() < 1 or self.nodes_per_replica.min() < 1 or self.workload.min() < 0:
@@ -163,6 +174,21 @@ class DeploymentTable:
         divided = self.split >= 0
         if (self.devices_per_replica[divided] > 1).any() or (self.nodes_per_replica[divided] > 1).any():
             raise InvalidInputError("a replica on an instance of a split device takes that one instance only")
+
+    def _check_roles(self, rows: int) -> None:
+        if (self.role is None) != (self.exchange is None):
+            raise InvalidInputError("roles need exchanges, and exchanges roles")
+        if self.role is None or self.exchange is None:
+            return
+        if len(self.role) != rows or self.role.min() < AGGREGATED or self.role.max() > DECODE:
+            raise InvalidInputError("a deployment has an unknown role")
+        if len(self.exchange) != rows or (self.exchange[self.role != AGGREGATED] < 0).any():
+            raise InvalidInputError("prefill and decode need an exchange")
+
+    @property
+    def roles(self) -> IntArray:
+        """The role of each deployment, an index into ``ROLES``."""
+        return np.zeros(len(self), dtype=np.int64) if self.role is None else self.role
 
     @property
     def instances(self) -> IntArray:
@@ -190,6 +216,7 @@ class DeploymentTable:
             np.array([row.key for row in rows], dtype=np.int64),
             *_sites(rows),
             *_splits(rows),
+            *_roles(rows),
         )
 
     def __len__(self) -> int:
@@ -208,6 +235,8 @@ class DeploymentTable:
             key=self.key[rows],
             site=None if self.site is None else self.site[rows],
             split=None if self.split is None else self.split[rows],
+            role=None if self.role is None else self.role[rows],
+            exchange=None if self.exchange is None else self.exchange[rows],
         )
 
     def sites_of(self, region: str) -> frozenset[int]:
@@ -230,12 +259,21 @@ def _splits(rows: Sequence[Deployment]) -> tuple[IntArray | None, tuple[Split, .
     return np.array([WHOLE if row.split is None else named.index(row.split) for row in rows], dtype=np.int64), named
 
 
+def _roles(rows: Sequence[Deployment]) -> tuple[IntArray | None, IntArray | None]:
+    if all(row.role == "aggregated" for row in rows):
+        return None, None
+    named = sorted({row.exchange for row in rows})
+    exchanges = [named.index(row.exchange) for row in rows]
+    return np.array([ROLES.index(row.role) for row in rows], dtype=np.int64), np.array(exchanges, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What one workload must be served.
 
     utilisation_limit_fraction: share of a replica's capacity that may be used. allowed_offer_ids: None is all.
-    is_fixed: served once, whatever multiple of the other workloads the objective throughput finds.
+    is_fixed: served once, whatever multiple of the other workloads the objective throughput finds. min_replicas: so many at
+    least take part in each phase, prefill and decode; an aggregated replica in both.
     most_places: of how many different places of a kind its replicas may be, at most.
     """
 

@@ -13,8 +13,8 @@ from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
-from solver.fleet.problem import FleetProblem, FloatArray
-from solver.fleet.routing import balance_load
+from solver.fleet.problem import ROLES, FleetProblem, FloatArray
+from solver.fleet.routing import Placed, route
 from solver.fleet.splits import divide, put_on_instances, splits_of
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
@@ -117,15 +117,31 @@ def _without_surplus(
         count = {row: sum(c for key, c in kept.items() if key[0] == row) for row in rows}
         for row in sorted(rows, key=lambda r: (count[r] * devices_of[r], r)):
             others = [r for r in rows if r != row]
-            enough = sum(count[r] for r in others) >= problem.demands[w].min_replicas
-            if others and enough and balance_load(load[others], [count[r] for r in others])[0] <= 1.0:
-                fewer = {key: c for key, c in kept.items() if key[0] != row}
-                if _survives(problem, load, {(r, anchor): c for (r, anchor, _), c in fewer.items()}):
-                    rows, kept = others, fewer
+            if not others or not _has_replicas(problem, w, {r: count[r] for r in others}):
+                continue
+            fewer = {key: c for key, c in kept.items() if key[0] != row}
+            mine = _on_offers({key: c for key, c in fewer.items() if key[0] in others})
+            if route(problem, load, mine)[0] <= 1.0 and _survives(problem, load, _on_offers(fewer)):
+                rows, kept = others, fewer
     return kept
 
 
-def _survives(problem: FleetProblem, load: FloatArray, replicas: Mapping[tuple[int, int], int]) -> bool:
+def _on_offers(replicas: Mapping[PlacementKey, int]) -> dict[Placed, int]:
+    """Replicas by row and an offer: their own, or the first of their group, which is lost and reached as all of it is."""
+    found: Counter[Placed] = Counter()
+    for (row, anchor, offer), count in replicas.items():
+        found[row, offer if offer >= 0 else anchor] += count
+    return dict(found)
+
+
+def _has_replicas(problem: FleetProblem, w: int, count: Mapping[int, int]) -> bool:
+    """Do enough replicas of a workload take part in each phase?"""
+    role, least = problem.deployments.roles, problem.demands[w].min_replicas
+    both, prefill, decode = (sum(n for row, n in count.items() if role[row] == side) for side in range(len(ROLES)))
+    return both + prefill >= least and both + decode >= least
+
+
+def _survives(problem: FleetProblem, load: FloatArray, replicas: Mapping[Placed, int]) -> bool:
     limit = problem.limits.survive.utilisation_limit_fraction
     return all(loss.utilisation_fraction <= limit for loss in worst_losses(problem, load, replicas))
 
@@ -134,53 +150,44 @@ def _route(problem: FleetProblem, load: FloatArray, node_groups: tuple[NodeGroup
     table = problem.deployments
     placed = Plan(node_groups, ()).replicas()
     row_of_key = {int(table.key[row]): row for row in _rows_of_keys(problem, {key for key, _ in placed})}
-    after_loss = _busiest_after_loss(problem, load, placed, row_of_key)
-    routed: list[tuple[list[int], FloatArray]] = []
-    total: Counter[int] = Counter()
-    for (key, _), count in placed.items():
-        total[row_of_key[key]] += count
+    position = {offer.id: o for o, offer in enumerate(problem.offers)}
+    on_offers = {(row_of_key[key], position[offer_id]): count for (key, offer_id), count in placed.items()}
+    after_loss = _busiest_after_loss(problem, load, on_offers)
+    routed: dict[Placed, FloatArray] = {}
     multiple = math.inf if problem.most_multiple is None else problem.most_multiple
     for w, demand in enumerate(problem.demands):
-        rows = sorted(row for row in total if int(table.workload[row]) == w)
-        if not rows:
+        mine = {one: count for one, count in on_offers.items() if int(table.workload[one[0]]) == w}
+        if not mine:
             if any(demand.requests_per_s):
                 raise PlanBrokenError(f"workload {w} has no replica")
             continue
-        busiest, shares = balance_load(load[rows], [total[row] for row in rows])
+        busiest, shares = route(problem, load, mine)
         busiest = max(busiest, after_loss.get(w, 0.0))
         if problem.objective == "throughput" and not demand.is_fixed:
             multiple = min(multiple, math.inf if busiest == 0 else 1.0 / busiest)
         elif busiest > 1.0 + LOAD_TOLERANCE:
             raise PlanBrokenError(f"the busiest deployment carries {busiest:.9g} times what it may")
-        routed.append((rows, shares))
+        routed |= shares
     if problem.objective != "throughput":
         multiple = 1.0
     elif math.isinf(multiple):
         multiple = 0.0
     served_of = problem.multiples(multiple)
     routes = []
-    for rows, shares in routed:
-        for position, row in enumerate(rows):
-            w, key = int(table.workload[row]), int(table.key[row])
-            for (placed_key, offer_id), count in placed.items():
-                if placed_key != key:
-                    continue
-                for k, rate in enumerate(problem.demands[w].requests_per_s):
-                    served = rate * served_of[w] * float(shares[position, k]) * count / total[row]
-                    if served > 0:
-                        routes.append(Route(key, offer_id, w, k, served))
+    for (row, offer), part in routed.items():
+        w = int(table.workload[row])
+        for k, rate in enumerate(problem.demands[w].requests_per_s):
+            served = rate * served_of[w] * float(part[k])
+            if served > 0:
+                routes.append(Route(int(table.key[row]), problem.offers[offer].id, w, k, served))
     return Plan(node_groups, tuple(routes)), multiple
 
 
-def _busiest_after_loss(
-    problem: FleetProblem, load: FloatArray, placed: Mapping[tuple[int, str], int], row_of_key: Mapping[int, int]
-) -> dict[int, float]:
+def _busiest_after_loss(problem: FleetProblem, load: FloatArray, replicas: Mapping[Placed, int]) -> dict[int, float]:
     """By workload, load of the busiest replicas after the worst loss to be survived, of what they may carry then."""
     busiest: dict[int, float] = {}
     if not problem.limits.survive.losses:
         return busiest
-    position = {offer.id: o for o, offer in enumerate(problem.offers)}
-    replicas = {(row_of_key[key], position[offer]): count for (key, offer), count in placed.items()}
     limit = problem.limits.survive.utilisation_limit_fraction
     for loss in worst_losses(problem, load, replicas):
         busiest[loss.workload] = max(busiest.get(loss.workload, 0.0), loss.utilisation_fraction / limit)

@@ -13,13 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from solver.fleet.groups.exchanges import dual_prices, least_by_class
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, group_offers, pair_up
 from solver.fleet.groups.required import meeting, met_by_none, named_rows
 from solver.fleet.groups.survival_bounds import headroom_factor, least_capacity
 from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.heuristic.known import draft_of
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan
-from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.fleet.problem import (
+    AGGREGATED,
+    ANY_SITE,
+    WHOLE,
+    BoolArray,
+    FleetProblem,
+    FloatArray,
+    IntArray,
+    Resource,
+)
 from solver.units import kg_per_hour
 
 MOST_NODES = 1_000_000
@@ -161,37 +171,45 @@ def bound_candidates(problem: FleetProblem, groups: list[OfferGroup], pairs: Pai
 
         L = Σ_wk π_wk,   π_wk = min_j (a_j + c_j f_j) · load_jk
 
-    π is dual feasible whatever other limits hold, so L bounds every plan from below. A replica of j saves at most
-    v_j = max_k π_wk / load_jk of it, hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and
-    one with a node of group p at least L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the group added.
+    π is dual feasible whatever other limits hold, so L bounds every plan from below; of prefill and decode see
+    ``exchanges.dual_prices``. A replica of j saves at most v_j = max_k π_jk / load_jk of it, π_jk what is paid for k there,
+    hence a plan with one replica of j costs at least L + (a_j + c_j f_j − v_j), and one with a node of group p at least
+    L + c_p − max(0, max_{j in p} (v_j − a_j) / f_j), spares of the group added.
     Where losses are to be survived, each workload's part of L is multiplied by its ``least_capacity``.
     """
     node_price, replica_price = pairs.takes(resource)
-    unit = replica_price + node_price * pairs.node_fraction
+    least, prices = dual_prices(pairs, len(problem.demands), replica_price + node_price * pairs.node_fraction)
+    least[np.diff(np.searchsorted(pairs.workload, np.arange(len(problem.demands) + 1))) == 0] = 0.0
+    of_workload = least.sum(axis=1)
+    if problem.limits.survive.losses:
+        of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, groups, pairs), 1.0)
+    fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
+    each = [_excesses(problem, groups, pairs, resource, float(of_workload.sum()), price) for price in prices]
+    lower = max(one[0] for one in each)
+    replica_slack: FloatArray = np.max([below - lower + replica for below, replica, _ in each], axis=0)
+    node_slack: FloatArray = np.max([below - lower + node for below, _, node in each], axis=0)
+    return Bounds(lower, fixed, replica_slack, node_slack)
+
+
+def _excesses(
+    problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, resource: Resource, lower: float, price: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """(bound, excess of a replica, excess of a node) by pair, at one dual solution's prices of classes by pair."""
+    node_price, replica_price = pairs.takes(resource)
     with np.errstate(invalid="ignore", divide="ignore"):
-        whole = np.where(np.isinf(pairs.load), np.inf, unit[:, None] * pairs.load)
-        least = np.zeros((len(problem.demands), pairs.load.shape[1]))
-        for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
-            if end > start:
-                least[w] = whole[start:end].min(axis=0)
-        value = np.nanmax(np.where(pairs.load > 0, least[pairs.workload] / pairs.load, 0.0), axis=1, initial=0.0)
+        value = np.nanmax(np.where(pairs.load > 0, price / pairs.load, 0.0), axis=1, initial=0.0)
     best = np.zeros(len(groups))  # a node may also stand idle
     np.maximum.at(best, pairs.group, (value - replica_price) / pairs.node_fraction)
     group_price = np.full(len(groups), np.inf)
     np.minimum.at(group_price, pairs.group, node_price)
-    of_workload = least.sum(axis=1)
-    if problem.limits.survive.losses:
-        of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, groups, pairs), 1.0)
-    lower = float(of_workload.sum())
-    fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
     spare = problem.limits.spare_nodes * group_price[pairs.group]
-    replica_slack = np.maximum(unit - value, 0.0) + spare
+    replica_slack = np.maximum(replica_price + node_price * pairs.node_fraction - value, 0.0) + spare
     node_slack = np.maximum((group_price - best)[pairs.group], 0.0) + spare
     if problem.objective != "throughput":
         lower, replica_slack, node_slack = _beyond_required(problem, groups, pairs, lower, replica_slack, node_slack)
         # One node serves at most all of the demand.
         node_slack = np.maximum(node_slack, group_price[pairs.group] - lower + spare)
-    return Bounds(lower, fixed, replica_slack, node_slack)
+    return lower, replica_slack, node_slack
 
 
 def _beyond_required(
@@ -218,7 +236,7 @@ def _beyond_required(
 
 
 def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
-    """Rows whose deployment no other of the same workload, node type and site replaces.
+    """Rows whose deployment no other of the same workload, node type, site and role replaces.
 
     j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
     count G devices, a device split for j its instances), and draw no more power if power or carbon matters. An instance
@@ -237,6 +255,9 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
         kind = 2 * kind + named[rows]
     if table.site is not None:
         kind = kind * (len(table.sites) + 1) + table.site[rows] - ANY_SITE
+    if table.exchange is not None:
+        side = np.where(table.roles == AGGREGATED, 0, 2 * table.exchange + table.roles)[rows]
+        kind = kind * (1 + side.max(initial=0)) + side
     order = np.argsort(kind, kind="stable")
     edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1))
     starts, sizes = edges[:-1], np.diff(edges)
@@ -315,12 +336,13 @@ def _affordable(bounds: Bounds, ceiling: float, floor: float) -> BoolArray:
 
 def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
     reasons = []
+    least = least_by_class(pairs, len(problem.demands), np.ones(len(pairs)))
     for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
         if start == end:
             if problem.demands[w].min_replicas or any(problem.demands[w].requests_per_s):
                 reasons.append(f"workload {w}: no deployment on any offer it may use")
             continue
-        stuck = np.flatnonzero(np.isinf(pairs.load[start:end]).all(axis=0))
+        stuck = np.flatnonzero(np.isinf(least[w]))
         reasons += [f"workload {w}: no deployment serves traffic class {k} within its targets" for k in stuck]
     return tuple(reasons)
 

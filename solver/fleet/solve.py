@@ -88,7 +88,9 @@ def solve_fleet(
     seconds = 0.0
     own: OwnCost | None = None
     if draft is not None and options.solver == "highs" and len(reduced.pairs) > FEW_PAIRS:
-        if len(problem.demands) > 1 and problem.objective != "throughput":
+        # Workloads are told apart only where each of their replicas serves by itself.
+        alone = len(problem.demands) == 1 or reduced.pairs.has_exchanges
+        if not alone and problem.objective != "throughput":
             done = solve_by_workload(reduced, draft, options.time_limit_s, options.gap_fraction, options.seed)
             reduced, own, draft, seconds = done.reduced, done.own, done.found, done.seconds
             if done.is_finished:

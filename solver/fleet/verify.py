@@ -11,8 +11,11 @@ import numpy as np
 from scipy.optimize import linprog
 
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
-from solver.fleet.problem import FleetProblem
+from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, FleetProblem, OfferSlot
 from solver.outcome import Outcome
+
+Placed = tuple[int, tuple[object, ...] | None]
+"""(deployment row, where the other side has to be)."""
 
 TOLERANCE = 2e-6
 """Relative; twice the tolerance at which plans are accepted, so that rounding in between is not an error."""
@@ -75,7 +78,8 @@ def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]
         errors += _check_group(problem, group, row_of)
     errors += _check_offers(problem, plan)
     errors += _check_spares(problem, plan)
-    errors += _check_demand(problem, plan, multiple)
+    errors += _check_demand(problem, plan, multiple, row_of)
+    errors += _check_exchanges(problem, plan, row_of)
     errors += _check_load(problem, plan, row_of)
     errors += _check_limits(problem, plan)
     errors += _check_losses(problem, plan, row_of, multiple)
@@ -145,7 +149,7 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
     """Losing any k nodes of an interchangeable set leaves idle ones in it to restart on.
 
     Interchangeable: one node type, interruptibility, admitted workloads and deployments, quotas, lost together where a loss is to be
-    survived; one offer for replicas over nodes.
+    survived, in one place where caches travel; one offer for replicas over nodes.
     """
     wanted = problem.limits.spare_nodes
     if not wanted:
@@ -158,7 +162,8 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
         lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.survive.losses)
         named = tuple(offer_id in (required.offer_ids or ()) for required in problem.required)
         sites = problem.deployments.sites_of(offer.region)
-        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with, named, sites
+        reach = (offer.provider, offer.region) if problem.deployments.role is not None else None
+        return offer.node_type_id, offer.interruptible, admitted, quotas, lost_with, named, sites, reach
 
     idle: Counter[object] = Counter()
     needed: set[object] = set()
@@ -171,13 +176,16 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
     return [f"{idle[place]} spare nodes in {place}, {wanted} wanted" for place in needed if idle[place] < wanted]
 
 
-def _check_demand(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]:
+def _check_demand(problem: FleetProblem, plan: Plan, multiple: float, row_of: dict[int, int]) -> list[str]:
+    """All traffic is answered: by replicas that do both, or by those that decode what others prefilled."""
+    roles = problem.deployments.roles
     served: defaultdict[tuple[int, int], float] = defaultdict(float)
     errors = []
     for route in plan.routes:
         if not math.isfinite(route.requests_per_s) or route.requests_per_s < 0:
             errors.append(f"deployment {route.key} is routed {route.requests_per_s} requests/s")
-        served[route.workload, route.traffic_class] += route.requests_per_s
+        if roles[row_of[route.key]] != PREFILL:
+            served[route.workload, route.traffic_class] += route.requests_per_s
     if problem.most_multiple is not None and multiple > problem.most_multiple * (1 + TOLERANCE):
         errors.append(f"{multiple} times the demand is served, at most {problem.most_multiple} was asked")
     for w, demand in enumerate(problem.demands):
@@ -189,6 +197,30 @@ def _check_demand(problem: FleetProblem, plan: Plan, multiple: float) -> list[st
     if problem.objective != "throughput" and multiple != 1.0:
         errors.append(f"{multiple} times the demand is served, 1 was asked")
     return errors
+
+
+def _check_exchanges(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> list[str]:
+    """Within one provider and region, among sides that share what they must, as much is prefilled as is decoded."""
+    offers = {offer.id: offer for offer in problem.offers}
+    sides: defaultdict[tuple[object, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for route in plan.routes:
+        place = _exchange(problem, row_of[route.key], offers[route.offer_id])
+        if place is not None:
+            decodes = problem.deployments.roles[row_of[route.key]] == DECODE
+            sides[route.workload, route.traffic_class, place][int(decodes)] += route.requests_per_s
+    return [
+        f"{place}: {prefilled} prompts/s are prefilled and {decoded} decoded"
+        for place, (prefilled, decoded) in sides.items()
+        if not math.isclose(prefilled, decoded, rel_tol=TOLERANCE, abs_tol=1e-12)
+    ]
+
+
+def _exchange(problem: FleetProblem, row: int, offer: OfferSlot) -> tuple[object, ...] | None:
+    """Where the other side of a deployment has to be; None where it prefills and decodes."""
+    table = problem.deployments
+    if table.exchange is None or table.roles[row] == AGGREGATED:
+        return None
+    return offer.provider, offer.region, int(table.exchange[row])
 
 
 def _check_load(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> list[str]:
@@ -211,9 +243,16 @@ def _check_load(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> li
         if work > limit * replicas.get((key, offer_id), 0) * (1 + TOLERANCE):
             errors.append(f"deployment {key} at {offer_id} is overloaded")
     for w, demand in enumerate(problem.demands):
-        running = sum(count for (key, _), count in replicas.items() if table.workload[row_of[key]] == w)
-        if running < demand.min_replicas:
-            errors.append(f"workload {w} has {running} replicas, at least {demand.min_replicas} are wanted")
+        for other, phase in ((DECODE, "prefill"), (PREFILL, "decode")):
+            running = sum(
+                count
+                for (key, _), count in replicas.items()
+                if table.workload[row_of[key]] == w and table.roles[row_of[key]] != other
+            )
+            if running < demand.min_replicas:
+                errors.append(
+                    f"workload {w} has {running} replicas that {phase}, at least {demand.min_replicas} are wanted"
+                )
     return errors
 
 
@@ -242,16 +281,17 @@ def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], mul
     errors = []
     for kind, count in problem.limits.survive.losses:
         for w, demand in enumerate(problem.demands):
-            by_domain: defaultdict[str, Counter[int]] = defaultdict(Counter)
+            by_domain: defaultdict[str, Counter[Placed]] = defaultdict(Counter)
             for (key, offer_id), number in plan.replicas().items():
                 if problem.deployments.workload[row_of[key]] == w:
-                    by_domain[offers[offer_id].domain(kind)][row_of[key]] += number
+                    offer = offers[offer_id]
+                    by_domain[offer.domain(kind)][row_of[key], _exchange(problem, row_of[key], offer)] += number
             times = 1.0 if demand.is_fixed else multiple
             classes = [k for k, rate in enumerate(demand.requests_per_s) if rate * times > 0]
             if not classes:
                 continue
             for lost in _lost_sets(problem, by_domain, classes, count):
-                left: Counter[int] = Counter()
+                left: Counter[Placed] = Counter()
                 for name, replicas in by_domain.items():
                     if name not in lost:
                         left.update(replicas)
@@ -261,35 +301,53 @@ def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], mul
 
 
 def _lost_sets(
-    problem: FleetProblem, by_domain: dict[str, Counter[int]], classes: list[int], count: int
+    problem: FleetProblem, by_domain: dict[str, Counter[Placed]], classes: list[int], count: int
 ) -> list[frozenset[str]]:
-    """Every loss of so many domains; of a single class only the one that takes most capacity, which is the worst."""
+    """Every loss of so many domains; of a single class and replicas that do both only the one that takes most capacity, which
+    is the worst."""
     names = sorted(by_domain)
-    if len(classes) > 1:
+    if len(classes) > 1 or problem.deployments.role is not None:
         return [frozenset(lost) for lost in itertools.combinations(names, min(count, len(names)))]
     capacity = problem.deployments.capacity_requests_per_s[:, classes[0]]
-    held = {name: sum(capacity[row] * n for row, n in by_domain[name].items()) for name in names}
+    held = {name: sum(capacity[row] * n for (row, _), n in by_domain[name].items()) for name in names}
     return [frozenset(sorted(names, key=lambda name: -held[name])[:count])]
 
 
-def _can_serve(problem: FleetProblem, replicas: Counter[int], rates: list[tuple[int, float]]) -> bool:
+def _can_serve(problem: FleetProblem, replicas: Counter[Placed], rates: list[tuple[int, float]]) -> bool:
     """Is there a routing of these rates (class, requests/s) over the replicas within the limit that holds after a loss?
 
-    max Σ r_jk   with   Σ_j r_jk ≤ rate_k,   Σ_k r_jk / μ_jk ≤ ρ_f x_j
+    max Σ r_jk   with   Σ_j r_jk ≤ rate_k,   Σ_k r_jk / μ_jk ≤ ρ_f x_j,   as much prefilled as decoded in every exchange;
+    of prefill and decode only the latter counts
     """
-    capacity, limit = problem.deployments.capacity_requests_per_s, problem.limits.survive.utilisation_limit_fraction
-    rows = sorted(replicas)
-    if len(rates) == 1:
+    table, limit = problem.deployments, problem.limits.survive.utilisation_limit_fraction
+    capacity, rows = table.capacity_requests_per_s, sorted(replicas, key=str)
+    places = sorted({place for _, place in rows if place is not None}, key=str)
+    if len(rates) == 1 and not places:
         ((k, rate),) = rates
-        return bool(sum(limit * capacity[row, k] * replicas[row] for row in rows) >= rate * (1 - TOLERANCE))
-    pairs = [(row, k) for row in rows for k, _ in rates if capacity[row, k] > 0]
+        return bool(sum(limit * capacity[row, k] * replicas[row, None] for row, _ in rows) >= rate * (1 - TOLERANCE))
+    pairs = [(one, k) for one in rows for k, _ in rates if capacity[one[0], k] > 0]
     if not pairs:
         return False
-    served = np.array([[float(k == own) for _, own in pairs] for k, _ in rates])
-    work = np.array([[1.0 / capacity[row, k] if row == own else 0.0 for own, k in pairs] for row in rows])
-    room = np.array([limit * replicas[row] for row in rows])
+    answers = [table.roles[one[0]] != PREFILL for one, _ in pairs]
+    served = np.array(
+        [[float(k == own and done) for (_, own), done in zip(pairs, answers, strict=True)] for k, _ in rates]
+    )
+    work = np.array([[1.0 / capacity[one[0], k] if one == own else 0.0 for own, k in pairs] for one in rows])
+    room = np.array([limit * replicas[one] for one in rows])
+    even = [
+        [
+            (1.0 if done else -1.0) * (own[1] == place and of == k)
+            for (own, of), done in zip(pairs, answers, strict=True)
+        ]
+        for place in places
+        for k, _ in rates
+    ]
     solved = linprog(
-        -np.ones(len(pairs)), np.vstack([served, work]), np.concatenate([[rate for _, rate in rates], room])
+        -np.array(answers, dtype=float),
+        np.vstack([served, work]),
+        np.concatenate([[rate for _, rate in rates], room]),
+        np.array(even) if even else None,
+        np.zeros(len(even)) if even else None,
     )
     wanted = sum(rate for _, rate in rates)
     return bool(solved.status == 0 and -solved.fun >= wanted * (1 - TOLERANCE))

@@ -2,7 +2,7 @@
 
 Offers of one node type, equally interruptible, open to the same workloads and deployments, under the same quotas, named
 by the same requirements and, where a loss of providers or regions is to be survived, lost together, where workloads may
-use few places of a kind, of the same place, and where carbon matters, on equally clean electricity, differ in price and
+use few places of a kind or caches travel, of the same place, and where carbon matters, on equally clean electricity, differ in price and
 number only: capacity is decided for the group and split back, cheapest first. Replicas over several nodes must stay inside
 one offer, so their pairs name the offer too.
 """
@@ -12,12 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import ANY_SITE, WHOLE, BoolArray, FleetProblem, FloatArray, IntArray, Resource
+from solver.fleet.problem import (
+    AGGREGATED,
+    ANY_SITE,
+    DECODE,
+    PREFILL,
+    WHOLE,
+    BoolArray,
+    FleetProblem,
+    FloatArray,
+    IntArray,
+    Resource,
+)
 from solver.hardware import PlaceKind
 from solver.units import kg_per_hour
 
 ANY_OFFER = -1
 """``Pairs.offer`` of a replica inside one node: any offer of the group will do."""
+NO_EXCHANGE = -1
+"""``Pairs.exchange`` of an aggregated replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,8 @@ class Pairs:
     split: of the devices in ``DeploymentTable.splits``, into ``instances`` each; WHOLE and 1 where devices are not divided.
     node_fraction: nodes one replica takes (g / (G · instances), or m). slots: replicas in one node (0 when it spans nodes).
     load: replicas' worth of work in all the demand of each class, λ / (ρ μ); inf where it cannot be served, 0 where
-    there is no demand.
+    there is no demand. role: see ``DeploymentTable``. exchange: a number of where a side's prompts' caches can travel: one
+    provider and region, and whatever else both sides must share.
     """
 
     deployment: IntArray
@@ -69,9 +83,16 @@ class Pairs:
     host_power_w: FloatArray
     power_w: FloatArray
     kg_co2e_per_kwh: FloatArray
+    role: IntArray
+    exchange: IntArray
 
     def __len__(self) -> int:
         return len(self.deployment)
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Is there anything but aggregated replicas?"""
+        return bool((self.role != AGGREGATED).any())
 
     def take(self, rows: BoolArray | IntArray) -> "Pairs":
         return replace(self, **{name: getattr(self, name)[rows] for name in self.__slots__})
@@ -158,8 +179,10 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
 
 
 def kinds_of_places(problem: FleetProblem) -> tuple[PlaceKind, ...]:
-    """Kinds of places of which some workload may use few only."""
-    return tuple(sorted({kind for demand in problem.demands for kind, _ in demand.most_places}))
+    """Kinds of places by which offers are told apart: of which some workload may use few, or within which caches travel."""
+    kinds = {kind for demand in problem.demands for kind, _ in demand.most_places}
+    travel: set[PlaceKind] = set() if problem.deployments.role is None else {"region"}
+    return tuple(sorted(kinds | travel))
 
 
 def pair_up(problem: FleetProblem, groups: list[OfferGroup]) -> Pairs:
@@ -198,7 +221,28 @@ def pair_up(problem: FleetProblem, groups: list[OfferGroup]) -> Pairs:
     group_of = np.concatenate(group_column or [empty])
     offer_of = np.concatenate(offer_column or [empty])
     order = np.lexsort((offer_of, table.key[deployment], group_of, table.workload[deployment]))
-    return _columns(problem, groups, deployment[order], group_of[order], offer_of[order], load)
+    return _with_partners(_columns(problem, groups, deployment[order], group_of[order], offer_of[order], load))
+
+
+def _with_partners(pairs: Pairs) -> Pairs:
+    """Without prefill replicas where nothing decodes, and decode replicas where nothing prefills."""
+    if not pairs.has_exchanges:
+        return pairs
+    place = pairs.workload * (1 + pairs.exchange.max()) + pairs.exchange
+    meets = np.isin(place, np.intersect1d(place[pairs.role == PREFILL], place[pairs.role == DECODE]))
+    return pairs.take((pairs.role == AGGREGATED) | meets)
+
+
+def _exchanges(problem: FleetProblem, groups: list[OfferGroup], deployment: IntArray, group: IntArray) -> IntArray:
+    """By pair: see ``Pairs.exchange``."""
+    table = problem.deployments
+    if table.exchange is None:
+        return np.full(len(deployment), NO_EXCHANGE, dtype=np.int64)
+    position = kinds_of_places(problem).index("region")
+    names = sorted({one.places[position] for one in groups})
+    place = np.array([names.index(one.places[position]) for one in groups], dtype=np.int64)
+    number = place[group] * (1 + table.exchange.max(initial=0)) + table.exchange[deployment]
+    return np.where(table.roles[deployment] == AGGREGATED, NO_EXCHANGE, number)
 
 
 def _columns(
@@ -234,6 +278,8 @@ def _columns(
         host_power_w=np.array([p.host_power_w for p in groups])[group] if len(group) else np.zeros(0),
         power_w=table.power_w_per_replica[deployment],
         kg_co2e_per_kwh=np.array([p.kg_co2e_per_kwh for p in groups])[group] if len(group) else np.zeros(0),
+        role=table.roles[deployment],
+        exchange=_exchanges(problem, groups, deployment, group),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, loads
 from solver.fleet.plan import Plan
 from solver.fleet.problem import DomainKind, FleetProblem, FloatArray
-from solver.fleet.routing import balance_load
+from solver.fleet.routing import Placed, route
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def least_capacity(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs
     return least
 
 
-def worst_losses(problem: FleetProblem, load: FloatArray, replicas: Mapping[tuple[int, int], int]) -> list[WorstLoss]:
+def worst_losses(problem: FleetProblem, load: FloatArray, replicas: Mapping[Placed, int]) -> list[WorstLoss]:
     """For each workload and each kind of loss to be survived, the worst one.
 
     load: see ``Pairs.load``, by deployment row. replicas: by (deployment row, position of an offer).
@@ -97,39 +97,32 @@ def losses_of_plan(problem: FleetProblem, plan: Plan) -> list[WorstLoss]:
 def _losses(
     problem: FleetProblem,
     load: FloatArray,
-    replicas: Mapping[tuple[int, int], int],
+    replicas: Mapping[Placed, int],
     workload: int,
     kind: DomainKind,
     count: int,
 ) -> list[tuple[str, ...]]:
     """Losses among which the worst one is: of a single traffic class, that of the domains with most capacity."""
-    capacity: dict[str, float] = {}
-    for (row, offer), number in replicas.items():
-        name = problem.offers[offer].domain(kind)
-        work = load[row].max()
-        capacity[name] = capacity.get(name, 0.0) + (number / work if 0 < work < math.inf else 0.0)
-    names = sorted(capacity, key=lambda name: (-capacity[name], name))
-    if len(names) <= count:
-        return [tuple(names)]
-    if is_routed_by_class(problem, workload):
+    by_domain: dict[str, dict[Placed, int]] = {}
+    for placed, number in replicas.items():
+        by_domain.setdefault(problem.offers[placed[1]].domain(kind), {})[placed] = number
+    names = sorted(by_domain)
+    if len(names) > count and is_routed_by_class(problem, workload):
         return list(itertools.combinations(names, count))
+    busiest = {name: route(problem, load, held)[0] for name, held in by_domain.items()}
+    names.sort(key=lambda name: (busiest[name], name))
     return [tuple(names[:count])]
 
 
 def _busiest_without(
     problem: FleetProblem,
     load: FloatArray,
-    replicas: Mapping[tuple[int, int], int],
+    replicas: Mapping[Placed, int],
     workload: int,
     kind: DomainKind,
     lost: frozenset[str],
 ) -> float:
-    left: dict[int, int] = {}
-    for (row, offer), number in replicas.items():
-        if problem.offers[offer].domain(kind) not in lost:
-            left[row] = left.get(row, 0) + number
+    left = {placed: n for placed, n in replicas.items() if problem.offers[placed[1]].domain(kind) not in lost}
     if not left:
         return math.inf
-    rows = sorted(left)
-    busiest = balance_load(load[rows], [left[row] for row in rows])[0]
-    return busiest * problem.demands[workload].utilisation_limit_fraction
+    return route(problem, load, left)[0] * problem.demands[workload].utilisation_limit_fraction

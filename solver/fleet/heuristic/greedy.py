@@ -10,7 +10,8 @@ nor spot share binds. Elsewhere it may miss a plan that exists, and then only th
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from solver.fleet.groups.places import in_few_places, keeps_to_few
 from solver.fleet.groups.required import lacking, left_by
 from solver.fleet.groups.survival_bounds import headroom_factor
 from solver.fleet.heuristic.taken import Fleet, PlacementKey
-from solver.fleet.problem import FleetProblem, FloatArray, Resource
+from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, FleetProblem, FloatArray, Resource
 from solver.units import kg_per_hour
 
 TRIED_PER_STEP = 6
@@ -122,8 +123,8 @@ def _draft(
                 served = 1.0 if problem.demands[w].is_fixed else multiple
                 if fleet is not None and losses:
                     fleet = _serve_apart(fleet, pairs, places, w, resource, thorough, served, spread, spread - losses)
-                elif fleet is not None and not _serve(fleet, pairs, w, resource, thorough, served):
-                    fleet = None
+                elif fleet is not None:
+                    fleet = _serve_either(fleet, pairs, w, resource, thorough, served)
             if fleet is not None and not _add_required(fleet, pairs):
                 fleet = None
             draft = None if fleet is None else _finish(problem, fleet, multiple)
@@ -146,7 +147,7 @@ def _serve_apart(
     """Serve a workload in ``spread`` places no two of which are lost together, any ``left`` of which suffice."""
     demand = fleet.problem.demands[w]
     if not any(demand.requests_per_s):
-        return fleet if _serve(fleet, pairs, w, resource, thorough, multiple) else None
+        return _serve_either(fleet, pairs, w, resource, thorough, multiple)
     factor = headroom_factor(fleet.problem, w)
     part = multiple * max(1.0 / spread, factor / left)
     ranked = []
@@ -155,7 +156,7 @@ def _serve_apart(
         if end > start:
             costs = _costs(fleet, members, start, end, resource, part)
             share = (members.load[start:end].max(axis=0, initial=0.0) > 0).astype(np.float64)
-            whole = costs.completion(share)[0]
+            whole = 0.0 if members.has_exchanges else costs.completion(share)[0]
             ranked.append((whole, float(costs.class_value.sum()), domains, members))
     ranked.sort(key=lambda place: place[:3])
     taken: list[tuple[str, ...]] = []
@@ -163,8 +164,8 @@ def _serve_apart(
         if math.isinf(cost) or any(name in other for other in taken for name in domains):
             continue
         least = math.ceil(demand.min_replicas / spread)
-        trial = fleet.copy()
-        if _serve(trial, members, w, resource, thorough, part, least):
+        trial = _serve_either(fleet.copy(), members, w, resource, thorough, part, least)
+        if trial is not None:
             fleet = trial
             taken.append(domains)
         if len(taken) == spread:
@@ -194,15 +195,7 @@ def draft_throughput(problem: FleetProblem, groups: list[OfferGroup], pairs: Pai
 def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | None:
     nodes = {offer: count for offer, count in sorted(fleet.nodes.items()) if count}
     replicas = {key: count for key, count in sorted(fleet.replicas.items()) if count}
-    offers, replica_w = problem.offers, problem.deployments.power_w_per_replica
-    # The anchor stands for its group, all of whose offers are equally clean where carbon matters.
-    drawn = [(offers[o].host_power_w * n, offers[o].kg_co2e_per_kwh) for o, n in nodes.items()]
-    drawn += [(float(replica_w[key[0]]) * n, offers[key[1]].kg_co2e_per_kwh) for key, n in replicas.items()]
-    taken: dict[Resource, float] = {
-        "cost": math.fsum(offers[o].usd_per_hour * n for o, n in nodes.items()),
-        "power": math.fsum(watts for watts, _ in drawn),
-        "carbon": math.fsum(kg_per_hour(watts, grid) for watts, grid in drawn),
-    }
+    taken = _taken(fleet)
     for resource, amount in taken.items():
         limit = problem.limit_of(resource)
         if limit is not None and amount > limit * (1 + ROUNDING):
@@ -211,6 +204,62 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
     if not keeps_to_few(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
         return None
     return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
+
+
+def _taken(fleet: Fleet) -> dict[Resource, float]:
+    """What nodes and replicas taken so far take of everything."""
+    offers, replica_w = fleet.problem.offers, fleet.problem.deployments.power_w_per_replica
+    # The anchor stands for its group, all of whose offers are equally clean where carbon matters.
+    drawn = [(offers[o].host_power_w * n, offers[o].kg_co2e_per_kwh) for o, n in sorted(fleet.nodes.items())]
+    drawn += [
+        (float(replica_w[key[0]]) * n, offers[key[1]].kg_co2e_per_kwh) for key, n in sorted(fleet.replicas.items())
+    ]
+    return {
+        "cost": math.fsum(offers[o].usd_per_hour * n for o, n in fleet.nodes.items()),
+        "power": math.fsum(watts for watts, _ in drawn),
+        "carbon": math.fsum(kg_per_hour(watts, grid) for watts, grid in drawn),
+    }
+
+
+def _serve_either(
+    fleet: Fleet,
+    pairs: Pairs,
+    w: int,
+    resource: Resource,
+    thorough: bool,
+    multiple: float,
+    min_replicas: int | None = None,
+) -> Fleet | None:
+    """Serve a workload by replicas that do both, or by one exchange, whichever costs less; None where neither can."""
+    if not pairs.has_exchanges:
+        return fleet if _serve(fleet, pairs, w, resource, thorough, multiple, min_replicas) else None
+    best: Fleet | None = None
+    for parts in _ways(pairs, w, resource):
+        trial: Fleet | None = replace(fleet.copy(), forced=[])
+        for part in parts:
+            if trial is not None and not _serve(trial, part, w, resource, thorough, multiple, min_replicas):
+                trial = None
+        if trial is not None and (best is None or _taken(trial)[resource] < _taken(best)[resource]):
+            best = trial
+    return best
+
+
+def _ways(pairs: Pairs, w: int, resource: Resource) -> Iterator[tuple[Pairs, ...]]:
+    """Pairs that serve a workload: those that do both, then both sides of the exchanges that look cheapest."""
+    mine = pairs.workload == w
+    both = mine & (pairs.role == AGGREGATED)
+    if both.any():
+        yield (pairs.take(both),)
+    node_price, replica_price = pairs.takes(resource)
+    with np.errstate(invalid="ignore"):
+        whole = ((replica_price + node_price * pairs.node_fraction)[:, None] * pairs.load).sum(axis=1)
+    found = []
+    for s in np.unique(pairs.exchange[mine & ~both]).tolist():
+        sides = [mine & (pairs.exchange == s) & (pairs.role == side) for side in (PREFILL, DECODE)]
+        found.append((sum(float(whole[side].min(initial=math.inf)) for side in sides), s, sides))
+    for cost, _, sides in sorted(found, key=lambda way: way[:2])[:TRIED_PER_STEP]:
+        if math.isfinite(cost):
+            yield tuple(pairs.take(side) for side in sides)
 
 
 def _serve(

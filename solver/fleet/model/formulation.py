@@ -6,7 +6,8 @@ Losses to be survived add a set f of lost groups: what a pair serves after a los
 Variables: x_i replicas and n_o nodes (integer), y_ik share of class k (of θ) that pair i serves (continuous),
 u_p group in use (binary, only with spare nodes), f_pa arc flows (integer, only where sizes do not divide each other),
 d_ps devices of group p split into instances of profile s (integer, only where replicas run on such instances), v_ws place s
-used by workload w (binary, only where it may use few).
+used by workload w (binary, only where it may use few), f_sk share of class k that exchange s serves by prefill and decode replicas
+(continuous, only where there are any).
 """
 
 import math
@@ -28,9 +29,10 @@ from solver.fleet.model.limits import (
 from solver.fleet.model.objective import add_objective
 from solver.fleet.model.places import add_places
 from solver.fleet.model.programme import FleetProgramme, Terms
+from solver.fleet.model.served import add_exchanges, routed_classes, served
 from solver.fleet.model.survival import add_survival
 from solver.fleet.model.whole_nodes import add_packing, add_whole_node_replicas
-from solver.fleet.problem import WHOLE
+from solver.fleet.problem import AGGREGATED, DECODE, ROLES, WHOLE
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 
 
@@ -41,6 +43,7 @@ def build_model(reduced: ReducedProblem) -> FleetProgramme:
     _add_variables(model)
     add_objective(model)
     add_demand(model)
+    add_exchanges(model, model.routing)
     add_capacity(model)
     add_minimum_replicas(model)
     add_required(model)
@@ -79,7 +82,8 @@ def _add_variables(model: FleetProgramme) -> None:
     classes = np.array([sum(rate > 0 for rate in demand.requests_per_s) for demand in reduced.problem.demands])
     routed = (np.isfinite(pairs.load) & (pairs.load > 0)) & (classes[pairs.workload] > 1)[:, None]
     for i, k in np.argwhere(routed).tolist():
-        model.shares[i, k] = add(f"y_{i}_{k}", 0, None)
+        model.routing.shares[i, k] = add(f"y_{i}_{k}", 0, None)
+    _add_flows(model)
     for p, s in sorted(set(zip(pairs.group.tolist(), pairs.split.tolist(), strict=True))):
         if s != WHOLE:
             model.split_devices[p, s] = add(f"d_{p}_{s}", 0, most[p] * groups[p].devices, cat="Integer")
@@ -91,19 +95,29 @@ def _add_variables(model: FleetProgramme) -> None:
                 model.in_use[p, offer] = add(f"u_{p}_{offer + 1}", 0, 1, cat="Integer")
 
 
-def add_demand(model: FleetProgramme) -> None:
-    """All of every class is served:  Σ_i y_ik = 1  (= θ for throughput).
+def _add_flows(model: FleetProgramme) -> None:
+    """f_sk for every exchange that has both sides."""
+    pairs = model.reduced.pairs
+    sides: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    for i in np.flatnonzero(pairs.role != AGGREGATED).tolist():
+        of = sides.setdefault((int(pairs.workload[i]), int(pairs.exchange[i])), ([], []))
+        of[int(pairs.role[i] == DECODE)].append(i)
+    for (w, s), (prefill, decode) in sorted(sides.items()):
+        if prefill and decode:
+            model.exchanges[w, s] = prefill, decode
+            for k in routed_classes(model, w):
+                model.routing.flows[w, s, k] = model.programme.add_variable(f"f_{w}_{s}_{k}", 0, None)
 
-    A workload of one class needs no shares: its replicas serve  Σ_i ρ μ_i / λ · x_i ≥ 1  (≥ θ).
+
+def add_demand(model: FleetProgramme) -> None:
+    """All of every class is served:  Σ_{aggregated} y_ik + Σ_s f_sk = 1  (= θ for throughput).
+
+    A workload of one class needs no shares: its replicas serve  Σ_{aggregated} ρ μ_i / λ · x_i + Σ_s f_s ≥ 1  (≥ θ).
     """
-    load = model.reduced.pairs.load
     for w, (start, end) in enumerate(workload_ranges(model.reduced.problem, model.reduced.pairs)):
-        wanted = [k for k, rate in enumerate(model.reduced.problem.demands[w].requests_per_s) if rate > 0]
+        wanted = routed_classes(model, w)
         for k in wanted:
-            if len(wanted) > 1:
-                terms: Terms = {model.shares[i, k]: 1.0 for i in range(start, end) if (i, k) in model.shares}
-            else:
-                terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in range(start, end) if load[i, k] < np.inf}
+            terms = served(model, w, k, range(start, end))
             multiple = model.multiple_of(w)
             if multiple is not None:
                 terms[multiple] = -1.0
@@ -116,7 +130,7 @@ def add_capacity(model: FleetProgramme) -> None:
     """Work routed to a pair fits its replicas:  Σ_k λ_k / (ρ μ_ik) · y_ik ≤ x_i."""
     load = model.reduced.pairs.load
     work: list[Terms] = [{} for _ in model.replicas]
-    for (i, k), share in model.shares.items():
+    for (i, k), share in model.routing.shares.items():
         work[i][share] = float(load[i, k])
     for i, terms in enumerate(work):
         if terms:
@@ -125,12 +139,15 @@ def add_capacity(model: FleetProgramme) -> None:
 
 
 def add_minimum_replicas(model: FleetProgramme) -> None:
-    """Σ_i x_i ≥ minimum, for each workload."""
-    problem = model.reduced.problem
+    """Σ_i x_i ≥ minimum, for each workload; over those that take part in a phase, for each phase, where they differ."""
+    problem, role = model.reduced.problem, model.reduced.pairs.role
     for w, (start, end) in enumerate(workload_ranges(problem, model.reduced.pairs)):
-        if problem.demands[w].min_replicas and end > start:
-            terms: Terms = dict.fromkeys(model.replicas[start:end], 1.0)
-            model.at_least(terms, problem.demands[w].min_replicas, f"replicas_{w}")
+        if not problem.demands[w].min_replicas or end == start:
+            continue
+        sides = {int(side) for side in role[start:end]} - {AGGREGATED}
+        for side in sorted(sides) or [AGGREGATED]:
+            terms: Terms = {model.replicas[i]: 1.0 for i in range(start, end) if role[i] in (AGGREGATED, side)}
+            model.at_least(terms, problem.demands[w].min_replicas, f"replicas_{w}" + f"_{ROLES[side]}" * bool(sides))
 
 
 def add_required(model: FleetProgramme) -> None:

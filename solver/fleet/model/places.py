@@ -3,8 +3,10 @@
 import numpy as np
 import pulp
 
+from solver.fleet.groups.offer_groups import NO_EXCHANGE
 from solver.fleet.groups.places import limited_kinds, place_of_pairs
 from solver.fleet.model.programme import FleetProgramme, Terms
+from solver.fleet.model.served import routed_classes, served
 from solver.fleet.reduce import workload_ranges
 from solver.hardware import PlaceKind
 
@@ -43,13 +45,12 @@ def add_places(model: FleetProgramme) -> None:
 def _serves_all(model: FleetProgramme, w: int, rows: list[int], own: pulp.LpVariable, name: str) -> None:
     if model.multiple_of(w) is not None:
         return
-    load = model.reduced.pairs.load
-    wanted = [k for k, rate in enumerate(model.reduced.problem.demands[w].requests_per_s) if rate > 0]
-    for k in wanted:
-        if len(wanted) > 1:
-            terms: Terms = {model.shares[i, k]: 1.0 for i in rows if (i, k) in model.shares}
-        else:
-            terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in rows if load[i, k] < np.inf}
+    exchanges = {int(s) for s in model.reduced.pairs.exchange[rows] if s != NO_EXCHANGE}
+    here = set(rows)
+    if any(not here.issuperset(side) for s in exchanges for side in model.exchanges.get((w, s), ())):
+        return  # what an exchange serves is no place's alone
+    for k in routed_classes(model, w):
+        terms = served(model, w, k, rows)
         terms[own] = -1.0
         model.at_least(terms, 0.0, f"all_in_{name}_{k}")
 

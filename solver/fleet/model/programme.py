@@ -12,14 +12,25 @@ Terms = dict[pulp.LpVariable, float]
 
 
 @dataclass(slots=True)
+class Routing:
+    """Who serves what. shares: y_ik by pair and class, where a workload has several classes; flows: f_sk by workload, exchange and
+    class."""
+
+    shares: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
+    flows: dict[tuple[int, int, int], pulp.LpVariable] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class FleetProgramme:
-    """The programme and its variables. group_rows: pairs of each group; replicas_bound: most of each pair."""
+    """The programme and its variables. group_rows: pairs of each group; replicas_bound: most of each pair; exchanges: pairs that
+    prefill, and that decode, by workload and exchange."""
 
     programme: pulp.LpProblem
     reduced: ReducedProblem
     replicas: list[pulp.LpVariable] = field(default_factory=list)
     nodes: dict[int, pulp.LpVariable] = field(default_factory=dict)
-    shares: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
+    routing: Routing = field(default_factory=Routing)
+    exchanges: dict[tuple[int, int], tuple[list[int], list[int]]] = field(default_factory=dict)
     in_use: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)
     arc_flow: dict[int, dict[Arc, pulp.LpVariable]] = field(default_factory=dict)
     split_devices: dict[tuple[int, int], pulp.LpVariable] = field(default_factory=dict)

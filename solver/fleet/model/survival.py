@@ -6,7 +6,8 @@ import numpy as np
 import pulp
 
 from solver.fleet.groups.survival_bounds import headroom_factor, is_routed_by_class
-from solver.fleet.model.programme import FleetProgramme, Terms
+from solver.fleet.model.programme import FleetProgramme, Routing, Terms
+from solver.fleet.model.served import add_exchanges, routed_classes, served
 from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import workload_ranges
 
@@ -34,26 +35,30 @@ def add_survival(model: FleetProgramme) -> None:
 
 
 def add_rerouting(model: FleetProgramme, w: int, kept: list[int], name: str) -> None:
-    """One loss, several traffic classes: shares of their own over the pairs that are left, same replicas.
+    """One loss, several traffic classes: a routing of its own over the pairs that are left, same replicas.
 
-    Σ_{i left} y_ik^f = 1 (= θ),   h · Σ_k λ_k / (ρ μ_ik) · y_ik^f ≤ x_i,   h the ``headroom_factor``.
+    Σ_{aggregated, left} y_ik^f + Σ_s f_sk^f = 1 (= θ),   h · Σ_k λ_k / (ρ μ_ik) · y_ik^f ≤ x_i,   h the ``headroom_factor``;
+    what an exchange serves, both its sides take (``served.add_exchanges``).
     """
     load, factor = model.reduced.pairs.load, headroom_factor(model.reduced.problem, w)
-    wanted = [k for k, rate in enumerate(model.reduced.problem.demands[w].requests_per_s) if rate > 0]
-    served: dict[int, Terms] = {k: {} for k in wanted}
+    wanted, routing, left = routed_classes(model, w), Routing(), set(kept)
     for i in kept:
         work: Terms = {}
         for k in wanted:
             if 0 < load[i, k] < np.inf:
-                share = model.programme.add_variable(f"z_{name}_{i}_{k}", 0, None)
-                served[k][share] = 1.0
+                share = routing.shares[i, k] = model.programme.add_variable(f"z_{name}_{i}_{k}", 0, None)
                 work[share] = factor * float(load[i, k])
         if work:
             work[model.replicas[i]] = -1.0
             model.at_most(work, 0.0, f"capacity_{name}_{i}")
+    for own, s in sorted(model.exchanges):
+        if own == w and not left.isdisjoint(model.exchanges[own, s][0]):  # an exchange is lost as one
+            for k in wanted:
+                routing.flows[w, s, k] = model.programme.add_variable(f"f_{name}_{s}_{k}", 0, None)
+    add_exchanges(model, routing, left, f"_{name}")
     multiple = model.multiple_of(w)
     for k in wanted:
-        terms = served[k]
+        terms = served(model, w, k, kept, routing)
         if multiple is not None:
             terms[multiple] = -1.0
         model.equal(terms, 0.0 if multiple is not None else 1.0, f"demand_{name}_{k}")
@@ -62,20 +67,19 @@ def add_rerouting(model: FleetProgramme, w: int, kept: list[int], name: str) -> 
 def add_largest_losses(model: FleetProgramme, w: int, members: list[list[int]], kind: DomainKind, count: int) -> None:
     """One traffic class: all capacity less that of the k domains with most of it is still enough.
 
-    Capacity of a domain, in units of the demand:  C_d = Σ_{i in d} ρ μ_i / λ · x_i,  and T = Σ_d C_d.  The sum of the k
-    largest is min_t k t + Σ_d max(0, C_d − t), so one row and one for each domain say it for every loss at once:
+    Capacity of a domain, in units of the demand:  C_d = Σ_{aggregated in d} ρ μ_i / λ · x_i + Σ_{s in d} f_s,  and
+    T = Σ_d C_d.  The sum of the k largest is min_t k t + Σ_d max(0, C_d − t), so one row and one for each domain say it for every loss at once:
 
         T − k t − Σ_d s_d ≥ h (= h θ),   C_d − t − s_d ≤ 0,   s_d ≥ 0 (none for k = 1)
     """
-    problem, load = model.reduced.problem, model.reduced.pairs.load
-    (k,) = (k for k, rate in enumerate(problem.demands[w].requests_per_s) if rate > 0)
-    factor = headroom_factor(problem, w)
+    (k,) = routed_classes(model, w)
+    factor = headroom_factor(model.reduced.problem, w)
     name = f"{kind}_{w}"
     level, total = (model.programme.add_variable(f"{symbol}_{name}", 0, None) for symbol in ("t", "T"))
     remaining: Terms = {total: 1.0, level: -float(count)}
     everything: Terms = {total: -1.0}
     for d, rows in enumerate(members):
-        held: Terms = {model.replicas[i]: 1.0 / float(load[i, k]) for i in rows if load[i, k] < np.inf}
+        held = served(model, w, k, rows)
         if not held:
             continue
         everything.update(held)

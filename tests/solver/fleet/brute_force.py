@@ -4,6 +4,7 @@ optimiser except the problem's own dataclasses."""
 import itertools
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -32,8 +33,16 @@ class _Enumeration:
         self.carbon_matters = problem.objective == "carbon" or problem.limits.carbon_kg_per_hour is not None
         self.kinds = sorted({kind for demand in problem.demands for kind, _ in demand.most_places})
         # Which offer a replica is in matters only where offers are lost apart, counted, or differ in how clean they are.
-        self.apart = bool(self.losses) or self.carbon_matters or bool(self.kinds)
+        self.apart = bool(self.losses) or self.carbon_matters or bool(self.kinds) or table.role is not None
         self.placed_at = [(row, o) for o in range(len(problem.offers) if self.apart else 1) for row in self.rows]
+        self.units = sorted({self._unit(row, o) for row, o in self.placed_at}, key=str)
+
+    def _unit(self, row: int, o: int) -> tuple[int, tuple[object, ...] | None]:
+        """A row, and where the other side of its exchange has to be."""
+        table, offer = self.problem.deployments, self.problem.offers[o]
+        if table.role is None or table.exchange is None or table.role[row] == 0:
+            return row, None
+        return row, (offer.provider, offer.region, int(table.exchange[row]))
 
     def _losses(self) -> list[frozenset[int]]:
         """Positions of the offers that remain after each loss to be survived."""
@@ -103,9 +112,14 @@ class _Enumeration:
             if limits.carbon_kg_per_hour is not None and carbon > limits.carbon_kg_per_hour + 1e-9:
                 continue
             if any(
-                sum(total[row] for row in self.rows if self.workload[row] == w and self._serves(row))
+                sum(
+                    number
+                    for (row, o), number in zip(self.placed_at, chosen, strict=True)
+                    if number and self.workload[row] == w and self._counts(row, o, other)
+                )
                 < demand.min_replicas
                 for w, demand in enumerate(problem.demands)
+                for other in (1, 2)
             ):
                 continue
             if self._too_many_places(chosen):
@@ -113,8 +127,8 @@ class _Enumeration:
             after = limits.survive.utilisation_limit_fraction
             busiest, busiest_fixed = (
                 max(
-                    self.busiest(total, None, is_fixed),
-                    *(self.busiest(self._by_row(chosen, left), after, is_fixed) for left in self.losses),
+                    self.busiest(self._by_unit(chosen, None), None, is_fixed),
+                    *(self.busiest(self._by_unit(chosen, left), after, is_fixed) for left in self.losses),
                     0.0,
                 )
                 for is_fixed in (False, True)
@@ -163,6 +177,33 @@ class _Enumeration:
         for (row, o), number in zip(self.placed_at, placed, strict=True):
             count[row] += number if offers is None or o in offers else 0
         return tuple(count)
+
+    def _by_unit(self, placed: tuple[int, ...], offers: frozenset[int] | None) -> tuple[int, ...]:
+        count = dict.fromkeys(self.units, 0)
+        for (row, o), number in zip(self.placed_at, placed, strict=True):
+            count[self._unit(row, o)] += number if offers is None or o in offers else 0
+        return tuple(count[unit] for unit in self.units)
+
+    def _counts(self, row: int, o: int, other: int) -> bool:
+        """Does a replica take part in the phase that the other role has no part in? A side of an exchange without another side
+        does not."""
+        role, place = self.problem.deployments.roles, self._unit(row, o)[1]
+        if role[row] == other or not self._serves(row):
+            return False
+        if place is None:
+            return True
+        most = range(len(self.problem.offers))
+        return any(
+            self._unit(partner, p)[1] == place
+            and role[partner] == 3 - role[row]
+            and self.workload[partner] == self.workload[row]
+            and self._serves(partner)
+            and self._runs_on(partner, p)
+            and self.problem.offers[p].max_nodes
+            and self.size[partner] <= self.problem.offers[p].devices
+            for partner in self.rows
+            for p in most
+        )
 
     def _serves(self, row: int) -> bool:
         """A replica counts if it can take some of its workload's traffic (any does where there is none)."""
@@ -215,6 +256,7 @@ class _Enumeration:
             tuple(offer.region in regions for regions in self.problem.deployments.sites),
             offer.kg_co2e_per_kwh if self.carbon_matters else None,
             tuple(self._place(o, kind) for kind in self.kinds),
+            (offer.provider, offer.region) if self.problem.deployments.role is not None else None,
         )
 
     def _allowed(self, w: int, o: int) -> bool:
@@ -274,27 +316,32 @@ class _Enumeration:
             if demand.is_fixed != is_fixed:
                 continue
             usable = demand.utilisation_limit_fraction if limit is None else limit
-            rows = [row for row in self.rows if self.workload[row] == w and replicas[row]]
             classes = [k for k, rate in enumerate(demand.requests_per_s) if rate > 0]
-            if not classes:
-                continue
-            capacity = self.problem.deployments.capacity_requests_per_s
-            pairs = [(row, k) for row in rows for k in classes if capacity[row, k] > 0]
-            if {k for _, k in pairs} != set(classes):
-                return math.inf
-            served = np.array([[1.0 if k == kk else 0.0 for _, kk in pairs] + [0.0] for k in classes])
-            work = np.array(
-                [
-                    [demand.requests_per_s[k] / (capacity[r, k] * usable) if r == row else 0.0 for r, k in pairs]
-                    + [-float(replicas[row])]
-                    for row in rows
-                ]
-            )
-            if len(classes) == 1:
-                rate = sum(replicas[row] * capacity[row, classes[0]] for row in rows)
-                worst = max(worst, demand.requests_per_s[classes[0]] / (rate * usable))
-                continue
-            objective = [0.0] * len(pairs) + [1.0]
-            solved = linprog(objective, work, np.zeros(len(rows)), served, np.ones(len(classes)))
-            worst = max(worst, float(solved.fun))
+            if classes:
+                held = {u: n for u, n in zip(self.units, replicas, strict=True) if n and self.workload[u[0]] == w}
+                worst = max(worst, self._busiest_of(demand.requests_per_s, classes, held, usable))
         return worst
+
+    def _busiest_of(self, rates: tuple[float, ...], classes: list[int], held: dict[Any, int], usable: float) -> float:
+        """min t: Σ_k work ≤ t · replicas, all of every class answered, as much prefilled as decoded in every exchange."""
+        capacity, role = self.problem.deployments.capacity_requests_per_s, self.problem.deployments.roles
+        units = list(held)
+        pairs = [(u, k) for u in units for k in classes if capacity[u[0], k] > 0]
+        if {k for u, k in pairs if role[u[0]] != 1} != set(classes):
+            return math.inf
+        if len(classes) == 1 and all(place is None for _, place in units):
+            rate = sum(n * capacity[u[0], classes[0]] for u, n in held.items())
+            return float(rates[classes[0]] / (rate * usable))
+        served = [[float(k == of and role[u[0]] != 1) for u, of in pairs] + [0.0] for k in classes]
+        even = [
+            [((role[u[0]] == 2) - float(role[u[0]] == 1)) * (u[1] == place and of == k) for u, of in pairs] + [0.0]
+            for place in {place for _, place in units if place is not None}
+            for k in classes
+        ]
+        work = [
+            [rates[k] / (capacity[u[0], k] * usable) if u == unit else 0.0 for u, k in pairs] + [-float(held[unit])]
+            for unit in units
+        ]
+        wanted = [1.0] * len(served) + [0.0] * len(even)
+        solved = linprog([0.0] * len(pairs) + [1.0], work, np.zeros(len(units)), np.array(served + even), wanted)
+        return float(solved.fun) if solved.status == 0 else math.inf

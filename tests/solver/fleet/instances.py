@@ -15,6 +15,7 @@ from solver.fleet import (
     Split,
     Survive,
 )
+from solver.fleet.problem import ROLES
 from solver.hardware import PlaceKind
 
 
@@ -140,6 +141,62 @@ def shared_split_problem(seed: int) -> FleetProblem:
     demands = tuple(Demand(tuple(rng.uniform(0.1, 4.0) for _ in range(classes)), 0.85) for _ in range(workloads))
     objective: Objective = rng.choice(("cost", "cost", "power"))
     limits = Limits(spare_nodes=rng.choice((0, 0, 0, 1)))
+    return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
+
+
+def tiny_exchange_problem(seed: int) -> FleetProblem:
+    """A tiny problem with replicas that prefill only and decode only, in two places, under every kind of limit now and then."""
+    rng = random.Random(90_000 + seed)
+    types = [(f"t{i}", rng.choice((1, 2, 3, 4)), rng.choice((0.0, 50.0))) for i in range(2)]
+    power_matters = rng.random() < 0.15  # every sub-vector of replicas is enumerated then
+    offers = []
+    for i in range(rng.choice((2, 3, 3))):
+        node_type, devices, host_w = rng.choice(types)
+        region = rng.choice(("east", "east", "east", "west"))
+        offers.append(
+            OfferSlot(
+                f"o{i}", node_type, f"d-{node_type}", devices, rng.choice("pppq"), region, "on_demand",
+                float(rng.randint(1, 9)), 1 if power_matters else rng.randint(1, 2), host_w, rng.random() < 0.2, 0.1,
+            )
+        )  # fmt: skip
+    workloads, classes = rng.choice((1, 1, 1, 2)), rng.choice((1, 1, 1, 2))
+    rows = []
+    for key in range(rng.randint(3, 4) if workloads == 1 else 4):
+        node_type, devices, _ = rng.choice(types)
+        role = ROLES[(key + seed) % 3] if workloads == 1 else rng.choice(ROLES)
+        spans = role == "aggregated" and rng.random() < 0.1
+        capacity = tuple(
+            float(rng.choice((0, 0, 1, 2) if role == "aggregated" else (1, 2, 3, 5))) for _ in range(classes)
+        )
+        rows.append(
+            Deployment(
+                key % workloads, node_type, rng.randint(1, devices), 2 if spans else 1, capacity,
+                rng.choice((100.0, 250.0)), key, role=role, exchange=rng.choice(("bf16", "bf16", "bf16", "fp8")),
+            )
+        )  # fmt: skip
+    names = [offer.id for offer in offers]
+    few: tuple[tuple[PlaceKind, int], ...] = rng.choice(((),) * 8 + ((("region", 1),), (("device", 1),)))
+    demands = tuple(
+        Demand(
+            tuple(round(rng.uniform(0.1, 2.5) / classes, 2) for _ in range(classes)),
+            rng.choice((1.0, 0.8)),
+            rng.choice((0, 1, 1, 1, 2)),
+            frozenset(rng.sample(names, rng.randint(1, len(names)))) if rng.random() < 0.1 else None,
+            most_places=few,
+        )
+        for _ in range(workloads)
+    )
+    limits = Limits(
+        budget_usd_per_hour=rng.choice((None, None, None, None, 8.0, 20.0)),
+        power_w=rng.choice((None, 600.0, 1500.0)) if power_matters else None,
+        spare_nodes=rng.choice((0,) * 7 + (1,)),
+        max_spot_fraction=rng.choice((None, None, 0.5)),
+        quotas=(Quota("q", frozenset(names[:2]), rng.choice((4, 6, 9))),) if rng.random() < 0.2 else (),
+        survive=rng.choice(
+            (Survive(),) * 7 + (Survive(regions=1), Survive(providers=1, utilisation_limit_fraction=0.9))
+        ),
+    )
+    objective: Objective = "power" if power_matters else rng.choice(("cost", "cost", "cost", "throughput"))
     return FleetProblem(tuple(offers), DeploymentTable.from_rows(rows), demands, limits, objective)
 
 
