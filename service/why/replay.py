@@ -59,8 +59,6 @@ def read_replay(recommendation_id: str, context: PlanningContext) -> ReplayedReq
         row = recommendation_by_id(session, recommendation_id)
         if row is None:
             raise NotFoundError(f"no recommendation {recommendation_id[:80]!r}")
-        if (row.result.get("pools") or {}).get("chosen"):
-            raise ConflictError(f"the plan of {row.id} has pools of their own: what else it could be is not computed")
         session.expunge(row)
         if row.request.get("current") is not None:
             raise ConflictError(f"{row.id} was planned from a running fleet; ask about a request without `current`")

@@ -7,17 +7,21 @@ chosen row its true capacity.
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.candidates.screening import LEAST_REQUESTS_PER_S, Screened
+from solver.candidates.space import SearchSpace
 from solver.engine.screened_capacity import IN_FLIGHT_GRID, capacity, squared_variation
 from solver.engine.steady import OperatingPoints, StepGrid, interpolate
 from solver.step.blocks import attention_pairs
-from solver.workload import Lengths, Percentile, Targets
+from solver.workload import Lengths, Percentile, Targets, Traffic
 
 Floats = NDArray[np.float64]
+
+LEAST_REQUESTS_PER_S = 1e-9
+"""Below this a replica is said not to serve the workload at all."""
 
 LOADS: Floats = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99])
 """Shares of its time that a prefill replica may be busy: the grid on which the largest is found."""
@@ -30,21 +34,41 @@ class RoleCapacities:
     prefill: Floats
     decode: Floats
 
+    def of(self, role: Literal["prefill", "decode"]) -> Floats:
+        return self.prefill if role == "prefill" else self.decode
 
-def role_capacities(screened: Screened) -> RoleCapacities:
-    """Every row of the workload's space. Rows that span nodes, or stand in nodes without a network, carry nothing."""
-    space = screened.space
-    networked = np.array([platform.network_bytes_per_s > 0.0 for platform in space.platforms])[space.platform_index]
-    able = screened.allowed & networked & space.plain & (space.nodes_per_replica == 1)
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A stream of requests on the rows of a space, (N,) and (N, K): what a role's capacity follows from.
+
+    grid: step times of the rows. margin: factor on predicted times. network_s: round trip between users and row.
+    """
+
+    space: SearchSpace
+    grid: StepGrid
+    points: OperatingPoints
+    traffic: Traffic
+    targets: Targets
+    margin: Floats | float = 1.0
+    network_s: Floats | float = 0.0
+
+
+def role_capacities(stream: Streamed, allowed: NDArray[np.bool_]) -> RoleCapacities:
+    """Every row of the space. Rows that span nodes, draft or split devices, or stand in nodes without a network, carry nothing."""
+    space = stream.space
+    able = allowed & space.plain & (space.nodes_per_replica == 1)
+    networked = [own.network_bytes_per_s > 0.0 and own.device.partition is None for own in space.platforms]
+    able &= np.array(networked, dtype=np.bool_)[space.platform_index]
     return RoleCapacities(
-        np.where(able, prefill_requests_per_s(screened), 0.0), np.where(able, decode_requests_per_s(screened), 0.0)
+        np.where(able, prefill_requests_per_s(stream), 0.0), np.where(able, decode_requests_per_s(stream), 0.0)
     )
 
 
-def prefill_requests_per_s(screened: Screened) -> Floats:
-    """Largest rate of prompts at which TTFT holds, by row."""
-    space, traffic, targets = screened.space, screened.workload.traffic, screened.workload.targets
-    grid, most = space.grid, float(space.settings.max_batched_tokens)
+def prefill_requests_per_s(stream: Streamed) -> Floats:
+    """Largest rate of prompts at which TTFT holds, and end-to-end time would if replies were of one token, by row."""
+    space, grid, traffic, targets = stream.space, stream.grid, stream.traffic, stream.targets
+    most = float(space.settings.max_batched_tokens)
     prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
     cached = traffic.prompt.mean - prompt
     pairs = _pairs_s(grid, prompt, cached)
@@ -56,14 +80,14 @@ def prefill_requests_per_s(screened: Screened) -> Floats:
     for front, members in space.fronts:
         ready[members] = front.request_overhead_s + front.request_ingest_s + front.prompt_token_s * traffic.prompt.mean
     fits = np.ones((len(space.rows), len(LOADS)), dtype=np.bool_)
-    for percentile, limit in targets.time_to_first_token_s.items():
+    for percentile, limit in (*targets.time_to_first_token_s.items(), *targets.end_to_end_s.items()):
         longer = 1.0
         if percentile != "mean":
             longer = traffic.prompt.quantile(float(percentile[1:]) / 100.0) / max(traffic.prompt.mean, 1.0)
         # A quantile of wait and own work together is at least that of either.
         behind = alone * min(longer, 1.0) + _wait_s(service, traffic.prompt, percentile)
         value = ready + np.maximum(alone * longer, behind)
-        fits &= value * screened.margin <= limit
+        fits &= value * stream.margin + stream.network_s <= limit
     best = np.where(fits, LOADS[None, :], 0.0).max(axis=1)
     rate: Floats = best * grid.lanes[:, 0] / service[:, 0]
     return np.where(rate > LEAST_REQUESTS_PER_S, rate, 0.0)
@@ -86,10 +110,10 @@ def _wait_s(service: Floats, prompt: Lengths, percentile: Percentile) -> Floats:
     return np.asarray(scale * np.maximum(0.0, np.log(load / tail)))
 
 
-def decode_requests_per_s(screened: Screened) -> Floats:
-    """Largest rate of replies at which TPOT holds and the cache holds them, by row."""
-    space, traffic = screened.space, screened.workload.traffic
-    grid, points = space.grid, screened.points
+def decode_requests_per_s(stream: Streamed) -> Floats:
+    """Largest rate of replies at which TPOT holds, end-to-end time would if first tokens took no time, and the cache holds them,
+    by row."""
+    traffic, grid, points = stream.traffic, stream.grid, stream.points
     output = max(2.0, traffic.output.mean)
     context = traffic.prompt.mean + output / 2.0
     lane = points.in_flight / grid.lanes
@@ -105,7 +129,7 @@ def decode_requests_per_s(screened: Screened) -> Floats:
         prefill_s=np.zeros_like(token),
         interruption_s=np.zeros_like(token),
     )
-    only = Targets(time_per_output_token_s=screened.workload.targets.time_per_output_token_s)
-    found = capacity(alone, traffic, only, screened.margin)
+    only = replace(stream.targets, time_to_first_token_s={})
+    found = capacity(alone, traffic, only, stream.margin, stream.network_s)
     assert points.in_flight.shape[1] == len(IN_FLIGHT_GRID)
     return np.where(found.requests_per_s > LEAST_REQUESTS_PER_S, found.requests_per_s, 0.0)

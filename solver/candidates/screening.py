@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import CandidateReplica
@@ -25,9 +26,6 @@ from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
 
-LEAST_REQUESTS_PER_S = 1e-9
-"""Below this a replica is said not to serve the workload at all."""
-
 
 @dataclass(frozen=True, slots=True)
 class Screened:
@@ -38,6 +36,8 @@ class Screened:
 
     network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
     every candidate once for each, nearest first.
+
+    roles: what prefill and decode replicas would serve, where the workload admits them.
 
     classes: of a workload with traffic classes, each class alone. ``requests_per_s`` is then 1 where a candidate serves
     any of them (in replicas' worth of work, since no one rate says what a mix comes to), and power that of the class
@@ -57,6 +57,7 @@ class Screened:
     network_s: Floats | float = 0.0
     classes: tuple["Screened", ...] = ()
     corrections: CorrectionSet | None = None
+    roles: RoleCapacities | None = None
 
     @property
     def streams(self) -> tuple["Screened", ...]:
@@ -122,6 +123,13 @@ class Screened:
     def margin_of(self, row: int) -> float:
         """Factor on this candidate's predicted times that the asked confidence takes."""
         return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
+
+
+def exchange_names(screened: Screened) -> list[str]:
+    """By row: what the other side of an exchange must share, beside provider and region: cache format, engine, vendor."""
+    space = screened.space
+    own = [f"{platform.engine}/{platform.device.vendor}" for platform in space.platforms]
+    return [f"{kv}/{own[p]}" for kv, p in zip(space.kv_formats.tolist(), space.platform_index.tolist(), strict=True)]
 
 
 def screen_classes(workload: Workload, screen_one: Callable[[Workload], Screened]) -> Screened:
@@ -224,8 +232,12 @@ def _at_distances(
 
 def narrowed(screened: Screened, kept: NDArray[np.bool_]) -> Screened:
     """A workload that may run on some of its candidates only."""
+    roles = screened.roles
+    if roles is not None:
+        roles = RoleCapacities(np.where(kept, roles.prefill, 0.0), np.where(kept, roles.decode, 0.0))
     return replace(
         screened,
+        roles=roles,
         requests_per_s=np.where(kept, screened.requests_per_s, 0.0),
         most_requests_per_s=np.where(kept, screened.most_requests_per_s, 0.0),
     )
@@ -262,10 +274,16 @@ def _within_targets(
         points, workload.traffic, workload.targets, margin * least_factor(corrections, workload.llm_id), network_s
     )
     most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
+    roles = None
+    if "disaggregated" in workload.roles:
+        base = len(space.grid.lanes)
+        grid = space.grid if base == len(space.rows) else _rows_of(space, np.arange(len(space.rows)) % base)
+        stream = Streamed(space, grid, points, workload.traffic, workload.targets, margin, network_s)
+        roles = role_capacities(stream, allowed)
     power = _power_w(space, found)
     return Screened(
         workload, space, points, margin, allowed, found, served, most, saturation_requests_per_s(points), power, network_s,
-        corrections=corrections,
+        corrections=corrections, roles=roles,
     )  # fmt: skip
 
 
@@ -331,3 +349,10 @@ def _power_w(space: SearchSpace, found: Capacity) -> Floats:
     )
     per_device: Floats = np.nan_to_num(np.asarray(capped_w(raw, space.power_limit_w * shares[:, 4])))
     return per_device * space.devices_per_replica
+
+
+def sustained_power_w(space: SearchSpace) -> Floats:
+    """Most that a replica's devices draw for long, by row: the sustained maximum of each, power limit × cap fraction."""
+    cap = np.array([platform.constants.si("power_cap_fraction") for platform in space.platforms])[space.platform_index]
+    watts: Floats = np.nan_to_num(space.power_limit_w * cap) * space.devices_per_replica
+    return watts

@@ -1,7 +1,7 @@
 """What replicas of every candidate sustain, as far as it is known, and fleet problems made of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,11 +130,6 @@ class Brackets:
             for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
                 if one.most_requests_per_s[row] > 0.0:
                     rates[row] = known[int(alike[row])]
-            mine = assembly.workload_of == workload
+            mine = assembly.rows_in_role(workload)
             capacity[mine, 0] = rates[assembly.row_of[mine]]
-        return _with_capacity(assembly, capacity)
-
-
-def _with_capacity(assembly: Assembly, capacity: Floats) -> Assembly:
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+        return assembly.with_capacity(capacity)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
 from solver.confirmation.facts import FactsMemo
+from solver.fleet.deployments import Role
 from solver.traffic_classes import ALL_CLASSES, ALONE, ClassSet
 
 Floats = NDArray[np.float64]
@@ -29,10 +30,13 @@ LARGEST_STEP = 0.4
 FIRST_EXPONENT = 0.5
 """Near its target a value grows about with the square of the rate; each guess that fails assumes a flatter curve."""
 Value = TypeVar("Value")
+Kind = TypeVar("Kind")
 
 
 MixKey = tuple[int, int, ClassSet]
 """Workload, row, and the traffic classes that its replicas take."""
+RoleKey = tuple[int, int, Role]
+"""Workload, row, and whether its replicas prefill or decode."""
 Scales = Mapping[ClassSet, Floats]
 """Factors on screened capacities, (rows, classes), by the classes that replicas take."""
 
@@ -53,6 +57,10 @@ class Confirmations:
     """By workload: classes that replicas may be kept for, beside replicas that take all."""
     pessimistic: bool = False
     """Are mixes that nobody has simulated no longer believed?"""
+    role_holds: dict[RoleKey, float] = field(default_factory=dict)
+    """Rates of prefill and decode replicas, per replica, seen to meet what is laid on the role."""
+    role_capacity: dict[RoleKey, float] = field(default_factory=dict)
+    """The same of those that did not hold what a plan asked of them: what they carry."""
     facts: FactsMemo = field(default_factory=FactsMemo)
     """What single replicas sustain of workloads without traffic classes; copies share it, since it is true of all."""
     simulations: int = 0
@@ -67,6 +75,8 @@ class Confirmations:
             mix_factors=dict(self.mix_factors),
             mixes_failed=dict(self.mixes_failed),
             class_sets=dict(self.class_sets),
+            role_holds=dict(self.role_holds),
+            role_capacity=dict(self.role_capacity),
         )
 
     def renumbered(self, workload: int, number: Callable[[int], int | None]) -> "Confirmations":
@@ -76,16 +86,18 @@ class Confirmations:
             pairs = (((w, number(r) if w == workload else r), value) for (w, r), value in found.items())
             return {(w, r): value for (w, r), value in pairs if r is not None}
 
-        def mixes(found: Mapping[MixKey, Value]) -> dict[MixKey, Value]:
+        def kinds(found: Mapping[tuple[int, int, Kind], Value]) -> dict[tuple[int, int, Kind], Value]:
             pairs = (((w, number(r) if w == workload else r, k), value) for (w, r, k), value in found.items())
             return {(w, r, k): value for (w, r, k), value in pairs if r is not None}
 
         return replace(
             self,
             held_mixes=moved(self.held_mixes),
-            mix_factors=mixes(self.mix_factors),
-            mixes_failed=mixes(self.mixes_failed),
+            mix_factors=kinds(self.mix_factors),
+            mixes_failed=kinds(self.mixes_failed),
             class_sets=dict(self.class_sets),
+            role_holds=kinds(self.role_holds),
+            role_capacity=kinds(self.role_capacity),
         )
 
     def scales(self, screened: Sequence[Screened]) -> list[Scales]:

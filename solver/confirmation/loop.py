@@ -11,15 +11,18 @@ from dataclasses import replace
 
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.exchanges import capacity_found, exchanges_hold, with_role_capacity
 from solver.confirmation.mix_capacities import with_mix_capacity
 from solver.confirmation.mixes import be_pessimistic, mix_holds
 from solver.confirmation.rivals import simulate_rivals
 from solver.confirmation.sharing import look_at_sharing
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
+from solver.fleet.deployments import ROLES
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.outcome import Outcome, Status, status_of_plan
-from solver.planning.assemble import Assembly, Placement, exceeds_default, placements, with_default_limits
+from solver.planning.assemble import Assembly, exceeds_default, with_default_limits
+from solver.planning.placements import Placement, placements
 from solver.planning.types import Observer, PlanningInput, SearchProgress, unobserved
 from solver.traffic_classes import streams_of
 from solver.workload import Workload
@@ -76,16 +79,18 @@ def solve_confirmed(
     observe: Observer = unobserved,
     *,
     draft_first: bool = True,
+    known: FleetResult | None = None,
 ) -> tuple[Assembly, FleetResult, int]:
     """The best plan whose replicas all hold in simulation, with what is proven about it.
 
     Offers without a limit get the default one as soon as a plan goes beyond it. draft_first: off where most is known already, so
-    that the first plan is likely to hold. Returns the problem with the capacities that the plan was made for.
+    that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten. Returns
+    the problem with the capacities that the plan was made for.
     Raises NoPlanInTimeError.
     """
     watch = Watch(planning, confirmations)
     brackets = Brackets(assembly, confirmations.facts)
-    final, rounds, bound, known = not draft_first, 0, None, None
+    final, rounds, bound, given = not draft_first, 0, None, known
     one_stream = sum(len(streams_of(w)) for w in planning.workloads) == 1
     shares_nodes = not one_stream and planning.objective == "cost" and not _has_classes(assembly)
     observe(SearchProgress("solving"))
@@ -94,6 +99,7 @@ def solve_confirmed(
         if rounds == PATIENT_ROUNDS:
             be_pessimistic(confirmations, assembly.screened)
         current = brackets.assumed(with_mix_capacity(assembly, confirmations))
+        current = with_role_capacity(current, confirmations)
         brackets.assembly = current
         proving = final or one_stream or known is not None
         result = solve_fleet(current.problem, _options(planning, watch, known, proving=proving, final=final), known)
@@ -108,21 +114,21 @@ def solve_confirmed(
         if rounds == 1:  # what no bound rules out is worth simulating
             before = brackets.simulations
             simulate_rivals(current, brackets, watch.in_time)
-            if shares_nodes:
+            if shares_nodes and known is None:
                 known = _of_what_holds(current, planning, brackets, watch)
                 _look_at_sharing(current, brackets, known, watch)
             if brackets.simulations > before and watch.in_time():
                 continue
         observe(progress("confirming", result))
-        unheld = result.plan is None or _simulate(current, result, confirmations, brackets, watch)
+        unheld = result.plan is None or _simulate(current, planning, result, confirmations, brackets, watch)
         observe(progress("solving", result))
         if not unheld and (final or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
             confirmations.simulations += brackets.simulations
             if result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                 result = with_bound(result, bound, planning.gap_fraction)
-            return _settled(current, result, brackets, watch), result, rounds
+            return _settled(current, result, brackets, confirmations, watch), result, rounds
         if not unheld:
-            final, known = True, result if shares_nodes else None
+            final, known = True, result if shares_nodes else given
         elif not watch.in_time() or (_has_classes(assembly) and rounds >= MOST_MIX_ROUNDS):
             confirmations.simulations += brackets.simulations
             return (*_best_confirmed(assembly, planning, confirmations, brackets, bound, watch, known), rounds)
@@ -172,7 +178,7 @@ def _best_confirmed(
     known: one that holds.
     """
     be_pessimistic(confirmations, assembly.screened)
-    current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
+    current = _confirmed(assembly, confirmations, brackets)
     limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
     for _ in range(MOST_MIX_ROUNDS):
         if watch.is_long_over():
@@ -186,8 +192,14 @@ def _best_confirmed(
             continue
         if not _has_classes(assembly) or not _mixes_fail(current, result, confirmations):
             return current, with_bound(result, bound, planning.gap_fraction)
-        current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
+        current = _confirmed(assembly, confirmations, brackets)
     raise NoPlanInTimeError(planning.time_limit_s)
+
+
+def _confirmed(assembly: Assembly, confirmations: Confirmations, brackets: Brackets) -> Assembly:
+    """The problem in which replicas sustain what simulation has seen hold, and others nothing."""
+    current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
+    return with_role_capacity(current, confirmations, confirmed=True)
 
 
 def with_bound(result: FleetResult, bound: float | None, gap_asked: float) -> FleetResult:
@@ -222,15 +234,21 @@ def _options(
 
 
 def _simulate(
-    assembly: Assembly, result: FleetResult, confirmations: Confirmations, brackets: Brackets, watch: Watch
+    assembly: Assembly,
+    planning: PlanningInput,
+    result: FleetResult,
+    confirmations: Confirmations,
+    brackets: Brackets,
+    watch: Watch,
 ) -> bool:
     """Simulate the chosen replicas at what is asked of them; does some not hold, or is there no time to know?"""
     assert result.plan is not None
     losses = bool(assembly.problem.limits.survive.losses)
     unheld = False
-    for place in placements(assembly, result.plan):
+    places = placements(assembly, result.plan)
+    for place in places:
         one = assembly.screened[place.workload]
-        if place.requests_per_s <= 0.0 or one.classes:
+        if place.requests_per_s <= 0.0 or one.classes or place.role != "aggregated":
             continue
         rate = rate_to_hold(losses, one.workload, place)
         if brackets.holds(place.workload, place.row) >= rate * (1.0 - ROUNDING):
@@ -244,6 +262,13 @@ def _simulate(
         # What a plan without it would try next is most likely the same in another precision.
         for row in one.siblings(place.row):
             brackets.look(place.workload, row, rate / place.capacity_requests_per_s)
+    if any(place.exchange is not None for place in places):
+        nodes = {offer.id: offer.node for offer in planning.offers}
+
+        def asked(place: Placement) -> float:
+            return rate_to_hold(losses, assembly.screened[place.workload].workload, place)
+
+        unheld |= not exchanges_hold(assembly, places, asked, confirmations, nodes, watch.in_time)
     return _mixes_fail(assembly, result, confirmations, watch) or unheld
 
 
@@ -259,7 +284,7 @@ def _mixes_fail(
     failed = False
     for place in placements(assembly, result.plan):
         one = assembly.screened[place.workload]
-        if not one.classes or place.requests_per_s <= 0.0:
+        if not one.classes or place.requests_per_s <= 0.0 or place.role != "aggregated":
             continue
         if watch is not None and not watch.in_time():
             return True
@@ -268,19 +293,25 @@ def _mixes_fail(
     return failed
 
 
-def _settled(assembly: Assembly, result: FleetResult, brackets: Brackets, watch: Watch) -> Assembly:
+def _settled(
+    assembly: Assembly, result: FleetResult, brackets: Brackets, confirmations: Confirmations, watch: Watch
+) -> Assembly:
     """The problem with what the chosen replicas sustain, no more and no less, as far as there is time to find out."""
     assert result.plan is not None
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for place in placements(assembly, result.plan):
-        if assembly.screened[place.workload].classes or place.requests_per_s <= 0.0:
+        one = assembly.screened[place.workload]
+        if one.classes or place.requests_per_s <= 0.0:
+            continue
+        mine = assembly.rows_in_role(place.workload, ROLES.index(place.role)) & (assembly.row_of == place.row)
+        if place.role != "aggregated":
+            rate = rate_to_hold(bool(assembly.problem.limits.survive.losses), one.workload, place)
+            capacity[mine, 0] = capacity_found(place, rate, confirmations)
             continue
         if watch.in_time():
             brackets.settle(place.workload, place.row)
-        mine = (assembly.workload_of == place.workload) & (assembly.row_of == place.row)
         capacity[mine, 0] = brackets.holds(place.workload, place.row)
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+    return assembly.with_capacity(capacity)
 
 
 def rates_to_hold(place: Placement, rate: float) -> tuple[float, ...]:

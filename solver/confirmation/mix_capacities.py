@@ -29,16 +29,16 @@ def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assem
 
 def scaled(assembly: Assembly, scales: Sequence[Scales]) -> Assembly:
     """Screened capacities times factors by workload, classes and row."""
-    capacity = np.zeros_like(assembly.problem.deployments.capacity_requests_per_s)
+    capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
     for w, one in enumerate(assembly.screened):
         for number, classes in enumerate(assembly.class_sets):
-            mine = np.flatnonzero((assembly.workload_of == w) & (assembly.classes_of == number))
+            mine = np.flatnonzero(assembly.rows_in_role(w) & (assembly.classes_of == number))
             if len(mine):
                 rows = assembly.row_of[mine]
                 found = one.class_capacities(rows) * scales[w][classes][rows] * _mask(one, classes)
+                capacity[mine] = 0.0
                 capacity[mine, : found.shape[1]] = found
-    table = replace(assembly.problem.deployments, capacity_requests_per_s=capacity)
-    return replace(assembly, problem=replace(assembly.problem, deployments=table))
+    return assembly.with_capacity(capacity)
 
 
 def _mask(one: Screened, classes: ClassSet) -> Floats:
@@ -62,7 +62,7 @@ def with_class_sets(
 
 def _with_class_set(assembly: Assembly, workload: int, classes: ClassSet, scale: Floats) -> Assembly:
     sets = assembly.class_sets if classes in assembly.class_sets else (*assembly.class_sets, classes)
-    number, mine = sets.index(classes), assembly.workload_of == workload
+    number, mine = sets.index(classes), assembly.rows_in_role(workload)
     if (mine & (assembly.classes_of == number)).any():
         return assembly
     problem, table = assembly.problem, assembly.problem.deployments
@@ -122,6 +122,10 @@ def _below(table: DeploymentTable, part: DeploymentTable) -> DeploymentTable:
         key=np.concatenate([table.key, part.key]),
         site=None if table.site is None or part.site is None else np.concatenate([table.site, part.site]),
         split=None if table.split is None or part.split is None else np.concatenate([table.split, part.split]),
+        role=None if table.role is None or part.role is None else np.concatenate([table.role, part.role]),
+        exchange=None
+        if table.exchange is None or part.exchange is None
+        else np.concatenate([table.exchange, part.exchange]),
     )
 
 

@@ -37,10 +37,10 @@ class Offered:
 
 
 def offered_to(assembly: Assembly, workload: int) -> Offered:
-    """What a workload may run on; of several traffic classes the load of the first."""
+    """What replicas that prefill and decode a workload may run on; of several traffic classes the load of the first."""
     table, demand = assembly.problem.deployments, assembly.problem.demands[workload]
     prices = _least_price(assembly)
-    mine = np.flatnonzero((assembly.workload_of == workload) & np.isfinite(prices))
+    mine = np.flatnonzero(assembly.rows_in_role(workload) & np.isfinite(prices))
     one, rows, spans = assembly.screened[workload], assembly.row_of[mine], table.nodes_per_replica[mine]
     base = len(one.space.rows) // one.copies
     return Offered(

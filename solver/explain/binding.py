@@ -11,7 +11,8 @@ from solver.fleet import FleetResult
 from solver.fleet import limits as fleet_limits
 from solver.limit import Limit, LimitKind
 from solver.outcome import Status
-from solver.planning.assemble import Assembly, placements
+from solver.planning.assemble import Assembly
+from solver.planning.placements import placements
 from solver.planning.types import Binding, PlanningInput
 
 STEP_FRACTION = 0.2

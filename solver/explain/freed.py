@@ -8,7 +8,8 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.binding import gain
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
-from solver.planning.assemble import Assembly, assemble, fewest_nodes, most_nodes, plan_entries
+from solver.planning.assemble import Assembly, assemble, fewest_nodes, most_nodes
+from solver.planning.placements import plan_entries
 from solver.planning.types import Freed, PlanningInput
 from solver.workload import Workload
 

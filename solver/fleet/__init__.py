@@ -1,22 +1,9 @@
 """The fleet optimiser: which nodes, from which offers, running what, at least cost, with a proof."""
 
 from solver.errors import SolverFailedError
+from solver.fleet.deployments import ANY_SITE, WHOLE, Deployment, DeploymentTable, Split
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
-from solver.fleet.problem import (
-    ANY_SITE,
-    WHOLE,
-    Demand,
-    Deployment,
-    DeploymentTable,
-    FleetProblem,
-    Limits,
-    MustUse,
-    Objective,
-    OfferSlot,
-    Quota,
-    Split,
-    Survive,
-)
+from solver.fleet.problem import Demand, FleetProblem, Limits, MustUse, Objective, OfferSlot, Quota, Survive
 from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from solver.fleet.deployments import ROLES, FloatArray
 from solver.fleet.groups.offer_groups import OfferGroup, loads
 from solver.fleet.groups.survival_bounds import worst_losses
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
-from solver.fleet.problem import ROLES, FleetProblem, FloatArray
+from solver.fleet.problem import FleetProblem
 from solver.fleet.routing import Placed, route
 from solver.fleet.splits import divide, put_on_instances, splits_of
 

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL, BoolArray, FloatArray, IntArray
+from solver.fleet.problem import FleetProblem
 
 Placed = tuple[int, int]
 """(deployment row, position of an offer)."""

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from solver.fleet.problem import WHOLE, DeploymentTable
+from solver.fleet.deployments import WHOLE, DeploymentTable
 
 
 def _item(split: int) -> int:

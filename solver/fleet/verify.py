@@ -10,8 +10,9 @@ from collections import Counter, defaultdict
 import numpy as np
 from scipy.optimize import linprog
 
+from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
-from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, FleetProblem, OfferSlot
+from solver.fleet.problem import FleetProblem, OfferSlot
 from solver.outcome import Outcome
 
 Placed = tuple[int, tuple[object, ...] | None]

@@ -1,15 +1,14 @@
 """Screened candidates and offers → the fleet problem, and back from its plan to named entries."""
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.candidates.screening import Screened
-from solver.deployment.configuration import Configuration
+from solver.candidates.screening import Screened, exchange_names, sustained_power_w
 from solver.fleet import (
     ANY_SITE,
     WHOLE,
@@ -23,9 +22,10 @@ from solver.fleet import (
     Split,
     Survive,
 )
+from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
 from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
-from solver.planning.types import ClassLoad, PlanEntry, PlanningInput, SplitDevices
+from solver.planning.types import PlanningInput
 from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
 from solver.workload import ANYWHERE, Workload
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 class Assembly:
     """A fleet problem with the way back: deployment key → (workload, row of its space, node type).
 
-    classes_of: index into ``class_sets`` of the traffic classes that a deployment takes.
+    classes_of: index into ``class_sets`` of the traffic classes that a deployment takes. Roles are those of the table.
     """
 
     problem: FleetProblem
@@ -46,6 +46,16 @@ class Assembly:
     screened: tuple[Screened, ...]
     classes_of: Integers
     class_sets: tuple[ClassSet, ...] = (ALL_CLASSES,)
+
+    def rows_in_role(self, workload: int, role: int = AGGREGATED) -> NDArray[np.bool_]:
+        """Deployments of a workload that take this part in serving it."""
+        mine: NDArray[np.bool_] = (self.workload_of == workload) & (self.problem.deployments.roles == role)
+        return mine
+
+    def with_capacity(self, capacity_requests_per_s: Floats) -> "Assembly":
+        """The same with other capacities, by deployment and class."""
+        table = replace(self.problem.deployments, capacity_requests_per_s=capacity_requests_per_s)
+        return replace(self, problem=replace(self.problem, deployments=table))
 
 
 def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
@@ -75,73 +85,127 @@ def slot_of(offer: Offer) -> OfferSlot:
         commitment=offer.commitment,
         usd_per_hour=offer.usd_per_hour,
         max_nodes=offer.max_nodes,
-        host_power_w=_known(offer.node.host_power_w),
+        host_power_w=known_figure(offer.node.host_power_w),
         interruptible=offer.commitment == "spot",
-        kg_co2e_per_kwh=_known(offer.kg_co2e_per_kwh),
+        kg_co2e_per_kwh=known_figure(offer.kg_co2e_per_kwh),
     )
 
 
-def _known(figure: float) -> float:
+def known_figure(figure: float) -> float:
     return 0.0 if math.isnan(figure) else figure
 
 
 def assemble(
     planning: PlanningInput, screened: Sequence[Screened], slots: tuple[OfferSlot, ...] | None = None
 ) -> Assembly:
-    """Every candidate on every node type somebody offers, as one table. slots: the planning's offers, if made already."""
+    """Every candidate on every node type somebody offers, in every role its workload admits, as one table.
+
+    Roles are those of the planning's workloads; replicas that do both come first. slots: the planning's offers, if made already.
+    """
     slots = offer_slots(planning) if slots is None else slots
-    offered = {slot.node_type_id for slot in slots}
-    node_ids = tuple(sorted(offered))
-    index = {node_id: i for i, node_id in enumerate(node_ids)}
-    workload_of: list[Integers] = []
-    row_of: list[Integers] = []
-    node_of: list[Integers] = []
-    site_of: list[Integers] = []
+    node_ids = tuple(sorted({slot.node_type_id for slot in slots}))
     sites: list[frozenset[str]] = []
-    for w, one in enumerate(screened):
-        per_platform = [
-            np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
-            for platform in one.space.platforms
-        ]
-        counts = np.array([len(p) for p in per_platform], dtype=np.int64)
-        able = np.flatnonzero(one.most_requests_per_s > 0.0)
-        able = able[counts[one.space.platform_index[able]] > 0]
-        repeats = counts[one.space.platform_index[able]]
-        row_of.append(np.repeat(able, repeats))
-        node_of.append(
-            np.concatenate([per_platform[p] for p in one.space.platform_index[able].tolist()])
-            if len(able)
-            else np.zeros(0, dtype=np.int64)
-        )
-        workload_of.append(np.full(int(repeats.sum()), w, dtype=np.int64))
-        site_of.append(_sites_of(one, row_of[-1], sites))
-    workloads, rows, nodes = (np.concatenate(part) for part in (workload_of, row_of, node_of))
-
-    def column(name: str) -> NDArray[np.int64]:
-        parts = [np.asarray(getattr(one.space, name))[row_of[w]] for w, one in enumerate(screened)]
-        return np.concatenate(parts).astype(np.int64)
-
     splits: dict[Split, int] = {}
-    split = [_splits_of(one, row_of[w], splits) for w, one in enumerate(screened)]
-    capacity = stacked([one.class_capacities(row_of[w]) for w, one in enumerate(screened)])
-    power = np.concatenate([one.power_w_per_replica[row_of[w]] for w, one in enumerate(screened)])
+    exchanges: dict[str, int] = {}
+    first_site = [_sites_before(one, sites) for one in screened]
+    parts: list[_Part] = []
+    for role in range(len(ROLES)):
+        for w, (asked, one) in enumerate(zip(planning.workloads, screened, strict=True)):
+            part = _candidates(one, w, role, node_ids) if _admits(asked, one, role) else None
+            if part is not None:
+                parts.append(part)
+    width = max((one.class_capacities(np.zeros(0, dtype=np.int64)).shape[1] for one in screened), default=1)
+
+    def column(of: Callable[[_Part, Screened], NDArray[Any]]) -> Integers:
+        found = [of(part, screened[part.workload]) for part in parts]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found]).astype(np.int64)
+
+    def figures(of: Callable[[_Part, Screened], Floats]) -> list[Floats]:
+        return [of(part, screened[part.workload]) for part in parts]
+
+    rows, workloads = column(lambda part, _: part.rows), column(lambda part, _: np.full(len(part.rows), part.workload))
+    roles = column(lambda part, _: np.full(len(part.rows), part.role))
+    site = column(lambda part, one: _sites_of(one, part.rows, first_site[part.workload]))
+    split = column(lambda part, one: _splits_of(one, part.rows, splits))
+    travels = bool((roles != AGGREGATED).any())
+    exchange = column(lambda part, one: _exchanges_of(one, part, exchanges))
     table = DeploymentTable(
         node_type_ids=node_ids,
         workload=workloads,
-        node_type=nodes,
-        devices_per_replica=column("devices_per_replica"),
-        nodes_per_replica=column("nodes_per_replica"),
-        capacity_requests_per_s=capacity,
-        power_w_per_replica=power,
+        node_type=column(lambda part, _: part.node_types),
+        devices_per_replica=column(lambda part, one: one.space.devices_per_replica[part.rows]),
+        nodes_per_replica=column(lambda part, one: one.space.nodes_per_replica[part.rows]),
+        capacity_requests_per_s=stacked([np.zeros((0, width)), *figures(screened_capacity)]),
+        power_w_per_replica=np.concatenate([np.zeros(0), *figures(_power_w)]),
         key=np.arange(len(rows), dtype=np.int64),
-        site=np.concatenate(site_of) if sites else None,
+        site=site if sites else None,
         sites=tuple(sites),
-        split=np.concatenate(split) if splits else None,
+        split=split if splits else None,
         splits=tuple(splits),
+        role=roles if travels else None,
+        exchange=exchange if travels else None,
     )
     demands = tuple(_demand(one.workload, slots, planning.limits.most_places) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
     return Assembly(problem, workloads, rows, tuple(screened), np.zeros(len(rows), dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Candidates of one workload in one role, once for each node type that is offered. node_types: numbers of those."""
+
+    workload: int
+    role: int
+    rows: Integers
+    node_types: Integers
+
+
+def _admits(asked: Workload, one: Screened, role: int) -> bool:
+    if role == AGGREGATED:
+        return "aggregated" in asked.roles
+    return "disaggregated" in asked.roles and one.roles is not None
+
+
+def _candidates(one: Screened, workload: int, role: int, node_ids: tuple[str, ...]) -> _Part:
+    """Rows that serve something in this role, on machines that are offered."""
+    index = {node_id: i for i, node_id in enumerate(node_ids)}
+    per_platform = [
+        np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
+        for platform in one.space.platforms
+    ]
+    counts = np.array([len(p) for p in per_platform], dtype=np.int64)
+    able = np.flatnonzero(_believed(one, role) > 0.0)
+    platform = one.space.platform_index[able]
+    able, platform = able[counts[platform] > 0], platform[counts[platform] > 0]
+    nodes = [np.zeros(0, dtype=np.int64), *(per_platform[p] for p in platform.tolist())]
+    return _Part(workload, role, np.repeat(able, counts[platform]), np.concatenate(nodes))
+
+
+def _believed(one: Screened, role: int) -> Floats:
+    """Requests per second by row of a space that screening leaves a replica at most, whatever its traffic class."""
+    if role == AGGREGATED or one.roles is None:
+        return one.most_requests_per_s
+    return one.roles.prefill if role == PREFILL else one.roles.decode
+
+
+def screened_capacity(part: "_Part", one: Screened) -> Floats:
+    """(rows, classes): what screening leaves a replica at most."""
+    if part.role == AGGREGATED:
+        return one.class_capacities(part.rows)
+    return _believed(one, part.role)[part.rows][:, None]
+
+
+def _power_w(part: _Part, one: Screened) -> Floats:
+    """Of one replica at full use; one that prefills or decodes only is counted at the most its devices sustain."""
+    return (one.power_w_per_replica if part.role == AGGREGATED else sustained_power_w(one.space))[part.rows]
+
+
+def _exchanges_of(one: Screened, part: _Part, exchanges: dict[str, int]) -> Integers:
+    """What the other side of each candidate must share, numbered in ``exchanges``."""
+    if part.role == AGGREGATED:
+        return np.zeros(len(part.rows), dtype=np.int64)
+    names = exchange_names(one)
+    return np.array([exchanges.setdefault(names[row], len(exchanges)) for row in part.rows.tolist()], dtype=np.int64)
 
 
 def stacked(parts: Sequence[Floats]) -> Floats:
@@ -150,16 +214,21 @@ def stacked(parts: Sequence[Floats]) -> Floats:
     return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
 
 
-def _sites_of(one: Screened, rows: Integers, sites: list[frozenset[str]]) -> Integers:
-    """The site of each candidate: the regions at its distance. New ones are appended to ``sites``."""
-    by_region = one.workload.network_s_by_region
-    if not by_region:
-        return np.full(len(rows), ANY_SITE, dtype=np.int64)
+def _sites_before(one: Screened, sites: list[frozenset[str]]) -> int:
+    """The number of a workload's first site: the regions nearest to its users. All of its sites are appended."""
     first = len(sites)
+    by_region = one.workload.network_s_by_region or {}
     sites += [
         frozenset(region for region, away in by_region.items() if away == distance)
         for distance in one.workload.distances_s
     ]
+    return first
+
+
+def _sites_of(one: Screened, rows: Integers, first: int) -> Integers:
+    """The site of each candidate: the regions at its distance."""
+    if not one.workload.network_s_by_region:
+        return np.full(len(rows), ANY_SITE, dtype=np.int64)
     return first + rows // (len(one.space.rows) // one.copies)
 
 
@@ -252,146 +321,3 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
         for demand, one in zip(assembly.problem.demands, assembly.screened, strict=True)
     )
     return replace(assembly, problem=replace(assembly.problem, offers=offers, demands=demands))
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Replicas of one candidate on one offer, and the traffic routed to them.
-
-    class_requests_per_s: of it, by traffic class; empty where the workload has none. capacity_requests_per_s: of one
-    replica, at the mix that it is sent. classes: those it takes.
-    """
-
-    workload: int
-    row: int
-    offer_id: str
-    replicas: int
-    requests_per_s: float
-    capacity_requests_per_s: float
-    class_requests_per_s: tuple[float, ...] = ()
-    classes: ClassSet = ALL_CLASSES
-
-    @property
-    def rate_per_replica(self) -> float:
-        return self.requests_per_s / self.replicas
-
-
-def placements(assembly: Assembly, plan: Plan) -> list[Placement]:
-    """A plan's replicas with their share of the traffic, largest first within a workload."""
-    routed: dict[tuple[int, str], Floats] = {}
-    width = assembly.problem.deployments.capacity_requests_per_s.shape[1]
-    for route in plan.routes:
-        rates = routed.setdefault((route.key, route.offer_id), np.zeros(width))
-        rates[route.traffic_class] += route.requests_per_s
-    found = [
-        _placement(assembly, key, offer_id, replicas, routed.get((key, offer_id), np.zeros(width)))
-        for (key, offer_id), replicas in plan.replicas().items()
-    ]
-    return sorted(found, key=lambda p: (p.workload, -p.requests_per_s, p.offer_id, p.row))
-
-
-def _placement(assembly: Assembly, key: int, offer_id: str, replicas: int, rates: Floats) -> Placement:
-    workload = int(assembly.workload_of[key])
-    one = assembly.screened[workload]
-    capacity = assembly.problem.deployments.capacity_requests_per_s[key]
-    total, by_class = float(rates[0]), ()
-    within = float(capacity[0])
-    if one.classes:
-        by_class = tuple(rates[: len(one.classes)].tolist())
-        total, within = math.fsum(by_class), mix_capacity(capacity[: len(one.classes)], rates[: len(one.classes)])
-    return Placement(
-        workload, int(assembly.row_of[key]), offer_id, replicas, total, within, by_class,
-        assembly.class_sets[int(assembly.classes_of[key])],
-    )  # fmt: skip
-
-
-def mix_capacity(capacity_requests_per_s: Floats, rates: Floats) -> float:
-    """What a replica serves of a mix: Σ r_k / Σ (r_k/μ_k); of its best class where it gets no traffic.
-
-    >>> mix_capacity(np.array([4.0, 1.0]), np.array([2.0, 1.0]))
-    2.0
-    """
-    if not rates.any():
-        return float(capacity_requests_per_s.max(initial=0.0))
-    taken = rates > 0.0
-    return float(rates[taken].sum() / (rates[taken] / capacity_requests_per_s[taken]).sum())
-
-
-def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tuple[PlanEntry, ...]:
-    """Named entries of a plan, without predictions. A node shared by several entries is split by devices used."""
-    offers = {offer.id: offer for offer in planning.offers}
-    nodes = plan.nodes_by_offer()
-    found = placements(assembly, plan)
-    used: dict[str, float] = {}
-    for place in found:
-        used[place.offer_id] = used.get(place.offer_id, 0.0) + place.replicas * _devices(assembly, place)
-    entries = []
-    served = _served_by_class(assembly, found)
-    for place in found:
-        one = assembly.screened[place.workload]
-        offer = offers[place.offer_id]
-        share = place.replicas * _devices(assembly, place) / used[place.offer_id]
-        power = float(one.power_w_per_replica[place.row]) * place.replicas
-        configuration = one.space.configuration(place.row)
-        entries.append(
-            PlanEntry(
-                workload=one.workload.name,
-                offer=offer,
-                nodes=max(1, round(nodes[place.offer_id] * share)) if share < 1.0 else nodes[place.offer_id],
-                replicas=place.replicas,
-                configuration=configuration,
-                max_concurrency=admitted_requests(configuration),
-                serves_requests_per_s=place.requests_per_s,
-                capacity_requests_per_s=place.capacity_requests_per_s * place.replicas,
-                utilisation_fraction=place.rate_per_replica / max(place.capacity_requests_per_s, 1e-12),
-                usd_per_hour=offer.usd_per_hour * nodes[place.offer_id] * share,
-                power_w=power + _known(offer.node.host_power_w) * nodes[place.offer_id] * share,
-                estimate=None,
-                network_s=one.network_of(place.row) if one.workload.network_s_by_region else None,
-                classes=tuple(
-                    ClassLoad(each.name, rate, float(rate / served[place.workload][k]))
-                    for k, (each, rate) in enumerate(zip(one.workload.classes, place.class_requests_per_s, strict=True))
-                    if rate > 0.0
-                ),
-            )
-        )
-    return tuple(entries)
-
-
-def admitted_requests(configuration: Configuration) -> int:
-    """Requests that the engine of one replica has in progress at once, at most: its seats, of every copy of its attention."""
-    return configuration.engine.max_sequences * configuration.layout.data_parallel
-
-
-def _served_by_class(assembly: Assembly, found: Sequence[Placement]) -> list[Floats]:
-    """What the plan serves of every workload's classes."""
-    served = [np.zeros(len(one.workload.classes)) for one in assembly.screened]
-    for place in found:
-        served[place.workload] += np.array(place.class_requests_per_s)
-    return served
-
-
-def _devices(assembly: Assembly, place: Placement) -> float:
-    """Devices that one replica occupies: 1/K for an instance of a device split in K."""
-    space = assembly.screened[place.workload].space
-    partition = space.platforms[int(space.platform_index[place.row])].device.partition
-    return float(space.devices_per_replica[place.row]) / (partition.instances if partition else 1)
-
-
-def needed_devices(entry: PlanEntry) -> float:
-    """Devices that all replicas of a line occupy."""
-    partition = entry.configuration.device.partition
-    return float(entry.replicas * entry.configuration.layout.devices) / (partition.instances if partition else 1)
-
-
-def split_devices(assembly: Assembly, plan: Plan) -> tuple[SplitDevices, ...]:
-    """Nodes of a plan some of whose devices are split, by offer and profile."""
-    splits = assembly.problem.deployments.splits
-    found: Counter[tuple[str, int, int]] = Counter()
-    for group in plan.groups:
-        for split, devices in group.splits:
-            found[group.offer_id, split, devices] += group.nodes
-    return tuple(
-        SplitDevices(offer_id, splits[split].name, splits[split].instances, devices, nodes)
-        for (offer_id, split, devices), nodes in sorted(found.items())
-    )

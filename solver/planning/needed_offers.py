@@ -42,17 +42,20 @@ def _unbeaten(ranks: Sequence["_Rank"]) -> list["_Rank"]:
 
 
 def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
-    """Where workloads may be in few places: offers without places whose every machine another place has, no dearer and without
-    a limit.
+    """Where workloads may be in few places, or caches travel within one: offers without places whose every machine another place
+    has, no dearer and without a limit.
 
     What is in such a place moves to the other whole, at no more cost. The other is of the same provider, unless one place of
     each kind is all there may be: elsewhere the move could add a provider, or join two that must be lost apart.
     """
     kinds, losses = dict(planning.limits.most_places), planning.limits.survive
-    if not offers or not kinds.keys() & {"provider", "region"} or (losses.regions and "region" not in kinds):
+    travels = planning.exchanges_caches
+    in_places = travels or bool(kinds.keys() & {"provider", "region"})
+    if not offers or not in_places or (losses.regions and "region" not in kinds):
         return offers
-    alike = _stand_ins(replace(planning, limits=replace(planning.limits, most_places=(), survive=Losses())))
-    by_region = "region" in kinds
+    anywhere = replace(planning.limits, most_places=(), survive=Losses())
+    alike = _stand_ins(replace(planning.without_exchanges(), limits=anywhere))
+    by_region = travels or "region" in kinds
     place_of = [(offer.provider, offer.region if by_region else "") for offer in offers]
     places = sorted(set(place_of))
     number = {place: n for n, place in enumerate(places)}
@@ -134,8 +137,8 @@ def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]
     places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
     distances = [w.network_s_by_region for w in planning.workloads if w.network_s_by_region]
     kinds = {kind for kind, _ in limits.most_places}
-    by_provider = bool(losses.providers or "provider" in kinds or "region" in kinds)
-    by_region = bool(losses.regions or "region" in kinds)
+    by_region = bool(losses.regions or "region" in kinds or planning.exchanges_caches)
+    by_provider = bool(losses.providers or kinds & {"provider", "region"} or planning.exchanges_caches)
     if not (quotas or places or distances or by_provider or by_region):
         return lambda offer: (offer.node.id, offer.commitment == "spot")
 

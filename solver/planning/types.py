@@ -1,7 +1,7 @@
 """What a recommendation is computed from and what it answers. Frozen; SI units; no provenance."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from solver.candidates.rejections import Rejection
@@ -101,6 +101,15 @@ class PlanningInput:
     def carbon_matters(self) -> bool:
         """Offers on grids nobody names are then left out."""
         return self.objective == "carbon" or self.limits.max_carbon_kg_per_hour is not None
+
+    @property
+    def exchanges_caches(self) -> bool:
+        """May some workload be prefilled by other replicas than those that decode it?"""
+        return any("disaggregated" in workload.roles for workload in self.workloads)
+
+    def without_exchanges(self) -> "PlanningInput":
+        """The same with replicas that prefill and decode only."""
+        return replace(self, workloads=tuple(replace(w, roles=("aggregated",)) for w in self.workloads))
 
     @property
     def power_matters(self) -> bool:

@@ -1,29 +1,82 @@
 """The lines of a plan with what one replica of each is predicted to do at its planned rate."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from solver.corrections.sets import configuration_correction
+from solver.confirmation.exchanges import MOST_PARTNERS
+from solver.corrections.sets import configuration_correction, pool_correction
+from solver.deployment.kv_transfer import ServingPool
+from solver.errors import SaturatedError
 from solver.planning.types import PlanEntry, PlanningInput
-from solver.prediction.estimate import Correction, estimate
+from solver.prediction.disaggregated import estimate_disaggregated
+from solver.prediction.estimate import Correction, Estimate, PredictedInterval, estimate
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
-from solver.workload import Load, Workload
+from solver.workload import Load, Traffic, Workload
+
+PREDICTION_REQUESTS = 500
+"""Replayed for a line of replicas that prefill or decode only."""
 
 
-def with_estimate(planning: PlanningInput, entry: PlanEntry) -> PlanEntry:
-    """The entry with the full prediction of one replica group at its planned rate."""
+def with_estimates(planning: PlanningInput, entries: Sequence[PlanEntry]) -> tuple[PlanEntry, ...]:
+    """The entries with the full prediction of one replica of each at its planned rate.
+
+    Of a replica that prefills or decodes only: the times of whole requests, with those of the other side that it meets most, and its own
+    share of rate and power.
+    """
+    return tuple(_with_estimate(planning, entry, entries) for entry in entries)
+
+
+def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PlanEntry:
     workload = next(w for w in planning.workloads if w.name == entry.workload)
-    configuration = entry.configuration
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
         return entry
-    correction = configuration_correction(planning.corrections, configuration)
+    if entry.role != "aggregated":
+        partners = [other for other in entries if _exchange(other) == _exchange(entry) and other.role != entry.role]
+        partner = max((p for p in partners if p.role != "aggregated"), key=lambda p: p.serves_requests_per_s)
+        return replace(entry, estimate=_apart(planning, entry, partner, workload.traffic))
+    correction = configuration_correction(planning.corrections, entry.configuration)
     if entry.classes:
         return _with_class_estimates(workload, entry, correction)
     load = Load("open", requests_per_s=rate)
-    predicted = estimate(configuration, workload.traffic, load, correction)
+    predicted = estimate(entry.configuration, workload.traffic, load, correction)
     return replace(entry, estimate=predicted)
+
+
+def _exchange(entry: PlanEntry) -> tuple[str, ...]:
+    """Workload, place, and what both sides share."""
+    one = entry.configuration
+    where = (entry.offer.provider, entry.offer.region)
+    return (entry.workload, *where, one.precision.kv_cache, one.engine.name, one.device.vendor)
+
+
+def _apart(planning: PlanningInput, entry: PlanEntry, partner: PlanEntry, traffic: Traffic) -> Estimate | None:
+    """None where the load saturates the replicas simulated together."""
+    own, other = (e.serves_requests_per_s / e.replicas for e in (entry, partner))
+    beside = min(MOST_PARTNERS, max(1, round(own / other)))
+    alone = min(MOST_PARTNERS, max(1, round(other / own)))
+    mine = ServingPool(entry.configuration, alone, entry.offer.node)
+    theirs = ServingPool(partner.configuration, beside, partner.offer.node)
+    pools = (mine, theirs) if entry.role == "prefill" else (theirs, mine)
+    corrections = tuple(pool_correction(planning.corrections, pool.configuration) for pool in pools)
+    load = Load("open", requests_per_s=own * alone)
+    try:
+        found = estimate_disaggregated(
+            *pools, "network", traffic, load, (corrections[0], corrections[1]), requests=PREDICTION_REQUESTS
+        )
+    except SaturatedError:
+        return None
+    part = found.prefill if entry.role == "prefill" else found.decode
+
+    def each(value: PredictedInterval) -> PredictedInterval:
+        return PredictedInterval(value.expected / alone, value.low / alone, value.high / alone)
+
+    return replace(
+        found.whole, output_tokens_per_s=each(found.whole.output_tokens_per_s), power_w=each(part.power_w),
+        requests_per_s=each(found.whole.requests_per_s),
+    )  # fmt: skip
 
 
 def _with_class_estimates(workload: Workload, entry: PlanEntry, correction: Correction | None) -> PlanEntry:

@@ -24,14 +24,8 @@ from solver.fleet.binding import devices_used, without_device
 from solver.fleet.groups.survival_bounds import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.outcome import Outcome, Status
-from solver.planning.assemble import (
-    Assembly,
-    assemble,
-    fewest_nodes,
-    plan_entries,
-    split_devices,
-    with_default_limits,
-)
+from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits
+from solver.planning.placements import plan_entries, split_devices
 from solver.planning.types import (
     Alternative,
     Binding,
@@ -39,14 +33,22 @@ from solver.planning.types import (
     Loss,
     Observer,
     PlanningInput,
+    PoolsReport,
     Question,
     Recommendation,
     SearchProgress,
     SourcingChange,
     unobserved,
 )
-from solver.recommend.disaggregation import wants_pools, with_pools
-from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.exchanges import (
+    alternative_with,
+    alternative_without,
+    checked,
+    forced,
+    not_considered,
+    solve_exchanges,
+)
+from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
 from solver.traffic_classes import streams_of, with_confidence
@@ -63,7 +65,9 @@ SpaceMemo = MutableMapping[tuple[object, ...], SearchSpace]
 class SolvedRequest:
     """A request as it was solved: what every question about its answer starts from.
 
-    assembly: with the capacities in force at the end. alternatives: None where they were not looked for yet.
+    planning: as it was searched: without roles that were not looked for, or that were no better. assembly: with the capacities in
+    force at the end. alternatives: None where they were not looked for yet. pools: what came of prefill and decode apart, None where
+    no workload admits them; without_pools: the best plan without, where there is one with.
     """
 
     planning: PlanningInput
@@ -72,6 +76,10 @@ class SolvedRequest:
     rounds: int
     confirmations: Confirmations
     alternatives: tuple[Alternative, ...] | None = None
+    pools: PoolsReport | None = None
+    without_pools: tuple[Assembly, FleetResult] | None = None
+    with_pools: PlanningInput | None = None
+    """The request with pools, where it was searched and they were no better."""
 
 
 def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
@@ -88,18 +96,51 @@ def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = 
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     began = planning.clock()
     observe(SearchProgress("screening"))
-    assembly = assemble(planning, [screened(planning, w, memo) for w in planning.workloads])
+    asked, planning = planning, checked(planning)
+    every = [screened(planning, w, memo) for w in planning.workloads]
+    confirmations = Confirmations(spent_s=planning.clock() - began)
+    if not planning.exchanges_caches:
+        solved_request = _solved(planning, every, confirmations, observe)
+        if asked.exchanges_caches:
+            solved_request = replace(solved_request, pools=PoolsReport(chosen=False, reason=not_considered(asked)))
+    else:
+        solved_request = _solved_with_pools(planning, every, confirmations, observe)
+    if solved_request.result.plan is not None:
+        check(solved_request.assembly, solved_request.result)
+    return solved_request
+
+
+def _solved_with_pools(
+    planning: PlanningInput, every: Sequence[Screened], confirmations: Confirmations, observe: Observer
+) -> SolvedRequest:
+    """The best plan of replicas that do both, or a better one in which some prefill and others decode."""
+    first, without = None, None
+    if not forced(planning):
+        first = _solved(planning.without_exchanges(), every, confirmations, observe)
+        confirmations, without = first.confirmations, (first.assembly, first.result)
+    found = solve_exchanges(planning, every, without, confirmations, observe)
+    if first is not None and not found.chosen:
+        return replace(first, pools=found.report, with_pools=planning)
+    assert found.assembly is not None
+    assert found.result is not None
+    rounds = found.rounds + (first.rounds if first else 0)
+    return SolvedRequest(
+        planning, found.assembly, found.result, rounds, confirmations, pools=found.report, without_pools=without
+    )
+
+
+def _solved(
+    planning: PlanningInput, every: Sequence[Screened], confirmations: Confirmations, observe: Observer
+) -> SolvedRequest:
+    assembly = assemble(planning, every)
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
-    confirmations = Confirmations(spent_s=planning.clock() - began)
     learn_alone(planning, assembly, confirmations)
     solved_request = SolvedRequest(
         planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
     )
     if any(workload.classes for workload in planning.workloads):
         solved_request = bettered(solved_request, observe)
-    if solved_request.result.plan is not None:
-        check(solved_request.assembly, solved_request.result)
     return solved_request
 
 
@@ -191,13 +232,9 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     offered = {offer.node.device.id for offer in planning.offers}
     rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
     if result.plan is None:
-        refused = infeasible(solved_request, rejected, memo)
-        if wants_pools(planning):
-            refused = with_pools(planning, assembly, confirmations, refused)
-            if refused.entries:
-                return refused
+        refused = replace(infeasible(solved_request, rejected, memo), pools=solved_request.pools)
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
-    entries = tuple(with_estimate(planning, entry) for entry in plan_entries(planning, assembly, result.plan))
+    entries = with_estimates(planning, plan_entries(planning, assembly, result.plan))
     resolver = Resolver(planning, confirmations)
     unsettled: list[Question] = []
 
@@ -210,8 +247,19 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
 
     others = solved_request.alternatives
     if others is None:
-        each = settled("alternatives", lambda: without_each_device(planning, assembly, result, resolver))
-        others = alternatives(planning, result, each)
+        fewer = planning
+        if solved_request.without_pools is not None and planning.alternatives:
+            others = (alternative_without(planning, result, solved_request.without_pools),)
+            fewer = replace(planning, alternatives=planning.alternatives - 1)
+        each = settled("alternatives", lambda: without_each_device(fewer, assembly, result, resolver))
+        others = (*(others or ()), *alternatives(planning, result, each))
+    pools = solved_request.pools
+    if pools is not None and not pools.chosen and planning.alternatives and solved_request.with_pools is not None:
+        with_pools = solved_request.with_pools
+        dearer = settled("alternatives", lambda: alternative_with(with_pools, assembly.screened, result, resolver))
+        if dearer is not None:
+            others = (*others, dearer)
+            pools = replace(pools, extra_usd_per_hour=dearer.extra_usd_per_hour)
     if any(entry.configuration.speculation is not None for entry in entries):
         plain = settled("alternatives", lambda: without_drafting(planning, assembly, resolver))
         others += alternatives(planning, result, plain)
@@ -225,7 +273,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
         lower = settled("lower_precision", lambda: lower_precision(planning, wider, result, resolver))
     premium = settled("confidence", lambda: confidence_premium(planning, result, memo, resolver))
-    found = Recommendation(
+    return Recommendation(
         confidence_premium_usd_per_hour=premium,
         solve=report(result, confirmations, rounds),
         entries=entries,
@@ -241,8 +289,8 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         sourcing=sourcing,
         lower_precision=lower,
         unsettled=tuple(unsettled),
+        pools=pools,
     )
-    return with_pools(planning, assembly, confirmations, found) if wants_pools(planning) else found
 
 
 def shortened(
@@ -258,7 +306,7 @@ def shortened(
     return replace(
         refused,
         solve=report(cut.result, confirmations, cut.rounds),
-        entries=tuple(with_estimate(planning, entry) for entry in entries),
+        entries=with_estimates(planning, entries),
         nodes=cut.result.plan.nodes_by_offer(),
         usd_per_hour=cut.result.usd_per_hour or 0.0,
         power_w=cut.result.power_w or 0.0,
@@ -285,7 +333,7 @@ def confidence_premium(
     streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
     if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
         return None
-    even = tuple(replace(with_confidence(w, 0.5), roles=("aggregated",)) for w in planning.workloads)
+    even = tuple(with_confidence(w, 0.5) for w in planning.workloads)
     every = [screened(planning, workload, memo) for workload in even]
     try:
         plain = resolver.best(assemble(planning, every, None), other_targets=True)

@@ -24,7 +24,7 @@ from solver.fleet.plan import gap_between
 from solver.hardware import Offer
 from solver.limit import Limit, LimitKind
 from solver.outcome import Outcome, Status
-from solver.planning.assemble import needed_devices
+from solver.planning.placements import needed_devices
 from solver.planning.types import (
     Alternative,
     Binding,
@@ -32,12 +32,10 @@ from solver.planning.types import (
     Observer,
     PlanEntry,
     PlanningInput,
-    PoolsReport,
     Recommendation,
     SplitDevices,
     unobserved,
 )
-from solver.recommend.disaggregation import NOT_FROM_A_FLEET, wants_pools, without_pools
 from solver.recommend.recommend import SpaceMemo, explained, solve_request
 
 Tier = Literal["paid", "held", "added"]
@@ -156,12 +154,9 @@ def replan(
 
     The objective must be cost. Raises as ``recommend`` does, and SwitchingMisstatedError on a defect.
     """
-    asked, planning = planning, without_pools(planning)
     split = split_offers(planning.offers, current)
     tiered = with_offers(planning, split)
     found = merged(explained(solve_request(tiered, memo, observe), memo, observe), split)
-    if wants_pools(asked):
-        found = replace(found, pools=PoolsReport(chosen=False, reason=NOT_FROM_A_FLEET))
     before = {h.offer.id: h.nodes for h in current.held}
     kept = _kept(planning, current, memo)
     rent_now = math.fsum(h.nodes * h.offer.usd_per_hour for h in current.held)
@@ -280,7 +275,7 @@ def _merged_entries(entries: tuple[PlanEntry, ...], split: _Split, nodes: Mappin
     for entry in entries:
         offer = split.tiers[entry.offer.id][1]
         one = entry.configuration
-        key = (entry.workload, offer.id, one.layout, one.precision, one.device.partition, one.speculation)
+        key = (entry.workload, entry.role, offer.id, one.layout, one.precision, one.device.partition, one.speculation)
         entry = replace(entry, offer=offer)
         have = joined.get(key)
         if have is not None:

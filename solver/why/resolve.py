@@ -15,16 +15,9 @@ from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.hardware import Offer
 from solver.outcome import Outcome
-from solver.planning.assemble import (
-    Assembly,
-    Placement,
-    assemble,
-    offer_slots,
-    placements,
-    plan_entries,
-    slot_of,
-)
+from solver.planning.assemble import Assembly, assemble, offer_slots, slot_of
 from solver.planning.needed_offers import needed_offers
+from solver.planning.placements import Placement, placements, plan_entries
 from solver.planning.types import PlanEntry, PlanningInput
 from solver.recommend.recommend import SolvedRequest, check
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from solver.candidates.screening import Screened, with_targets
 from solver.confirmation.confirmations import Confirmations
+from solver.confirmation.exchanges import exchange_ratio, partners_of, simulated_with
 from solver.confirmation.loop import rate_to_hold, rates_to_hold
 from solver.confirmation.mixes import mix_ratios
 from solver.explain.limits import changed_target
 from solver.limit import TargetLimit
-from solver.planning.assemble import Placement
+from solver.planning.placements import Placement
 from solver.planning.types import PlanEntry
-from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.recommend import SolvedRequest, SpaceMemo
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.why.pareto import Front, Sample, front_of
@@ -104,9 +105,14 @@ def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -
     screened = solved_request.assembly.screened[of.workload]
     losses = bool(solved_request.assembly.problem.limits.survive.losses)
     scratch = Confirmations()
+    nodes = {offer.id: offer.node for offer in solved_request.planning.offers}
 
     def ratio(place: Placement) -> float:
         rate = rate_to_hold(losses, workload, place)
+        if place.exchange is not None:
+            partner = simulated_with(partners_of(answer.placements, place), place, nodes)
+            rates = rate, rate_to_hold(losses, workload, partner)
+            return exchange_ratio(solved_request.assembly, place, partner, rates, only, nodes, scratch)
         if not screened.classes:
             candidate = replace(screened, workload=replace(workload, targets=only)).candidate(place.row)
             run = candidate.runs.long_run(rate)
@@ -126,7 +132,8 @@ def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedCh
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
     workload = solved_request.planning.workloads[of.workload]
     name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)
-    entries = tuple(with_estimate(solved_request.planning, e) if e.workload == name else e for e in answer.entries)
+    own = with_estimates(solved_request.planning, [e for e in answer.entries if e.workload == name])
+    entries = (*own, *(e for e in answer.entries if e.workload != name))
     return replace(answer, entries=entries), max(
         predicted_s(of, entry, classes) for entry in entries if entry.workload == name and entry.estimate is not None
     )

@@ -22,7 +22,7 @@ from solver.hardware import Offer
 from solver.limit import Limit
 from solver.planning.assemble import Assembly, with_default_limits
 from solver.planning.types import PlanningInput
-from solver.recommend.predicted_lines import with_estimate
+from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.why.misses import Miss, misses_of_devices, misses_of_rows, rows_of_devices
 from solver.why.resolve import (
@@ -87,7 +87,7 @@ def why_not(solved_request: SolvedRequest, thing: Thing, workload: int | None, m
 
 def _predicted(planning: PlanningInput, answer: SolvedChange) -> SolvedChange:
     """With what each line does: a price alone does not say why the plan does without."""
-    return replace(answer, entries=tuple(with_estimate(planning, entry) for entry in answer.entries))
+    return replace(answer, entries=with_estimates(planning, answer.entries))
 
 
 def _why_not(

@@ -22,7 +22,7 @@ from solver.candidates.screening import Screened
 from solver.confirmation.loop import rate_to_hold
 from solver.errors import InvalidInputError, NoPlanInTimeError, SaturatedError
 from solver.outcome import Status
-from solver.planning.assemble import placements
+from solver.planning.placements import placements
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SolvedRequest, solve_request
 from solver.replay.latencies import SteadyLane

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solver.candidates.phase_capacity import role_capacities
 from solver.candidates.screening import screen
 from solver.candidates.space import build_space
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
-from solver.planning.types import PlanEntry, PlanLimits, Recommendation
+from solver.planning.types import DeviceQuota, Losses, PlanEntry, PlanLimits, Recommendation
+from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, replan
 from solver.replay.disaggregated import replay_disaggregated
-from solver.workload import Load, Traffic, Workload, lognormal_lengths, uniform_lengths
+from solver.traffic_classes import with_classes
+from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, lognormal_lengths, uniform_lengths
 from tests.llm_shapes import shape
-from tests.solver.planning_cases import node, offer, plan, planning, workload
+from tests.solver.planning_cases import MEMO, node, offer, plan, planning, workload
 from tests.solver.samples import device, priors
 
 GBIT = 1e9 / 8
@@ -114,22 +115,14 @@ class TestNotChosen:
     def test_a_workload_that_does_not_ask_gets_the_answer_it_always_got(self) -> None:
         assert plan(workload(rate=2.0), offers=OFFERS, nodes=NODES).pools is None
 
-    @pytest.mark.parametrize(
-        ("changes", "asked", "says"),
-        [
-            ({"e2e": {"p95": 60.0}}, {}, "end-to-end"),
-            ({"min_replicas": 2}, {}, "several replicas"),
-            ({}, {"limits": PlanLimits(spare_nodes=1)}, "spare"),
-            ({}, {"limits": PlanLimits(max_spot_fraction=0.5)}, "spot"),
-        ],
-    )
-    def test_what_is_not_looked_for_is_said(self, changes: Any, asked: Any, says: str) -> None:
-        easy = workload(roles=EITHER, rate=2.0, **changes)
-        found = plan(easy, offers=OFFERS, nodes=NODES, **asked)
+    def test_traffic_classes_are_refused(self) -> None:
+        kinds = tuple(TrafficClass(name, 1.0, LONG, Targets({"p95": 2.0}, {"p95": 0.022})) for name in ("a", "b"))
+        easy = with_classes(steady(), kinds)
+        found = plan(easy, offers=OFFERS, nodes=NODES)
         assert found.pools is not None
-        assert says in (found.pools.reason or "")
-        with pytest.raises(InvalidInputError, match=says):
-            plan(replace(easy, roles=("disaggregated",)), offers=OFFERS, nodes=NODES, **asked)
+        assert "traffic classes" in (found.pools.reason or "")
+        with pytest.raises(InvalidInputError, match="traffic classes"):
+            plan(replace(easy, roles=("disaggregated",)), offers=OFFERS, nodes=NODES)
 
     def test_only_pools_admitted(self) -> None:
         only = workload(roles=("disaggregated",), rate=20.0)
@@ -140,6 +133,118 @@ class TestNotChosen:
         assert nowhere.solve.outcome == "infeasible"
 
 
+def simulated(found: Recommendation, rate_factor: float = 1.0 / 0.85) -> list[Any]:
+    """Every prefill line with every decode line of its region, at what they serve over the utilisation limit."""
+    runs = []
+    for first in of_role(found, "prefill"):
+        for second in of_role(found, "decode"):
+            if first.offer.region == second.offer.region:
+                pools = [ServingPool(e.configuration, e.replicas, e.offer.node) for e in (first, second)]
+                rate = min(first.serves_requests_per_s, second.serves_requests_per_s) * rate_factor
+                load = Load("open", requests_per_s=rate)
+                link = kv_link("network", *pools)
+                runs.append(replay_disaggregated(*pools, link, LONG, load, requests=1_500).statistics)
+    assert runs
+    return runs
+
+
+WEST = tuple(replace(o, id=f"{o.id}-west", region="there") for o in OFFERS)
+
+
+class TestEveryLimit:
+    """What a plan of replicas that do both keeps to, one with prefill and decode apart keeps to as well."""
+
+    def test_end_to_end(self) -> None:
+        free = chosen()
+        worst = max(run.end_to_end_s["p95"] for run in simulated(free))
+        found = plan(steady(e2e={"p95": worst * 0.9}), offers=OFFERS, nodes=NODES)
+        assert found.pools is not None
+        assert found.pools.chosen
+        assert found.usd_per_hour >= free.usd_per_hour
+        for run in simulated(found):
+            assert run.end_to_end_s["p95"] <= worst * 0.9 * 1.03
+
+    def test_least_replicas_in_each_phase(self) -> None:
+        found = plan(steady(min_replicas=7), offers=OFFERS, nodes=NODES)
+        assert found.pools is not None
+        assert found.pools.chosen
+        both = sum(e.replicas for e in of_role(found, "aggregated"))
+        for role in ("prefill", "decode"):
+            assert both + sum(e.replicas for e in of_role(found, role)) >= 7
+
+    def test_spare_nodes(self) -> None:
+        found = plan(steady(), offers=OFFERS, nodes=NODES, limits=PlanLimits(spare_nodes=1))
+        assert found.pools is not None
+        assert found.pools.chosen
+        used = {entry.offer.id for entry in found.entries}
+        assert found.usd_per_hour >= chosen().usd_per_hour + sum(o.usd_per_hour for o in OFFERS if o.id in used)
+
+    def test_the_loss_of_a_region(self) -> None:
+        found = plan(
+            steady(),
+            offers=OFFERS + WEST,
+            nodes=NODES,
+            limits=PlanLimits(survive=Losses(regions=1, utilisation_limit_fraction=0.95)),
+        )
+        assert found.pools is not None
+        assert found.pools.chosen
+        for region in ("here", "there"):
+            able = {
+                role: sum(e.capacity_requests_per_s for e in of_role(found, role) if e.offer.region == region)
+                for role in ("aggregated", "prefill", "decode")
+            }
+            assert 0.95 * (able["aggregated"] + min(able["prefill"], able["decode"])) >= 6.0 * (1 - 1e-6)
+        assert found.worst_losses[0].utilisation_fraction <= 0.95 + 1e-6
+
+    def test_quotas_spot_and_power(self) -> None:
+        quotas = (DeviceQuota("q", frozenset(o.id for o in OFFERS), 32),)
+        power_w = chosen().power_w * 1.2
+        found = plan(
+            steady(), offers=OFFERS, nodes=NODES,
+            limits=PlanLimits(max_spot_fraction=0.5, quotas=quotas, max_power_w=power_w),
+        )  # fmt: skip
+        assert found.pools is not None
+        assert found.pools.chosen
+        assert sum(found.nodes.values()) * 8 <= 32
+        assert found.power_w <= power_w
+        assert sum(entry.power_w for entry in found.entries) == pytest.approx(found.power_w)
+        nothing = plan(
+            steady(), offers=OFFERS, nodes=NODES, limits=PlanLimits(quotas=(replace(quotas[0], max_devices=8),))
+        )
+        assert not nothing.entries
+
+    def test_users_far_away(self) -> None:
+        found = plan(steady(network_s_by_region={"here": 0.3, "there": 0.1}), offers=OFFERS + WEST, nodes=NODES)
+        assert found.pools is not None
+        assert found.pools.chosen
+        for entry in found.entries:
+            assert entry.network_s == {"here": 0.3, "there": 0.1}[entry.offer.region]
+
+    def test_most_within_a_budget(self) -> None:
+        budget = chosen().usd_per_hour
+        found = plan(
+            steady(), offers=OFFERS, nodes=NODES, limits=PlanLimits(max_usd_per_hour=budget), objective="throughput"
+        )
+        assert found.throughput_multiple is not None
+        assert found.throughput_multiple >= 1.0 - 1e-6
+        assert found.usd_per_hour <= budget * (1 + 1e-6)
+
+    def test_what_binds_is_told(self) -> None:
+        found = plan(steady(), offers=OFFERS, nodes=NODES, explain=True)
+        assert found.pools is not None
+        assert found.pools.chosen
+        assert all(one.gains > 0 for one in found.binding)
+
+    def test_from_a_fleet_that_runs(self) -> None:
+        free = chosen()
+        held = tuple(HeldNodes(o, free.nodes[o.id]) for o in OFFERS if o.id in free.nodes)
+        cost = SwitchingCost(usd_per_node_added=1_000.0, usd_per_node_removed=1_000.0, payback_h=100.0)
+        again = replan(planning(steady(), offers=OFFERS, nodes=NODES), CurrentFleet(held, cost), MEMO)
+        assert again.decision == "unchanged"
+        assert dict(again.found.nodes) == dict(free.nodes)
+        assert {entry.role for entry in again.found.entries} >= {"prefill", "decode"}
+
+
 def test_screening_is_optimistic() -> None:
     """What a role carries in simulation is never above what screening believed of it: else a good candidate is lost."""
     asked = steady(traffic=Traffic(uniform_lengths(500, 3_000), uniform_lengths(100, 400)), rate=1.0)
@@ -147,7 +252,8 @@ def test_screening_is_optimistic() -> None:
         shape("llama-3.1-70b"), (H200,), priors(), ("fp8",), ("fp8",),
         replace(planning().engine, max_context_tokens=asked.context_tokens),
     )  # fmt: skip
-    capacities = role_capacities(screen(asked, space))
+    capacities = screen(asked, space).roles
+    assert capacities is not None
     rows = [r for r in np.flatnonzero(capacities.decode > 0).tolist() if space.rows[r].layout.pipeline_parallel == 1]
     assert rows
     for row in rows:

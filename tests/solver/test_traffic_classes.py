@@ -16,7 +16,8 @@ from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix
 from solver.errors import InvalidInputError, SaturatedError
 from solver.fleet import solve_fleet, verify
 from solver.limit import Limit, LimitKind, TargetLimit
-from solver.planning.assemble import assemble, mix_capacity
+from solver.planning.assemble import assemble
+from solver.planning.placements import mix_capacity
 from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
 from solver.recommend.recommend import recommend, screened, solve_request

@@ -18,9 +18,9 @@ import numpy as np
 from solver.fleet.decomposition.master import Branch, Relaxed, cost_of_nodes, draft_of, relaxed_master, whole_master
 from solver.fleet.decomposition.prices import Subproblems, Way, WorkloadsAtPrices
 from solver.fleet.decomposition.standalone import DualRow, Leaf, OwnCost
+from solver.fleet.deployments import FloatArray
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.plan import PROVEN_GAP_FRACTION
-from solver.fleet.problem import FloatArray
 from solver.fleet.reduce import ReducedProblem
 
 MOST_STEPS = 12

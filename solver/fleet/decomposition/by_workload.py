@@ -20,13 +20,13 @@ from solver.fleet.decomposition.standalone import (
     promising,
     within,
 )
+from solver.fleet.deployments import WHOLE
 from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.formulation import build_model
 from solver.fleet.model.objective import cost_terms
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
-from solver.fleet.problem import WHOLE
 from solver.fleet.reduce import ReducedProblem
 
 OWN_TIME_FRACTION = 0.25

@@ -9,13 +9,14 @@ import pulp
 
 from solver.errors import SolverFailedError
 from solver.fleet.decomposition.standalone import OwnCost
+from solver.fleet.deployments import BoolArray, IntArray
 from solver.fleet.found import placement_keys
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.formulation import build_model, split_devices_of
 from solver.fleet.model.places import places_of
-from solver.fleet.problem import BoolArray, FleetProblem, IntArray
+from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
 
 PAIRS_TRIED = 60

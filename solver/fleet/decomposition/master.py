@@ -16,10 +16,10 @@ from scipy.sparse import coo_array
 
 from solver.errors import SolverFailedError
 from solver.fleet.decomposition.prices import Subproblems, Way, node_price
+from solver.fleet.deployments import FloatArray
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import Fleet
 from solver.fleet.highs import solve_with_highs
-from solver.fleet.problem import FloatArray
 
 UNSERVED_FACTOR = 10.0
 """Price of leaving a workload unserved, of the dearest way known and all nodes of a branch: it only ends a branch."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solver.fleet.decomposition.standalone import divisible_cost, least_cost, replacement_price
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.deployments import BoolArray, FloatArray, IntArray
+from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 from solver.units import kg_per_hour
 

@@ -14,12 +14,13 @@ import pulp
 from numpy.typing import NDArray
 
 from solver.errors import SolverFailedError
+from solver.fleet.deployments import BoolArray, FloatArray, IntArray
 from solver.fleet.groups.offer_groups import Pairs
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes, workload_ranges
 
 SOLVER_SLACK = 1e-8

@@ -8,8 +8,8 @@ import itertools
 
 import numpy as np
 
+from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL, FloatArray, IntArray
 from solver.fleet.groups.offer_groups import NO_EXCHANGE, Pairs
-from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, FloatArray, IntArray
 
 
 def least_by_class(pairs: Pairs, workloads: int, unit: FloatArray) -> FloatArray:

@@ -12,18 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from solver.fleet.problem import (
-    AGGREGATED,
-    ANY_SITE,
-    DECODE,
-    PREFILL,
-    WHOLE,
-    BoolArray,
-    FleetProblem,
-    FloatArray,
-    IntArray,
-    Resource,
-)
+from solver.fleet.deployments import AGGREGATED, ANY_SITE, DECODE, PREFILL, WHOLE, BoolArray, FloatArray, IntArray
+from solver.fleet.problem import FleetProblem, Resource
 from solver.hardware import PlaceKind
 from solver.units import kg_per_hour
 

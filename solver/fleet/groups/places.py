@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.fleet.deployments import BoolArray, FloatArray, IntArray
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, kinds_of_places
 from solver.fleet.groups.required import meeting
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, IntArray
+from solver.fleet.problem import FleetProblem
 from solver.hardware import PlaceKind
 
 MOST_DRAFTS = 3

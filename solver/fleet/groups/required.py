@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from solver.fleet.deployments import BoolArray, FloatArray
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs
-from solver.fleet.problem import BoolArray, FleetProblem, FloatArray, MustUse
+from solver.fleet.problem import FleetProblem, MustUse
 
 ROUNDING = 1e-9
 """Shares smaller than this are floating point, not traffic."""

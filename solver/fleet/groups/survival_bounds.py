@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.fleet.deployments import FloatArray
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, loads
 from solver.fleet.plan import Plan
-from solver.fleet.problem import DomainKind, FleetProblem, FloatArray
+from solver.fleet.problem import DomainKind, FleetProblem
 from solver.fleet.routing import Placed, route
 
 

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL, FloatArray
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, lost_together
 from solver.fleet.groups.places import in_few_places, keeps_to_few
 from solver.fleet.groups.required import lacking, left_by
 from solver.fleet.groups.survival_bounds import headroom_factor
 from solver.fleet.heuristic.taken import Fleet, PlacementKey
-from solver.fleet.problem import AGGREGATED, DECODE, PREFILL, FleetProblem, FloatArray, Resource
+from solver.fleet.problem import FleetProblem, Resource
 from solver.units import kg_per_hour
 
 TRIED_PER_STEP = 6

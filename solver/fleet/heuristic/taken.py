@@ -4,8 +4,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from solver.fleet.deployments import WHOLE
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs
-from solver.fleet.problem import WHOLE, FleetProblem
+from solver.fleet.problem import FleetProblem
 
 PlacementKey = tuple[int, int, int]
 """(deployment row, first offer of the group, offer or ANY_OFFER): survives renumbering of groups."""

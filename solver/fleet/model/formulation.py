@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 import pulp
 
+from solver.fleet.deployments import AGGREGATED, DECODE, ROLES, WHOLE
 from solver.fleet.groups.required import meeting
 from solver.fleet.model.limits import (
     add_budget,
@@ -32,7 +33,6 @@ from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.model.served import add_exchanges, routed_classes, served
 from solver.fleet.model.survival import add_survival
 from solver.fleet.model.whole_nodes import add_packing, add_whole_node_replicas
-from solver.fleet.problem import AGGREGATED, DECODE, ROLES, WHOLE
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import pulp
 
+from solver.fleet.deployments import AGGREGATED
 from solver.fleet.model.programme import FleetProgramme, Routing, Terms
-from solver.fleet.problem import AGGREGATED
 
 
 def routed_classes(model: FleetProgramme, w: int) -> list[int]:

@@ -68,7 +68,8 @@ def add_largest_losses(model: FleetProgramme, w: int, members: list[list[int]], 
     """One traffic class: all capacity less that of the k domains with most of it is still enough.
 
     Capacity of a domain, in units of the demand:  C_d = Σ_{aggregated in d} ρ μ_i / λ · x_i + Σ_{s in d} f_s,  and
-    T = Σ_d C_d.  The sum of the k largest is min_t k t + Σ_d max(0, C_d − t), so one row and one for each domain say it for every loss at once:
+    T = Σ_d C_d.  The sum of the k largest is min_t k t + Σ_d max(0, C_d − t), so one row and one for each domain say it for
+    every loss at once:
 
         T − k t − Σ_d s_d ≥ h (= h θ),   C_d − t − s_d ≤ 0,   s_d ≥ 0 (none for k = 1)
     """

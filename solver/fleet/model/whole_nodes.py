@@ -2,9 +2,9 @@
 
 import pulp
 
+from solver.fleet.deployments import WHOLE
 from solver.fleet.model.packing import arcs, chain_rows, is_chain
 from solver.fleet.model.programme import FleetProgramme, Terms
-from solver.fleet.problem import WHOLE
 
 
 def add_packing(model: FleetProgramme) -> None:

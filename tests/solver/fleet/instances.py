@@ -15,7 +15,7 @@ from solver.fleet import (
     Split,
     Survive,
 )
-from solver.fleet.problem import ROLES
+from solver.fleet.deployments import ROLES
 from solver.hardware import PlaceKind
 
 
