@@ -106,7 +106,7 @@ def _add_flows(model: FleetProgramme) -> None:
         if prefill and decode:
             model.exchanges[w, s] = prefill, decode
             for k in routed_classes(model, w):
-                model.routing.flows[w, s, k] = model.programme.add_variable(f"f_{w}_{s}_{k}", 0, None)
+                model.routing.flows[w, s, k] = model.programme.add_variable(f"e_{w}_{s}_{k}", 0, None)
 
 
 def add_demand(model: FleetProgramme) -> None:

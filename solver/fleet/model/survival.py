@@ -54,7 +54,7 @@ def add_rerouting(model: FleetProgramme, w: int, kept: list[int], name: str) -> 
     for own, s in sorted(model.exchanges):
         if own == w and not left.isdisjoint(model.exchanges[own, s][0]):  # an exchange is lost as one
             for k in wanted:
-                routing.flows[w, s, k] = model.programme.add_variable(f"f_{name}_{s}_{k}", 0, None)
+                routing.flows[w, s, k] = model.programme.add_variable(f"e_{name}_{s}_{k}", 0, None)
     add_exchanges(model, routing, left, f"_{name}")
     multiple = model.multiple_of(w)
     for k in wanted:

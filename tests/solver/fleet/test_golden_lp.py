@@ -43,6 +43,24 @@ def problem(sizes: tuple[int, ...], limits: Limits | None = None, classes: int =
     return FleetProblem(offers, DeploymentTable.from_rows(rows), (demand,), limits or Limits())
 
 
+def apart(limits: Limits | None = None, classes: int = 1) -> FleetProblem:
+    """Two regions that both prefill on large nodes; decoding is on large nodes in one, on small ones in both."""
+    rows = [
+        Deployment(0, "large", 4, 1, tuple(3.0 - k for k in range(classes)), 1200.0, 0),
+        Deployment(0, "large", 2, 1, tuple(4.0 - k for k in range(classes)), 600.0, 1, role="prefill", exchange="fp8"),
+        Deployment(0, "large", 4, 1, tuple(6.0 - k for k in range(classes)), 900.0, 2, role="decode", exchange="fp8"),
+        Deployment(0, "small", 2, 1, tuple(5.0 - k for k in range(classes)), 500.0, 3, role="decode", exchange="fp8"),
+    ]
+    offers = (
+        OfferSlot("large-a", "large", "big", 8, "p", "east", "on_demand", 8.0, 3, 400.0),
+        OfferSlot("large-b", "large", "big", 8, "p", "west", "on_demand", 9.0, 3, 400.0),
+        OfferSlot("small-a", "small", "little", 2, "p", "east", "on_demand", 1.5, None, 100.0),
+        OfferSlot("small-b", "small", "little", 2, "p", "west", "on_demand", 1.0, None, 100.0),
+    )
+    demand = Demand(tuple(10.0 / classes for _ in range(classes)), 0.9, 2)
+    return FleetProblem(offers, DeploymentTable.from_rows(rows), (demand,), limits or Limits())
+
+
 EVERY_LIMIT = Limits(60.0, 30_000.0, 0, 0.5, (Quota("q", frozenset({"large-a", "large-b"}), 24),))
 CASES: dict[str, tuple[FleetProblem, float]] = {
     "chain": (problem((1, 2, 4)), 10.0),
@@ -53,6 +71,10 @@ CASES: dict[str, tuple[FleetProblem, float]] = {
     "throughput": (replace(problem((2, 4), Limits(budget_usd_per_hour=18.0)), objective="throughput"), 2.16),
     "survive": (problem((2, 4), Limits(survive=Survive(providers=1))), 23.0),
     "survive_classes": (problem((2, 4), Limits(survive=Survive(providers=1)), classes=2), 23.0),
+    "exchanges": (apart(), 12.0),
+    "exchanges_classes": (apart(classes=2), 12.0),
+    "exchanges_survive": (apart(Limits(survive=Survive(regions=1))), 22.0),
+    "exchanges_survive_classes": (apart(Limits(survive=Survive(regions=1)), classes=2), 24.5),
     "power": (replace(problem((2, 4)), objective="power"), 4400.0),
 }
 
