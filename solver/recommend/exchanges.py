@@ -20,21 +20,23 @@ from solver.planning.types import Alternative, Observer, PlanningInput, PoolsRep
 
 WITHOUT = "cheapest without pools of their own"
 WITH = "cheapest with prefill and decode in pools of their own"
+NONE_CHEAPER = "no plan with pools of their own costs less"
+NONE_EXISTS = "no plan with pools of their own exists"
 RELATIVE_NOISE = 1e-9
 
 
+Solved = tuple[Assembly, FleetResult]
+"""A problem with the capacities that its plan was made for, and what came of it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Exchanged:
-    """The request solved with prefill and decode rows. chosen: the plan has some, and is better than the best without.
+class PoolSearch:
+    """What came of looking for a plan with prefill and decode apart. asked: the request that admits them, where they were looked for.
+    without: the best plan of replicas that do both, where that is not the answer."""
 
-    assembly, result, rounds: as ``solve_confirmed`` returns them, where chosen or where nothing else is admitted.
-    """
-
-    chosen: bool
     report: PoolsReport
-    assembly: Assembly | None = None
-    result: FleetResult | None = None
-    rounds: int = 0
+    asked: PlanningInput | None = None
+    without: Solved | None = None
 
 
 def forced(planning: PlanningInput) -> list[str]:
@@ -63,31 +65,36 @@ def checked(planning: PlanningInput) -> PlanningInput:
 def solve_exchanges(
     planning: PlanningInput,
     screened: Sequence[Screened],
-    without: tuple[Assembly, FleetResult] | None,
+    without: Solved | None,
     confirmations: Confirmations,
     observe: Observer,
-) -> Exchanged:
-    """The best confirmed plan with prefill and decode rows. without: the best of replicas that do both, None where something else is
-    asked. Raises NoPlanInTimeError where that is so and none was found or ruled out in time."""
+) -> tuple[PoolSearch, tuple[Assembly, FleetResult, int] | None]:
+    """What came of the search, and the best confirmed plan with prefill and decode rows where it is the answer.
+
+    without: the best plan of replicas that do both; None where some workload does not admit that, and then there is no other answer.
+    Raises NoPlanInTimeError where none was found or ruled out in time and there is no other answer.
+    """
     assembly = assembled(planning, screened, without[0] if without else None)
     known = without[1] if without and without[1].plan is not None else None
     try:
-        assembly, result, rounds = solve_confirmed(assembly, planning, confirmations, observe, known=known)
+        solved = solve_confirmed(assembly, planning, confirmations, observe, known=known)
     except NoPlanInTimeError:
         if without is None:
             raise
-        return Exchanged(
-            False, PoolsReport(chosen=False, reason="none was found in the time left, and none was ruled out")
-        )
+        return _no_better("none was found in the time left, and none was ruled out", planning), None
+    assembly, result, _ = solved
     if without is None:
-        reason = None if result.plan is not None else "no plan with pools of their own exists"
-        return Exchanged(True, PoolsReport(chosen=result.plan is not None, reason=reason), assembly, result, rounds)
+        exists = result.plan is not None
+        return PoolSearch(PoolsReport(chosen=exists, reason=None if exists else NONE_EXISTS)), solved
     if not uses_exchanges(assembly, result) or (known is not None and not _is_better(planning, result, known)):
         exists = known is not None or result.outcome is not Outcome.INFEASIBLE
-        reason = "no plan with pools of their own costs less" if exists else "no plan with pools of their own exists"
-        return Exchanged(False, PoolsReport(chosen=False, reason=reason))
+        return _no_better(NONE_CHEAPER if exists else NONE_EXISTS, planning), None
     saves = None if known is None else (known.usd_per_hour or 0.0) - (result.usd_per_hour or 0.0)
-    return Exchanged(True, PoolsReport(chosen=True, saves_usd_per_hour=saves), assembly, result, rounds)
+    return PoolSearch(PoolsReport(chosen=True, saves_usd_per_hour=saves), planning, without), solved
+
+
+def _no_better(reason: str, planning: PlanningInput) -> PoolSearch:
+    return PoolSearch(PoolsReport(chosen=False, reason=reason), planning)
 
 
 def assembled(planning: PlanningInput, screened: Sequence[Screened], without: Assembly | None) -> Assembly:
@@ -114,9 +121,7 @@ def _is_better(planning: PlanningInput, result: FleetResult, known: FleetResult)
     return result.objective < known.objective * (1.0 - RELATIVE_NOISE)
 
 
-def alternative_without(
-    planning: PlanningInput, result: FleetResult, without: tuple[Assembly, FleetResult]
-) -> Alternative:
+def alternative_without(planning: PlanningInput, result: FleetResult, without: Solved) -> Alternative:
     """The best plan of replicas that do both, beside one that is better."""
     assembly, other = without
     if other.plan is None or other.usd_per_hour is None:

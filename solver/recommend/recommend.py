@@ -41,6 +41,7 @@ from solver.planning.types import (
     unobserved,
 )
 from solver.recommend.exchanges import (
+    PoolSearch,
     alternative_with,
     alternative_without,
     checked,
@@ -67,7 +68,7 @@ class SolvedRequest:
 
     planning: as it was searched: without roles that were not looked for, or that were no better. assembly: with the capacities in
     force at the end. alternatives: None where they were not looked for yet. pools: what came of prefill and decode apart, None where
-    no workload admits them; without_pools: the best plan without, where there is one with.
+    no workload admits them.
     """
 
     planning: PlanningInput
@@ -76,10 +77,7 @@ class SolvedRequest:
     rounds: int
     confirmations: Confirmations
     alternatives: tuple[Alternative, ...] | None = None
-    pools: PoolsReport | None = None
-    without_pools: tuple[Assembly, FleetResult] | None = None
-    with_pools: PlanningInput | None = None
-    """The request with pools, where it was searched and they were no better."""
+    pools: PoolSearch | None = None
 
 
 def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
@@ -102,7 +100,8 @@ def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = 
     if not planning.exchanges_caches:
         solved_request = _solved(planning, every, confirmations, observe)
         if asked.exchanges_caches:
-            solved_request = replace(solved_request, pools=PoolsReport(chosen=False, reason=not_considered(asked)))
+            refused = PoolsReport(chosen=False, reason=not_considered(asked))
+            solved_request = replace(solved_request, pools=PoolSearch(refused))
     else:
         solved_request = _solved_with_pools(planning, every, confirmations, observe)
     if solved_request.result.plan is not None:
@@ -118,15 +117,13 @@ def _solved_with_pools(
     if not forced(planning):
         first = _solved(planning.without_exchanges(), every, confirmations, observe)
         confirmations, without = first.confirmations, (first.assembly, first.result)
-    found = solve_exchanges(planning, every, without, confirmations, observe)
-    if first is not None and not found.chosen:
-        return replace(first, pools=found.report, with_pools=planning)
-    assert found.assembly is not None
-    assert found.result is not None
-    rounds = found.rounds + (first.rounds if first else 0)
-    return SolvedRequest(
-        planning, found.assembly, found.result, rounds, confirmations, pools=found.report, without_pools=without
-    )
+    search, solved = solve_exchanges(planning, every, without, confirmations, observe)
+    if solved is None:
+        assert first is not None
+        return replace(first, pools=search)
+    assembly, result, rounds = solved
+    rounds += first.rounds if first is not None else 0
+    return SolvedRequest(planning, assembly, result, rounds, confirmations, pools=search)
 
 
 def _solved(
@@ -232,7 +229,9 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     offered = {offer.node.device.id for offer in planning.offers}
     rejected = [reason for one in assembly.screened for reason in rejections(one) if reason.device_id in offered]
     if result.plan is None:
-        refused = replace(infeasible(solved_request, rejected, memo), pools=solved_request.pools)
+        refused = infeasible(solved_request, rejected, memo)
+        if solved_request.pools is not None:
+            refused = replace(refused, pools=solved_request.pools.report)
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
     entries = with_estimates(planning, plan_entries(planning, assembly, result.plan))
     resolver = Resolver(planning, confirmations)
@@ -246,17 +245,18 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         return found
 
     others = solved_request.alternatives
+    search = solved_request.pools
     if others is None:
         fewer = planning
-        if solved_request.without_pools is not None and planning.alternatives:
-            others = (alternative_without(planning, result, solved_request.without_pools),)
+        if search is not None and search.without is not None and planning.alternatives:
+            others = (alternative_without(planning, result, search.without),)
             fewer = replace(planning, alternatives=planning.alternatives - 1)
         each = settled("alternatives", lambda: without_each_device(fewer, assembly, result, resolver))
         others = (*(others or ()), *alternatives(planning, result, each))
-    pools = solved_request.pools
-    if pools is not None and not pools.chosen and planning.alternatives and solved_request.with_pools is not None:
-        with_pools = solved_request.with_pools
-        dearer = settled("alternatives", lambda: alternative_with(with_pools, assembly.screened, result, resolver))
+    pools = None if search is None else search.report
+    asked = None if search is None or search.report.chosen else search.asked
+    if pools is not None and asked is not None and planning.alternatives:
+        dearer = settled("alternatives", lambda: alternative_with(asked, assembly.screened, result, resolver))
         if dearer is not None:
             others = (*others, dearer)
             pools = replace(pools, extra_usd_per_hour=dearer.extra_usd_per_hour)
