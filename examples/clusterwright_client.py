@@ -5326,9 +5326,10 @@ class SolveOut(TypedDict):
     """
     simulations: int
     """Runs of the engine's scheduler, request by request, a count."""
-    proof_over: NotRequired[Literal["every_candidate", "simulated_mixes"]]
+    proof_over: NotRequired[Literal["every_candidate", "simulated_mixes", "simulated_pools"]]
     """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests
-    that nobody simulated are believed to fall short as like ones did.
+    that nobody simulated are believed to fall short as like ones did. ``simulated_pools``: where prefill and decode
+    may be apart, replicas of either that nobody simulated are.
     """
 
 

@@ -291,7 +291,8 @@ def _show_proof(answer: Answer, console: Console) -> None:
     if solve["bound_usd_per_hour"] is not None:
         gap = solve["gap_fraction"] or 0.0
         proof = "[bold]proof[/bold]" if gap == 0.0 else f"not proven: may be {100 * gap:.2g} % above the best"
-        over = "as far as mixes like those simulated go, " if solve["proof_over"] == "simulated_mixes" else ""
+        simulated = {"simulated_mixes": "mixes", "simulated_pools": "pools"}.get(solve["proof_over"])
+        over = f"as far as {simulated} like those simulated go, " if simulated else ""
         free = answer["request"]["limits"].get("sourcing", "any") == "any"
         within = "the limits" if free else "the limits and the buying policy"
         bound = _usd(solve["bound_usd_per_hour"])

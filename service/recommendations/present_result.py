@@ -28,7 +28,7 @@ from service.wire.plan_explained import (
     SourcingChangeOut,
 )
 from service.wire.plan_lines import FleetNodesOut
-from service.wire.recommendations import ResultOut, SolveOut, TotalsOut
+from service.wire.recommendations import ProofOver, ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
 from solver.planning.types import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
 from solver.traffic_classes import streams_of
@@ -55,7 +55,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             seconds=round(seconds, 4),
             confirmation_rounds=solve.confirmation_rounds,
             simulations=solve.simulated,
-            proof_over="simulated_mixes" if any(w.classes for w in planning.workloads) else "every_candidate",
+            proof_over=_proof_over(planning, found),
         ),
         plan=[present_line(entry, source) for entry in found.entries],
         fleet=_fleet(planning, found),
@@ -174,6 +174,12 @@ def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
         ServedOut(workload=workload.name, priority=workload.priority, served_fraction=share)
         for workload, share in zip(planning.workloads, shares, strict=True)
     ]
+
+
+def _proof_over(planning: PlanningInput, found: Recommendation) -> ProofOver:
+    if any(workload.classes for workload in planning.workloads):
+        return "simulated_mixes"
+    return "every_candidate" if found.pools is None else "simulated_pools"
 
 
 def _pools(found: PoolsReport) -> PoolsOut:

@@ -194,7 +194,7 @@ class RecommendationIn(Request):
         return self
 
 
-ProofOver = Literal["every_candidate", "simulated_mixes"]
+ProofOver = Literal["every_candidate", "simulated_mixes", "simulated_pools"]
 
 
 def _every_candidate() -> ProofOver:
@@ -215,7 +215,8 @@ class SolveOut(Answer):
     simulations: int
     proof_over: ProofOver = Field(default_factory=_every_candidate)
     """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests that
-    nobody simulated are believed to fall short as like ones did."""
+    nobody simulated are believed to fall short as like ones did. ``simulated_pools``: where prefill and decode may be apart,
+    replicas of either that nobody simulated are."""
 
 
 class TotalsOut(Answer):

@@ -7,7 +7,6 @@ chosen row its true capacity.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +32,6 @@ class RoleCapacities:
 
     prefill: Floats
     decode: Floats
-
-    def of(self, role: Literal["prefill", "decode"]) -> Floats:
-        return self.prefill if role == "prefill" else self.decode
 
 
 @dataclass(frozen=True, slots=True)

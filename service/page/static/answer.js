@@ -10,6 +10,10 @@ const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
   proven_infeasible: ["No plan exists", "bad"], kept_current: ["Keep what runs", "fair"],
 };
+const PROOF_OVER = {
+  simulated_mixes: "as far as mixes like those simulated go, no",
+  simulated_pools: "as far as pools like those simulated go, no",
+};
 const ALL_TARGETS = "targets (all, times a factor)";
 const LIMITS = {
   "limits.max_usd_per_hour": ["price limit", "USD/h"], "limits.max_power_kw": ["power limit", "kW"],
@@ -93,7 +97,7 @@ function headline(answer, actions) {
   const { solve, totals } = answer;
   const [title, tone] = STATUS[solve.status] ?? [words(solve.status), "fair"];
   const proof = solve.bound_usd_per_hour === null ? null
-    : h("p.proof", {}, "Proof: ", solve.proof_over === "simulated_mixes" ? "as far as mixes like those simulated go, no" : "no",
+    : h("p.proof", {}, "Proof: ", PROOF_OVER[solve.proof_over] ?? "no",
       ` plan within the limits${answer.request.limits.sourcing === "any" ? " (none of them about who may sell)" : ""}`, answer.request.limits.sourcing === "any" ? "" : [" and the ", h("abbr", { title: policyText(answer.request.limits.sourcing) }, "buying policy")], ` meets the targets for less than ${usd(solve.bound_usd_per_hour)}/h`, solve.gap_fraction ? [": this one may be ", h("strong", {}, percent(solve.gap_fraction, 2)), " above the cheapest"] : "", ".");
   return h("section.card.headline", { "aria-label": "Answer" },
     h("div.spread", {}, h("span.buttons", {}, h(`span.status.${tone}`, {}, title), answer.plan.some((line) => UNMEASURED.includes(line.basis)) ? h("span.status.fair", { title: "Its price is proven; its speed is predicted by physics, on a device that nobody has measured. See Accuracy." }, "Speed not measured") : null),
