@@ -52,20 +52,25 @@ def placement_keys(reduced: ReducedProblem) -> list[PlacementKey]:
     ]
 
 
-def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
-    """The solver's integers, rounded, made into a plan; None if that plan does not hold."""
+def whole_numbers(model: FleetProgramme) -> Draft:
+    """The solver's integers, rounded."""
     replicas = {
         key: count
         for key, variable in zip(placement_keys(model.reduced), model.replicas, strict=True)
         if (count := _whole(variable))
     }
     nodes = {offer: count for offer, variable in model.nodes.items() if (count := _whole(variable))}
+    return Draft(nodes, replicas, math.nan, math.nan)
+
+
+def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
+    """The solver's integers, rounded, made into a plan; None if that plan does not hold."""
     groups = model.reduced.groups
     slots: dict[int, list[tuple[int, ...]]] = {
         groups[p].offers[0]: paths({arc: _whole(variable) for arc, variable in flow.items()}, groups[p].devices)
         for p, flow in model.arc_flow.items()
     }
-    return realised(model.reduced, Draft(nodes, replicas, math.nan, math.nan), slots, name)
+    return realised(model.reduced, whole_numbers(model), slots, name)
 
 
 def _whole(variable: pulp.LpVariable) -> int:

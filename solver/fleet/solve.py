@@ -1,8 +1,9 @@
 """Solving: reduce, start from the heuristic plan, prove with HiGHS (or CBC), realise, check, report truthfully."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import pulp
@@ -10,15 +11,15 @@ import pulp
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decomposition.by_workload import solve_by_workload
 from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
-from solver.fleet.found import Found, better_of, found_of, read_plan, realised, starting_values
+from solver.fleet.found import Found, better_of, found_of, realised
 from solver.fleet.heuristic.greedy import Draft
-from solver.fleet.highs import SolverAnswer, solve_with_cbc, solve_with_highs
-from solver.fleet.model.formulation import build_model
+from solver.fleet.highs import SolverAnswer
 from solver.fleet.model.objective import carbon_terms, cost_terms, no_idle_gifts, power_terms
 from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, FleetResult, Plan, SolverName, gap_between
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, most_promising, prune, reduce_problem
+from solver.fleet.restricted import Effort, build_and_solve, solve_again, tried
 from solver.fleet.verify import verify_plan
 from solver.outcome import Outcome, Status
 
@@ -125,19 +126,11 @@ def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: Found) -> tu
 
     Exact: a pair is dropped only if every plan with it costs more than the plan in hand.
     """
-    promising = most_promising(reduced, PROMISING_FRACTION)
-    model = build_model(promising)
-    seconds = 0.0
-    try:
-        start = starting_values(model, draft.draft)
-        limit_s = options.time_limit_s / 3
-        gap = max(SHARPENING_GAP_FRACTION, options.gap_fraction)
-        solved = solve_with_highs(model.programme, start, limit_s, gap, options.seed)
-        seconds = solved.seconds
-        found = read_plan(model, "highs") if solved.proof in ("optimal", "feasible") else None
-    except SolverFailedError:
-        found = None
-    better = better_of(reduced.problem, draft, found)
+    gap = max(SHARPENING_GAP_FRACTION, options.gap_fraction)
+    effort = Effort(options.time_limit_s / 3, gap, options.seed)
+    answered = tried(most_promising(reduced, PROMISING_FRACTION), effort, draft.draft)
+    seconds = 0.0 if answered is None else answered.solved.seconds
+    better = better_of(reduced.problem, draft, None if answered is None else answered.found())
     if better is None or better is draft:
         return reduced, draft, seconds
     return prune(replace(reduced, draft=better.draft)), better, seconds
@@ -146,11 +139,9 @@ def _sharpen(reduced: ReducedProblem, options: SolveOptions, draft: Found) -> tu
 def _attempt(
     reduced: ReducedProblem, options: SolveOptions, name: SolverName, draft: Found | None, own: OwnCost | None
 ) -> tuple[FleetResult, int, float]:
-    model = build_model(reduced)
-    if own is not None:
-        add_own_cost(model, own)
-    start = starting_values(model, reduced.draft) if draft is not None and reduced.draft is not None else None
-    solved = _run(model, options, name, start)
+    change = None if own is None else partial(add_own_cost, own=own)
+    answered = build_and_solve(reduced, _effort(options, name), reduced.draft if draft is not None else None, change)
+    model, solved = answered.model, answered.solved
     candidates = len(reduced.pairs)
     seconds = solved.seconds
     if solved.proof == "infeasible":
@@ -163,7 +154,7 @@ def _attempt(
         return _without_plan(reduced, Outcome.INFEASIBLE, name, candidates, seconds, reasons), candidates, seconds
     found = None
     if solved.proof != "no_plan_found":
-        found = read_plan(model, name)
+        found = answered.found()
         if found is None and solved.proof == "optimal":
             raise SolverFailedError(f"the plan of {name} does not hold once its integers are rounded")
     bound = _bound(reduced, solved, draft)
@@ -178,12 +169,8 @@ def _attempt(
     return _report(reduced, best, bound, gap_asked, candidates, seconds), candidates, seconds
 
 
-def _run(
-    model: FleetProgramme, options: SolveOptions, name: SolverName, start: Mapping[pulp.LpVariable, float] | None
-) -> SolverAnswer:
-    if name == "highs":
-        return solve_with_highs(model.programme, start, options.time_limit_s, options.gap_fraction, options.seed)
-    return solve_with_cbc(model.programme, options.time_limit_s, options.gap_fraction, options.seed)
+def _effort(options: SolveOptions, name: SolverName) -> Effort:
+    return Effort(options.time_limit_s, options.gap_fraction, options.seed, name)
 
 
 def _time_left(options: SolveOptions, spent_s: float) -> SolveOptions:
@@ -205,12 +192,12 @@ def _cheapest_at(
         model.at_most(kept_terms, found.objective * (1 + slack), "objective_kept")
     model.programme.setObjective(pulp.LpAffineExpression(no_idle_gifts(cost_terms(model))))
     try:
-        solved = _run(model, _time_left(options, spent_s), name, None)
+        answered = solve_again(model, _effort(_time_left(options, spent_s), name))
     except SolverFailedError:
         return None, 0.0
-    cheaper = read_plan(model, name) if solved.proof in ("optimal", "feasible") else None
+    cheaper = answered.found()
     kept = cheaper is not None and gap_between(found.objective, cheaper.objective) <= PROVEN_GAP_FRACTION
-    return (cheaper if kept else None), solved.seconds
+    return (cheaper if kept else None), answered.solved.seconds
 
 
 def _bound(reduced: ReducedProblem, solved: SolverAnswer, draft: Found | None) -> float:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solver.errors import SolverFailedError
 from solver.fleet.decomposition.branch import with_whole_nodes
 from solver.fleet.decomposition.drafts import neighbourhoods, one_by_one
 from solver.fleet.decomposition.standalone import (
@@ -21,13 +20,13 @@ from solver.fleet.decomposition.standalone import (
     within,
 )
 from solver.fleet.deployments import WHOLE
-from solver.fleet.found import Found, better_of, read_plan, realised, starting_values
+from solver.fleet.found import Found, better_of, realised
 from solver.fleet.heuristic.greedy import Draft
-from solver.fleet.highs import solve_with_highs
-from solver.fleet.model.formulation import build_model
 from solver.fleet.model.objective import cost_terms
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.reduce import ReducedProblem
+from solver.fleet.restricted import Effort, tried
 
 OWN_TIME_FRACTION = 0.25
 """Share of the time limit for what each workload costs alone, and again for their plans alone."""
@@ -158,23 +157,21 @@ def _solve(
 
     below: only plans that cost no more are looked for; where there are none, it is the bound.
     """
-    model = build_model(reduced)
-    add_own_cost(model, own)
-    if math.isfinite(below):
-        model.at_most(cost_terms(model), below, "below")
-    start = None if best is None else starting_values(model, best.draft)
-    if leaf is not None:
-        add_leaf(model, leaf)
-    try:
-        solved = solve_with_highs(
-            model.programme, start, time_limit_s, gap_fraction, seed, to_refute=math.isfinite(below)
-        )
-    except SolverFailedError:
+
+    def restrict(model: FleetProgramme) -> None:
+        add_own_cost(model, own)
+        if math.isfinite(below):
+            model.at_most(cost_terms(model), below, "below")
+        if leaf is not None:
+            add_leaf(model, leaf)
+
+    effort = Effort(time_limit_s, gap_fraction, seed, to_refute=math.isfinite(below))
+    answered = tried(reduced, effort, None if best is None else best.draft, restrict)
+    if answered is None:
         return None, -math.inf, 0.0
-    if solved.proof == "infeasible":
-        return None, below, solved.seconds
-    found = read_plan(model, "highs") if solved.proof in ("optimal", "feasible") else None
-    return found, -math.inf if solved.bound is None else solved.bound, solved.seconds
+    if answered.solved.proof == "infeasible":
+        return None, below, answered.solved.seconds
+    return answered.found(), answered.bound, answered.solved.seconds
 
 
 def _narrowed(reduced: ReducedProblem, own: OwnCost, best: Found) -> tuple[ReducedProblem, OwnCost]:

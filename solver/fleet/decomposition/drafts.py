@@ -5,19 +5,16 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pulp
 
-from solver.errors import SolverFailedError
 from solver.fleet.decomposition.standalone import OwnCost
 from solver.fleet.deployments import BoolArray, IntArray
 from solver.fleet.found import placement_keys
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
-from solver.fleet.highs import solve_with_highs
-from solver.fleet.model.formulation import build_model, split_devices_of
-from solver.fleet.model.places import places_of
+from solver.fleet.model.programme import FleetProgramme
 from solver.fleet.problem import FleetProblem
 from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
+from solver.fleet.restricted import Effort, tried
 
 PAIRS_TRIED = 60
 """Of a workload, by how little a plan that uses them costs above the bound; more take longer and seldom save."""
@@ -101,26 +98,20 @@ def improved(
     groups, pairs = drop_unused_groups(problem, reduced.groups, some)
     most = most_nodes(reduced.problem, groups, pairs, None, reduced.bound)
     pairs = replace(pairs, load=np.where(is_free[keep][:, None], pairs.load, 0.0))
-    model = build_model(replace(reduced, problem=problem, groups=groups, pairs=pairs, max_nodes=most))
-    start: dict[pulp.LpVariable, float] = {}
-    for variable, count, moves in zip(model.replicas, counts[keep].tolist(), is_free[keep].tolist(), strict=True):
-        if not moves:
-            variable.lowBound = variable.upBound = count
-        start[variable] = float(count)
+    few = replace(reduced, problem=problem, groups=groups, pairs=pairs, max_nodes=most)
+
+    def keep_others(model: FleetProgramme) -> None:
+        for variable, count, moves in zip(model.replicas, counts[keep].tolist(), is_free[keep].tolist(), strict=True):
+            if not moves:
+                variable.lowBound = variable.upBound = count
+
     first = all(any(counts[is_free & (reduced.pairs.workload == w)]) for w in free)
-    start.update({variable: float(placed.nodes.get(offer, 0)) for offer, variable in model.nodes.items()})
-    start.update(split_devices_of(model, start))
-    start.update(places_of(model, start))
-    try:
-        solved = solve_with_highs(model.programme, start if first else None, time_limit_s, gap_fraction, seed)
-    except SolverFailedError:
+    effort = Effort(time_limit_s, gap_fraction, seed)
+    answered = tried(few, effort, placed.draft() if first else None, keep_others)
+    found = None if answered is None else answered.draft()
+    if answered is None or found is None:
         return None
-    if solved.proof not in ("optimal", "feasible"):
-        return None
-    kept_keys = [key for key, kept in zip(keys, keep.tolist(), strict=True) if kept]
-    replicas = {key: n for key, v in zip(kept_keys, model.replicas, strict=True) if (n := round(v.varValue or 0.0))}
-    nodes = {offer: n for offer, v in model.nodes.items() if (n := round(v.varValue or 0.0))}
-    return Sequence(replicas, nodes, placed.seconds + solved.seconds)
+    return Sequence(found.replicas, found.nodes, placed.seconds + answered.solved.seconds)
 
 
 def worth_trying(reduced: ReducedProblem, own: OwnCost, counts: IntArray, is_free: BoolArray) -> BoolArray:
