@@ -48,6 +48,11 @@ def streams_of(workload: Workload) -> tuple[Workload, ...]:
     )
 
 
+def simplest(workload: Workload) -> Workload:
+    """A workload of one traffic class as the plain workload it is; the name of the class stays with it."""
+    return streams_of(workload)[0] if len(workload.classes) == 1 else workload
+
+
 def with_targets_of(workload: Workload, number: int, targets: Targets) -> Workload:
     """The workload with the targets of one stream changed: of its class, or its own where it has none."""
     if not workload.classes:

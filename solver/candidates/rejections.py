@@ -78,7 +78,8 @@ def rejections(screened: Screened) -> list[Rejection]:
 
 def _dropped(screened: Screened) -> list[Rejection]:
     """Candidates that were never evaluated, whatever the class."""
-    return _rejections(replace(screened, most_requests_per_s=np.ones(len(screened.space.rows)), classes=()))
+    every = np.ones(len(screened.space.rows))
+    return _rejections(replace(screened, most_requests_per_s=every, classes=()))
 
 
 def _missed(one: Screened) -> list[Rejection]:
@@ -97,7 +98,7 @@ def _rejections(screened: Screened) -> list[Rejection]:
         tally[key] += count
         details.setdefault(key, dropped.detail)
     nearby = len(space.rows) // screened.copies
-    for row in np.flatnonzero(screened.most_requests_per_s[:nearby] <= 0.0).tolist():
+    for row in np.flatnonzero(~screened.serves[:nearby]).tolist():
         device, profile = _device_of(space, space.rows[row].platform)
         if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
             key = _Failed(device, profile, "figure_missing")
@@ -110,7 +111,7 @@ def _rejections(screened: Screened) -> list[Rejection]:
             if key not in nearest or miss.best_s < nearest[key].best_s:
                 nearest[key] = miss
         tally[key] += 1
-    able = {_device_of(space, p) for p in set(space.platform_index[screened.most_requests_per_s > 0.0].tolist())}
+    able = {_device_of(space, p) for p in set(space.platform_index[screened.serves].tolist())}
 
     def rank(key: _Failed) -> tuple[bool, float, int, _Failed]:
         missed_by = nearest[key].ratio if key in nearest else math.inf

@@ -39,9 +39,8 @@ class Screened:
 
     roles: what prefill and decode replicas would serve, where the workload admits them.
 
-    classes: of a workload with traffic classes, each class alone. ``requests_per_s`` is then 1 where a candidate serves
-    any of them (in replicas' worth of work, since no one rate says what a mix comes to), and power that of the class
-    that draws most.
+    classes: of a workload of several traffic classes, each class alone, which has its rates: no one rate says what a mix comes
+    to, so those here are empty, and power is that of the class that draws most.
     """
 
     workload: Workload
@@ -66,10 +65,13 @@ class Screened:
 
     def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
         """(rows, classes): what a replica sustains of each class alone at most, in requests per second."""
-        if not self.classes:
-            return self.most_requests_per_s[rows][:, None]
-        able = self.most_requests_per_s[rows] > 0.0
-        return np.stack([np.where(able, one.most_requests_per_s[rows], 0.0) for one in self.classes], axis=1)
+        return np.stack([one.most_requests_per_s[rows] for one in self.streams], axis=1)
+
+    @property
+    def serves(self) -> NDArray[np.bool_]:
+        """Rows that serve any of its traffic within the targets, as far as screening can tell."""
+        able: NDArray[np.bool_] = np.any([one.most_requests_per_s > 0.0 for one in self.streams], axis=0)
+        return able
 
     def network_of(self, row: int) -> float:
         """Round trip between the users and this candidate, in seconds."""
@@ -91,7 +93,7 @@ class Screened:
         base = len(self.space.rows) // self.copies
         first, cuts = row - row % base, self.space.cut
         same = first + np.flatnonzero(cuts[:base] == cuts[row])
-        return sorted({self.alike(other) for other in same.tolist() if self.most_requests_per_s[other] > 0.0})
+        return sorted({self.alike(other) for other in same.tolist() if self.serves[other]})
 
     def candidate(self, row: int) -> CandidateReplica:
         """What a row sustains, as far as it is known, and the means to find out."""
@@ -152,8 +154,8 @@ def combined(workload: Workload, classes: Sequence[Screened]) -> Screened:
     return replace(
         classes[0],
         workload=workload,
-        requests_per_s=served.any(axis=0).astype(float),
-        most_requests_per_s=served.any(axis=0).astype(float),
+        requests_per_s=np.zeros(0),
+        most_requests_per_s=np.zeros(0),
         power_w_per_replica=power.max(axis=0),
         classes=tuple(classes),
     )
@@ -232,6 +234,8 @@ def _at_distances(
 
 def narrowed(screened: Screened, kept: NDArray[np.bool_]) -> Screened:
     """A workload that may run on some of its candidates only."""
+    if screened.classes:
+        return replace(screened, classes=tuple(narrowed(one, kept) for one in screened.classes))
     roles = screened.roles
     if roles is not None:
         roles = RoleCapacities(np.where(kept, roles.prefill, 0.0), np.where(kept, roles.decode, 0.0))

@@ -87,10 +87,10 @@ def limiting_targets(assembly: Assembly, result: FleetResult) -> set[Limit]:
     carried: dict[Limit, float] = {}
     for place in placements(assembly, result.plan) if result.plan else ():
         one = assembly.screened[place.workload]
-        for stream, rate in zip(one.streams, place.class_requests_per_s or (place.requests_per_s,), strict=True):
+        for stream, rate in zip(one.streams, place.class_requests_per_s, strict=True):
             target = stream.capacity.limits[int(stream.capacity.limit[place.row])]
             if target is not None:
-                name = (stream.workload.class_name or "") if one.classes else ""
+                name = stream.workload.class_name or ""
                 limit = Limit(LimitKind.TARGET, workload=place.workload, target=target, traffic_class=name)
                 carried[limit] = carried.get(limit, 0.0) + rate / one.workload.requests_per_s
     return set(sorted(carried, key=lambda limit: (-carried[limit], limit))[:MOST_EXPLAINED_TARGETS])

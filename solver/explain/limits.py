@@ -14,7 +14,7 @@ from solver.workload import Percentile, Targets
 def stated_targets(workload: int, one: Screened) -> Iterator[tuple[Limit, int, float]]:
     """(limit, number of the traffic class, seconds) of every target of the workload with this number."""
     for number, stream in enumerate(one.streams):
-        name = (stream.workload.class_name or "") if one.classes else ""
+        name = stream.workload.class_name or ""
         for target, seconds in target_limits(stream.workload.targets):
             yield Limit(LimitKind.TARGET, workload=workload, target=target, traffic_class=name), number, seconds
 

@@ -174,17 +174,16 @@ def _candidates(one: Screened, workload: int, role: int, node_ids: tuple[str, ..
         for platform in one.space.platforms
     ]
     counts = np.array([len(p) for p in per_platform], dtype=np.int64)
-    able = np.flatnonzero(_believed(one, role) > 0.0)
+    able = np.flatnonzero(one.serves if role == AGGREGATED else _of_role(one, role) > 0.0)
     platform = one.space.platform_index[able]
     able, platform = able[counts[platform] > 0], platform[counts[platform] > 0]
     nodes = [np.zeros(0, dtype=np.int64), *(per_platform[p] for p in platform.tolist())]
     return _Part(workload, role, np.repeat(able, counts[platform]), np.concatenate(nodes))
 
 
-def _believed(one: Screened, role: int) -> Floats:
-    """Requests per second by row of a space that screening leaves a replica at most, whatever its traffic class."""
-    if role == AGGREGATED or one.roles is None:
-        return one.most_requests_per_s
+def _of_role(one: Screened, role: int) -> Floats:
+    """Requests per second by row that screening leaves a replica that prefills or decodes at most."""
+    assert one.roles is not None
     return one.roles.prefill if role == PREFILL else one.roles.decode
 
 
@@ -192,7 +191,7 @@ def screened_capacity(part: "_Part", one: Screened) -> Floats:
     """(rows, classes): what screening leaves a replica at most."""
     if part.role == AGGREGATED:
         return one.class_capacities(part.rows)
-    return _believed(one, part.role)[part.rows][:, None]
+    return _of_role(one, part.role)[part.rows][:, None]
 
 
 def _power_w(part: _Part, one: Screened) -> Floats:

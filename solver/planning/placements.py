@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class Placement:
     """Replicas of one candidate on one offer, and the traffic routed to them.
 
-    class_requests_per_s: of it, by traffic class; empty where the workload has none. capacity_requests_per_s: of one
+    class_requests_per_s: of it, by traffic class; a workload without has one. capacity_requests_per_s: of one
     replica, at the mix that it is sent. classes: those it takes.
     """
 
@@ -66,11 +66,9 @@ def _placement(assembly: Assembly, key: int, offer: OfferSlot, replicas: int, ra
     workload = int(assembly.workload_of[key])
     one = assembly.screened[workload]
     capacity = assembly.problem.deployments.capacity_requests_per_s[key]
-    total, by_class = float(rates[0]), ()
-    within = float(capacity[0])
-    if one.classes:
-        by_class = tuple(rates[: len(one.classes)].tolist())
-        total, within = math.fsum(by_class), mix_capacity(capacity[: len(one.classes)], rates[: len(one.classes)])
+    streams = len(one.streams)
+    by_class = tuple(rates[:streams].tolist())
+    total, within = math.fsum(by_class), mix_capacity(capacity[:streams], rates[:streams])
     table, exchange = assembly.problem.deployments, None
     role = ROLES[int(table.roles[key])]
     if table.exchange is not None and role != "aggregated":
@@ -127,9 +125,9 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 role=place.role,
                 network_s=one.network_of(place.row) if one.workload.network_s_by_region else None,
                 classes=tuple(
-                    ClassLoad(each.name, rate, float(rate / served[place.workload][k]))
-                    for k, (each, rate) in enumerate(zip(one.workload.classes, place.class_requests_per_s, strict=True))
-                    if rate > 0.0
+                    ClassLoad(each.workload.class_name, rate, float(rate / served[place.workload][k]))
+                    for k, (each, rate) in enumerate(zip(one.streams, place.class_requests_per_s, strict=True))
+                    if rate > 0.0 and each.workload.class_name is not None
                 ),
             )
         )
@@ -143,9 +141,10 @@ def admitted_requests(configuration: Configuration) -> int:
 
 def _served_by_class(assembly: Assembly, found: Sequence[Placement]) -> list[Floats]:
     """What the plan serves of every workload's classes."""
-    served = [np.zeros(len(one.workload.classes)) for one in assembly.screened]
+    served = [np.zeros(len(one.streams)) for one in assembly.screened]
     for place in found:
-        served[place.workload] += np.array(place.class_requests_per_s)
+        if place.role != "prefill":
+            served[place.workload] += np.array(place.class_requests_per_s)
     return served
 
 

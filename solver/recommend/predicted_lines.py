@@ -13,6 +13,7 @@ from solver.prediction.disaggregated import estimate_disaggregated
 from solver.prediction.estimate import Correction, Estimate, PredictedInterval, estimate
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
+from solver.traffic_classes import streams_of
 from solver.workload import Load, Traffic, Workload
 
 PREDICTION_REQUESTS = 500
@@ -81,7 +82,7 @@ def _apart(planning: PlanningInput, entry: PlanEntry, partner: PlanEntry, traffi
 
 def _with_class_estimates(workload: Workload, entry: PlanEntry, correction: Correction | None) -> PlanEntry:
     """The mix that one replica gets, predicted; classes that no engine tells apart are one stream of it."""
-    traffic = {one.name: one.traffic for one in workload.classes}
+    traffic = {one.class_name: one.traffic for one in streams_of(workload)}
     kinds = list(dict.fromkeys(traffic[one.name] for one in entry.classes))
     rates = [
         math.fsum(one.requests_per_s for one in entry.classes if traffic[one.name] == kind) / entry.replicas

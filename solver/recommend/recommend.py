@@ -52,7 +52,7 @@ from solver.recommend.exchanges import (
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
-from solver.traffic_classes import streams_of, with_confidence
+from solver.traffic_classes import simplest, streams_of, with_confidence
 from solver.workload import EngineSettings, Workload
 
 ROUNDING_FRACTION = 1e-6
@@ -94,7 +94,8 @@ def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = 
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     began = planning.clock()
     observe(SearchProgress("screening"))
-    asked, planning = planning, checked(planning)
+    asked = replace(planning, workloads=tuple(simplest(workload) for workload in planning.workloads))
+    planning = checked(asked)
     every = [screened(planning, w, memo) for w in planning.workloads]
     confirmations = Confirmations(spent_s=planning.clock() - began)
     if not planning.exchanges_caches:

@@ -55,7 +55,7 @@ def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
         ]
     space, name = screened.space, screened.workload.name
     nearest: dict[tuple[str, str], tuple[float, Miss]] = {}
-    for row in np.flatnonzero(rows & (screened.most_requests_per_s <= 0.0)).tolist():
+    for row in np.flatnonzero(rows & ~screened.serves).tolist():
         if not screened.allowed[row]:
             miss, factor, metric = Miss(name, "figure_missing", detail="power_limit_w"), np.inf, ""
         elif (missed := target_miss(screened, row)) is None:

@@ -110,7 +110,7 @@ def price_curve(
         misses: tuple[Miss, ...] = ()
         if answer.outcome is QuestionOutcome.INFEASIBLE and of.workload is not None:
             one = every[of.workload]
-            if not (one.most_requests_per_s > 0.0).any():
+            if not one.serves.any():
                 misses = tuple(misses_of_rows(one, np.ones(len(one.space.rows), dtype=np.bool_)))
         found.append(CurvePoint(value, answer, misses))
     return tuple(found)

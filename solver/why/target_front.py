@@ -17,7 +17,7 @@ from solver.planning.placements import Placement
 from solver.planning.types import PlanEntry
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.recommend import SolvedRequest, SpaceMemo
-from solver.traffic_classes import ALL_CLASSES, ClassSet
+from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import CurvePoint, PricedRequirement, current_value, price_curve
 from solver.why.resolve import Clock, QuestionOutcome, SolvedChange
@@ -94,7 +94,7 @@ def _least_of(one: Screened, of: Target) -> float:
     able = with_targets(one, changed_target(one.workload.targets, of.limit, NO_TARGET_S))
     impossible = changed_target(one.workload.targets, of.limit, IMPOSSIBLE_S)
     best = with_targets(one, impossible).capacity.best_s
-    return float(best[able.most_requests_per_s > 0.0].min())
+    return float(best[able.serves].min())
 
 
 def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> float:
@@ -131,7 +131,8 @@ def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -
 def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
     workload = solved_request.planning.workloads[of.workload]
-    name, classes = workload.name, frozenset(workload.classes[k].name for k in of.classes)
+    streams = streams_of(workload)
+    name, classes = workload.name, frozenset(streams[k].class_name or "" for k in of.classes)
     own = with_estimates(solved_request.planning, [e for e in answer.entries if e.workload == name])
     entries = (*own, *(e for e in answer.entries if e.workload != name))
     return replace(answer, entries=entries), max(

@@ -227,7 +227,7 @@ def _only(solved_request: SolvedRequest, changed: _Changed, thing: Thing, worklo
     rows = changed.rows[workload]
     chosen = list(changed.screened)
     chosen[workload] = narrowed(chosen[workload], rows)
-    if not (chosen[workload].most_requests_per_s > 0.0).any():
+    if not chosen[workload].serves.any():
         return SolvedChange(QuestionOutcome.INFEASIBLE)
     known = without_rows(changed.known_again(), workload, rows)
     return resolve(solved_request, changed.planning, assembled(changed.planning, chosen), known, clock)
