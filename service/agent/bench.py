@@ -39,6 +39,8 @@ WARM_UP_CLIENTS = 8
 WARM_UP_OPEN_CLIENTS = 64
 """At once, at the end of the warm-up of an open loop, whose requests in flight nobody knows beforehand."""
 WARM_UP_ANSWER_TOKENS = 8
+WARM_UP_WAVE_S = 30.0
+"""A wave of the warm-up that takes as long is the last: twice as many would take up to twice as long, on a slow device for an hour."""
 WARM_UP_SEED = 1_000_000
 """Above the seeds of loads: prompts that are sent again would be found in the engine's cache."""
 
@@ -108,7 +110,7 @@ def warm_up(
     """Requests before the clock starts: graphs are captured, kernels chosen, caches allocated. Not recorded.
 
     After whole requests come short ones of 1, 2, 4, … and at last ``clients`` at once: engines compile some kernels when a batch of
-    a new size first comes.
+    a new size first comes. A wave that takes 30 s ends the warm-up.
 
     Raises NothingMeasuredError, with the first error, when the engine answers none of them.
     """
@@ -121,7 +123,8 @@ def warm_up(
     short = replace(prompts, output_tokens=FixedTokens(WARM_UP_ANSWER_TOKENS))
     for wave in doubling(clients):
         planned = short.plan(endpoint, wave, seed=WARM_UP_SEED + wave)
-        asyncio.run(run_load(endpoint, planned, ClosedLoop(wave, wave), timeout_s))
+        if asyncio.run(run_load(endpoint, planned, ClosedLoop(wave, wave), timeout_s)).duration_s >= WARM_UP_WAVE_S:
+            return
 
 
 def doubling(most: int) -> list[int]:

@@ -47,6 +47,12 @@ def test_batches_grow_to_the_clients_of_the_load() -> None:
     assert engine.requests_seen == 4 + 1 + 2 + 4 + 8 + 16 + 20
 
 
+def test_a_wave_that_takes_too_long_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.agent.bench.WARM_UP_WAVE_S", 0.0)
+    engine = warmed(requests=4, clients=20)
+    assert engine.requests_seen == 4 + 1
+
+
 def test_none_asked_for_none_sent() -> None:
     assert warmed(requests=0, clients=20).requests_seen == 0
 
