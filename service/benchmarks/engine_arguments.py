@@ -87,6 +87,8 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
                 stated[field] = kind(values[flag])
             except (KeyError, ValueError):
                 continue
+    if "--kv-cache-memory-bytes" in values:  # vLLM then asks nothing of the fraction
+        stated.pop("memory_fraction", None)
     positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
     return replace(EngineSettings(name, version), **positive)
 

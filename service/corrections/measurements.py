@@ -64,7 +64,7 @@ def measurement(
         engine["version"],
         max_batched_tokens=file.engine_reported.max_batched_tokens,
         max_sequences=int(argument(engine["arguments"], "--max-num-seqs", "512")),
-        memory_fraction=float(argument(engine["arguments"], "--gpu-memory-utilization", "0.92")),
+        memory_fraction=memory_fraction(engine["arguments"]),
         max_context_tokens=int(argument(engine["arguments"], "--max-model-len", str(shape.max_context_tokens))),
     )
     deployed = deploy(
@@ -94,6 +94,17 @@ def measurement(
         load=load_from_wire(_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS})),
         measured={metric: value for metric, value in measured.items() if value},
     )
+
+
+def memory_fraction(arguments: list[str]) -> float:
+    """Share of a device's memory that the engine may use. Where the cache is stated in bytes vLLM asks nothing of it, and the
+    runs kept here had room for all their clients, as they have under the default.
+
+    >>> memory_fraction(["--gpu-memory-utilization", "0.16"]), memory_fraction(["--kv-cache-memory-bytes", "1073741824"])
+    (0.16, 0.92)
+    """
+    stated = arguments if "--kv-cache-memory-bytes" not in arguments else []
+    return float(argument(stated, "--gpu-memory-utilization", "0.92"))
 
 
 def argument(arguments: list[str], name: str, default: str) -> str:
