@@ -66,6 +66,7 @@ class Case:
     """
 
     name: str
+    llm: str
     shape: Shape
     sequence_tokens: int
     micro_batch_sequences: int
@@ -79,12 +80,12 @@ class Case:
 
 
 CASES = (
-    Case("full-1b", LLAMA_1B, 2048, 4, 2),
-    Case("lora-8b", LLAMA_8B, 2048, 2, 2, rank=16),
-    Case("frozen-8b-recompute", LLAMA_8B, 4096, 2, 2, rank=16, recompute=True),
-    Case("full-1b-4096", LLAMA_1B, 4096, 2, 2),
-    Case("lora-8b-4096", LLAMA_8B, 4096, 1, 2, rank=16),
-    Case("frozen-8b-recompute-2048", LLAMA_8B, 2048, 4, 2, rank=16, recompute=True),
+    Case("full-1b", "llama-3.2-1b", LLAMA_1B, 2048, 4, 2),
+    Case("lora-8b", "llama-3.1-8b", LLAMA_8B, 2048, 2, 2, rank=16),
+    Case("frozen-8b-recompute", "llama-3.1-8b", LLAMA_8B, 4096, 2, 2, rank=16, recompute=True),
+    Case("full-1b-4096", "llama-3.2-1b", LLAMA_1B, 4096, 2, 2),
+    Case("lora-8b-4096", "llama-3.1-8b", LLAMA_8B, 4096, 1, 2, rank=16),
+    Case("frozen-8b-recompute-2048", "llama-3.1-8b", LLAMA_8B, 2048, 4, 2, rank=16, recompute=True),
 )
 
 
@@ -131,10 +132,8 @@ class Decoder:
         if self.case.rank and self.case.recompute:
             state.requires_grad_()
         for layer in self.layers:
-            if self.case.recompute:
-                state = checkpoint(self._layer, state, layer, use_reentrant=False)
-            else:
-                state = self._layer(state, layer)
+            again = self.case.recompute
+            state = checkpoint(self._layer, state, layer, use_reentrant=False) if again else self._layer(state, layer)
         logits = functional.linear(self._norm(state, self.last_norm), self.head)
         flat = logits[:, :-1].float().reshape(-1, logits.shape[-1])
         return functional.cross_entropy(flat, tokens[:, 1:].reshape(-1))
@@ -225,6 +224,7 @@ def measured(case: Case, device: str, steps: int, until: float) -> dict[str, Any
 def described(case: Case) -> dict[str, Any]:
     return {
         "case": case.name,
+        "llm": case.llm,
         "method": "lora" if case.rank else "full",
         "rank": case.rank,
         "recompute": "full" if case.recompute else "none",
@@ -249,6 +249,7 @@ def main() -> int:
     parser.add_argument(
         "--tiny", action="store_true", help="a model of two narrow layers, to try the program on any machine"
     )
+    parser.add_argument("--list", action="store_true", help="what would be timed, and nothing else")
     parser.add_argument("cases", nargs="*", help="names; all unless told")
     asked = parser.parse_args()
     name = torch.cuda.get_device_name() if asked.device.startswith("cuda") else asked.device
@@ -260,13 +261,16 @@ def main() -> int:
         if asked.tiny:
             case = replace(case, shape=replace(TINY, tied=case.shape.tied), sequence_tokens=case.sequence_tokens // 32)
         line: dict[str, Any] = described(case) | {"device": name, "torch": torch.__version__}
+        if asked.list:
+            print(json.dumps(described(case)))
+            continue
         freed(asked.device)
         if time.monotonic() > until:
             line["error"] = "not begun: the time is up"
         else:
             try:
                 line |= measured(case, asked.device, asked.steps, until)
-            except Exception as error:  # the other cases are worth having
+            except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # the other cases are worth having
                 line["error"] = f"{type(error).__name__}: {error}"[:500]
         failed += "error" in line
         print(json.dumps(line), flush=True)
