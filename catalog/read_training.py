@@ -101,7 +101,7 @@ def read_training(folder: Path = TRAINING_FOLDER) -> TrainingCatalog:
 
 
 def _key(row: ConstantRow) -> tuple[str, str, str]:
-    return row.name, row.family, row.engine
+    return row.name, row.family if row.device == "*" else row.device, row.engine
 
 
 def _tables(path: Path, table: str, row_type: type[_RowT], problems: list[str]) -> list[_RowT]:

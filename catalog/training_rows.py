@@ -16,7 +16,9 @@ class TrainingStackRow(Row):
 
     names: how sources spell it; the longest that a given name begins with decides. part_of: the stack whose constants
     hold where this one has none of its own. axes: how it can split a model beside data parallelism. sharding: what it shards
-    unless told otherwise. trains: the methods it is chosen for when none is named, on devices of these families (all: empty).
+    unless told otherwise. recompute: what its own recipes say; without it, as much as memory asks. recomputes_layers: it can
+    recompute some layers and keep the rest. trains: the methods it is chosen for when none is named, on devices of these
+    families (all: empty).
     """
 
     id: Slug
@@ -25,6 +27,8 @@ class TrainingStackRow(Row):
     part_of: Slug | None = None
     axes: tuple[Axis, ...] = ()
     sharding: list[Literal["zero1", "zero3"]]
+    recompute: Literal["none", "selective", "full"] | None = None
+    recomputes_layers: bool = False
     trains: tuple[Literal["pretrain", "full", "lora", "qlora"], ...] = ()
     families: tuple[str, ...] = ()
     provenance: Provenance

@@ -6098,6 +6098,10 @@ class TrainingLayoutOut(TypedDict):
     """
     recompute: Literal["none", "selective", "full"]
     """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+    recomputed_layers_fraction: float
+    """Share of the layers whose whole forward pass is done again: 1 for all, less where the software recomputes as
+    many as memory asks for and keeps the rest.
+    """
 
 
 class TrainingLimitsIn(TypedDict):

@@ -148,12 +148,15 @@ def show_training_estimate(case: Mapping[str, Any], found: Mapping[str, Any], co
 def layout_text(layout: Mapping[str, Any]) -> str:
     """
     >>> layout_text({"tensor_parallel": 4, "pipeline_parallel": 1, "virtual_pipeline": 1, "context_parallel": 1,
-    ...     "expert_parallel": 1, "data_parallel": 2, "micro_batch_sequences": 1, "sharding": "zero1", "recompute": "full"})
-    'TP4 DP2, micro-batch 1, zero1, recompute full'
+    ...     "expert_parallel": 1, "data_parallel": 2, "micro_batch_sequences": 1, "sharding": "zero1", "recompute": "full",
+    ...     "recomputed_layers_fraction": 0.25})
+    'TP4 DP2, micro-batch 1, zero1, recompute full of 25 % of layers'
     """
     short = (
         ("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("virtual_pipeline", "VP"), ("context_parallel", "CP"),
         ("expert_parallel", "EP"), ("data_parallel", "DP"),
     )  # fmt: skip
     degrees = " ".join(f"{letters}{layout[name]}" for name, letters in short if layout[name] > 1) or "one device"
-    return f"{degrees}, micro-batch {layout['micro_batch_sequences']}, {layout['sharding']}, recompute {layout['recompute']}"
+    part = layout["recomputed_layers_fraction"]
+    some = f" of {100 * part:.0f} % of layers" if 0.0 < part < 1.0 else ""
+    return f"{degrees}, micro-batch {layout['micro_batch_sequences']}, {layout['sharding']}, recompute {layout['recompute']}{some}"

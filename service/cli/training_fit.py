@@ -23,7 +23,7 @@ from service.training.evaluation import (
     values_of,
 )
 from service.training.fitting import Key, fitted_model, published_runs, shapes_of
-from service.training.inputs import SPREAD_HIGH, SPREAD_LOW, model_of
+from service.training.inputs import SPREAD_HIGH, SPREAD_LOW, model_of, place
 
 KINDS = ("dense", "mixture", "adapters")
 NINETY_PERCENT_DEVIATIONS = 1.645
@@ -100,7 +100,7 @@ def fitted_text(
         if spread is not None:
             lines += _entry(row, spread, spread * 0.9, spread * 1.1)
             continue
-        value, deviation = values.get((row.name, row.family, row.engine), (None, 0.0))
+        value, deviation = values.get((row.name, place(row), row.engine), (None, 0.0))
         if value is not None:
             reach = 2.718281828 ** (NINETY_PERCENT_DEVIATIONS * deviation)
             lines += _entry(row, value, value / reach, value * reach)
@@ -117,7 +117,8 @@ def _spread(name: str, spreads: Mapping[str, tuple[float, float]]) -> float | No
 
 
 def _entry(row: ConstantRow, value: float, low: float, high: float) -> list[str]:
-    about = [f'{key} = "{text}"' for key, text in (("family", row.family), ("engine", row.engine)) if text != "*"]
+    known = (("family", row.family), ("device", row.device), ("engine", row.engine))
+    about = [f'{key} = "{text}"' for key, text in known if text != "*"]
     return [
         "", "[[constant]]", f'name = "{row.name}"', *about, f"value = {value:.5g}", f"low = {low:.5g}",
         f"high = {high:.5g}", f'unit = "{row.unit}"', 'basis = "corrected"',

@@ -25,11 +25,13 @@ PRIOR_RANGE_DEVIATIONS = 1.645
 """A prior's low and high are its 5 % and 95 % quantiles."""
 GENERALLY_KNOWN = (
     "attention_backward_ratio", "weight_bytes", "quantised_weight_bytes", "gradient_bytes", "optimizer_bytes",
-    "link_efficiency", "network_efficiency", "collective_latency_s",
+    "link_efficiency", "network_efficiency", "collective_latency_s", "native_head_dim", "frozen_weight_bytes",
+    "frozen_weight_bytes_fp8", "sent_gradient_bytes",
 )  # fmt: skip
 """Constants that runs do not tell apart from others: they keep the catalog's values."""
 MEMORY_CONSTANTS = (
     "activation_factor",
+    "adapter_activation_fraction",
     "selective_kept_fraction",
     "logit_bytes",
     "reserved_bytes",
@@ -115,6 +117,7 @@ def _published(model: TrainingModel, shapes: Shapes, row: TrainingRunRow) -> Pub
     found = estimate_training(trained.run, trained.constants, row.devices, trained.freedom, trained.batch_stated)
     chosen = found.chosen
     layout = one_layout(recompute=chosen.recompute, sharding=chosen.sharding, **chosen.degrees)
+    layout = replace(layout, recompute_full=np.array([chosen.recomputed_fraction]))
     return PublishedRun(
         row, trained, trained.run.work(layout), run_kind(row.method, trained.run.shape.experts > 0), chosen.verdict
     )

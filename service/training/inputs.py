@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from catalog.read_training import TrainingCatalog, read_training
+from catalog.rows import ConstantRow
 from catalog.training_rows import TrainingStackRow
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device, Node
@@ -43,7 +44,7 @@ class TrainingModel:
     priors: Mapping[str, Sequence[TrainingPrior]]
 
     def value(self, name: str, family: str = "*", stacks: Sequence[str] = ()) -> float | None:
-        row = chosen_prior(self.priors.get(name, ()), name, family, stacks)
+        row = chosen_prior(self.priors.get(name, ()), name, (family,), stacks)
         return None if row is None else row.value
 
 
@@ -53,9 +54,14 @@ def training_model() -> TrainingModel:
     return model_of(read_training())
 
 
+def place(row: ConstantRow) -> str:
+    """The device a constant is about, or its family."""
+    return row.family if row.device == "*" else row.device
+
+
 def model_of(catalog: TrainingCatalog) -> TrainingModel:
     priors = [
-        TrainingPrior(c.name, c.family, c.engine, c.value, c.low, c.high, c.basis in FITTED_BASES)
+        TrainingPrior(c.name, place(c), c.engine, c.value, c.low, c.high, c.basis in FITTED_BASES)
         for c in catalog.constants
     ]
     return TrainingModel(catalog, by_name(priors))
@@ -170,8 +176,9 @@ def prepare(
     freedom = Freedom(
         stated=stated,
         axes=row.axes,
-        recompute=(recompute,) if recompute else ("none", "full"),
+        recompute=recompute or row.recompute,
         sharding=(sharding,) if sharding else tuple(row.sharding),
+        recomputes_layers=row.recomputes_layers,
     )
     return Trained(
         run,

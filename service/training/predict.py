@@ -181,4 +181,7 @@ def present_memory(found: TrainingEstimate) -> TrainingMemoryOut:
 
 
 def present_layout(one: PredictedLayout) -> TrainingLayoutOut:
-    return TrainingLayoutOut(**one.degrees, sharding=one.sharding, recompute=one.recompute)
+    return TrainingLayoutOut(
+        **one.degrees, sharding=one.sharding, recompute=one.recompute,
+        recomputed_layers_fraction=round(one.recomputed_fraction, 4),
+    )  # fmt: skip

@@ -95,6 +95,7 @@ class TrainingLayoutOut(Answer):
     micro_batch_sequences: int
     sharding: TrainingSharding
     recompute: TrainingRecompute
+    recomputed_layers_fraction: float
 
 
 class TrainingChoiceOut(Answer):

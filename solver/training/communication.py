@@ -66,11 +66,11 @@ def expert_s(work: Work, c: TrainingConstants) -> Values:
 
 
 def stage_s(work: Work, c: TrainingConstants) -> Values:
-    """Activations from stage to stage and their gradients back, of a micro-batch."""
+    """Activations from stage to stage and their gradients back, of a micro-batch, exposed part."""
     size = 2.0 * VALUE_BYTES * work.tokens * work.hidden / work.tensor_parallel * work.virtual_pipeline
     rate = group_bytes_per_s(work, c, work.devices)
     sent = size / np.maximum(rate, 1e-9) + 2.0 * c.collective_latency_s * work.virtual_pipeline
-    return np.where(work.pipeline_parallel > 1.0, sent, 0.0)
+    return np.where(work.pipeline_parallel > 1.0, sent * c.stage_exposed_fraction, 0.0)
 
 
 def sharded_s(work: Work, c: TrainingConstants, size_bytes: Values, ranks: Values, neighbours: Values) -> Values:
@@ -119,7 +119,7 @@ def data_s(work: Work, c: TrainingConstants, micro_batch_s: Values) -> Values:
     ranks, expert_ranks = replicas(work), expert_replicas(work)
     gathered = sharded_s(work, c, weights, ranks, work.tensor_parallel)
     gathered = gathered + sharded_s(work, c, experts, expert_ranks, work.expert_parallel)
-    scattered = gathered * share * c.gradient_bytes / VALUE_BYTES
+    scattered = gathered * share * c.sent_gradient_bytes / VALUE_BYTES
     once = exposed_s(gathered * share + scattered, 2.0 * micro_batch_s, c.data_exposed_fraction)
     each = exposed_s((2.0 + share) * gathered, micro_batch_s * FSDP_HIDEABLE_FRACTION, c.data_exposed_fraction)
     return np.where(work.sharded_weights > 0, work.micro_batches * each, once)

@@ -8,8 +8,6 @@ from solver.training.work import Values, Work
 
 FORWARD_FLOP_PER_WEIGHT = 2.0
 """A multiplication and an addition."""
-NATIVE_HEAD_DIM = 128.0
-"""Head width that fused attention kernels are written for; narrower heads leave matrix units partly idle."""
 
 
 def saturation_fraction(width: Values, half_width: Values) -> Values:
@@ -28,9 +26,14 @@ def linear_forward_s(work: Work, c: TrainingConstants) -> Values:
     width = np.minimum(
         np.minimum(work.tokens, work.hidden), np.maximum(work.widest, work.hidden) / work.tensor_parallel
     )
-    rate = work.flop_per_s * c.gemm_efficiency * c.stack_gemm_fraction * saturation_fraction(width, c.saturation_width)
+    rate = work.flop_per_s * c.gemm_efficiency * software_fraction(c) * saturation_fraction(width, c.saturation_width)
     flop = FORWARD_FLOP_PER_WEIGHT * work.linear_weights * work.tokens
     return flop / (work.tensor_parallel * work.pipeline_parallel) / rate
+
+
+def software_fraction(c: TrainingConstants) -> Values:
+    """Of what products could reach, what this software on this device does."""
+    return c.device_fraction * c.stack_gemm_fraction * c.stack_family_fraction
 
 
 def expert_forward_s(work: Work, c: TrainingConstants) -> Values:
@@ -42,23 +45,30 @@ def expert_forward_s(work: Work, c: TrainingConstants) -> Values:
     experts = np.maximum(work.experts, 1.0)
     per_expert = tokens * work.expert_parallel * work.top_k / experts
     width = np.maximum(np.minimum(np.minimum(per_expert, work.expert_intermediate), work.expert_hidden), 1.0)
-    rate = work.flop_per_s * c.gemm_efficiency * c.stack_gemm_fraction * c.expert_gemm_fraction
-    rate = rate * saturation_fraction(width, c.saturation_width)
+    rate = work.flop_per_s * c.gemm_efficiency * software_fraction(c) * c.expert_gemm_fraction
+    rate = rate * saturation_fraction(width, c.saturation_width) / c.stack_expert_factor
     computed = FORWARD_FLOP_PER_WEIGHT * work.active_expert_weights * tokens / work.pipeline_parallel / rate
     read = VALUE_BYTES * work.expert_weights / (work.expert_parallel * work.pipeline_parallel) / work.memory_bytes_per_s
     return np.where(work.expert_layers > 0, np.maximum(computed, read), 0.0)
 
 
-def expert_overhead_s(work: Work, c: TrainingConstants) -> Values:
-    """Routing, permuting and launching of a stage's mixture layers, forward and backward, of one micro-batch."""
-    return c.expert_layer_s * work.expert_layers / work.pipeline_parallel
+def expert_routing_s(work: Work, c: TrainingConstants) -> Values:
+    """Tokens sorted to their experts and back, forward and backward: passes over the copies that experts work on."""
+    copied = VALUE_BYTES * work.expert_hidden * work.top_k * work.tokens / work.tensor_parallel
+    passed = copied * c.expert_passes / work.memory_bytes_per_s
+    return (passed + c.expert_layer_s) * c.stack_expert_factor * work.expert_layers / work.pipeline_parallel
 
 
 def attention_forward_s(work: Work, c: TrainingConstants) -> Values:
-    """Queries with keys and scores with values, forward, at 16 bits whatever the precision of the rest."""
-    narrow = np.minimum(1.0, work.head_dim / NATIVE_HEAD_DIM)
+    """Queries with keys and scores with values, forward, at 16 bits whatever the precision of the rest.
+
+    Heads narrower than kernels are written for leave matrix units partly idle. In a ring whose ranks hold stretches of the
+    sequence as they come, the last one attends to all of it: 2 − 1/cp times the mean.
+    """
+    narrow = np.minimum(1.0, work.head_dim / c.native_head_dim)
     rate = work.sixteen_bit_flop_per_s * c.attention_efficiency * c.stack_attention_fraction * narrow
-    flop = work.attention_flop_per_token * work.tokens
+    slowest = 1.0 + c.context_imbalance_fraction * (1.0 - 1.0 / work.context_parallel)
+    flop = work.attention_flop_per_token * work.tokens * slowest / c.device_fraction
     return flop / (work.tensor_parallel * work.pipeline_parallel) / rate
 
 
@@ -69,7 +79,7 @@ def head_s(work: Work, c: TrainingConstants) -> Values:
     """
     passes = 2.0 + work.trained_fraction
     width = np.minimum(work.tokens, work.hidden)
-    rate = work.sixteen_bit_flop_per_s * c.sixteen_bit_efficiency * c.stack_gemm_fraction
+    rate = work.sixteen_bit_flop_per_s * c.sixteen_bit_efficiency * software_fraction(c)
     rate = rate * saturation_fraction(width, c.saturation_width)
     whole = passes * FORWARD_FLOP_PER_WEIGHT * work.head_weights * work.tokens / work.tensor_parallel / rate
     logits = work.tokens * work.vocabulary * c.logit_bytes / work.tensor_parallel / work.memory_bytes_per_s
@@ -89,9 +99,9 @@ def element_s(work: Work, c: TrainingConstants) -> Values:
 
 
 def recurrent_s(work: Work, c: TrainingConstants) -> Values:
-    """State-space and linear-attention layers, forward and backward: bound by memory too, with many more passes."""
-    passed = VALUE_BYTES * work.hidden * work.tokens / work.tensor_parallel / work.pipeline_parallel
-    return passed * work.recurrent_layers * c.recurrent_passes / work.memory_bytes_per_s
+    """State-space and linear-attention layers, forward and backward: bound by memory too, in passes over all they project."""
+    passed = VALUE_BYTES * work.recurrent_values_per_token * work.tokens / work.tensor_parallel / work.pipeline_parallel
+    return passed * c.recurrent_passes / work.memory_bytes_per_s
 
 
 def dequantise_s(work: Work, c: TrainingConstants) -> Values:
@@ -102,6 +112,10 @@ def dequantise_s(work: Work, c: TrainingConstants) -> Values:
 
 
 def launch_floor_s(work: Work, c: TrainingConstants) -> Values:
-    """The host's time for a stage's layers, forward and backward: a layer of little work takes no less."""
+    """The host's time for a stage's layers, forward and backward: a layer of little work takes no less.
+
+    More of it where weights are spread from 4 bits first, and where each trained weight's gradient is handed over by hooks.
+    """
     again = 1.0 + work.recompute_full / 3.0
-    return c.layer_floor_s * work.layers / work.pipeline_parallel * again
+    more = c.quantised_floor_fraction * work.quantised_fraction + c.trained_floor_fraction * work.trained_fraction
+    return c.layer_floor_s * (1.0 + more) * work.layers / work.pipeline_parallel * again

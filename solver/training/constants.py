@@ -17,11 +17,15 @@ GEMM_EFFICIENCY = {
     "int8": "gemm_efficiency_int8",
 }
 """Precision of a run → the constant that says what share of that rate its products reach."""
+NARROW = ("nvfp4",)
+"""Precisions of 4 bits: routed experts, whose products are small, gain less from them."""
+EIGHT_BITS = ("fp8", "mxfp8", "nvfp4")
+"""Precisions under which some software keeps frozen weights in 8 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPrior:
-    """One catalog row: ``*`` stands for every family or stack. fitted: published runs moved it."""
+    """One catalog row: ``*`` stands for every family or stack. family: or one device. fitted: published runs moved it."""
 
     name: str
     family: str
@@ -38,25 +42,39 @@ class TrainingConstants:
 
     gemm_efficiency: share of the datasheet rate that large products reach, with this device and precision.
     sixteen_bit_efficiency: the same of products that stay at 16 bits (the head).
-    stack_gemm_fraction, stack_attention_fraction: what this software reaches of that.
+    device_fraction: of one device beside its family's others with the same datasheet rate (clocks under load).
+    stack_gemm_fraction, stack_attention_fraction: what this software reaches of that; stack_family_fraction: on this family.
+    stack_expert_factor: by how much a release's mixture layers take longer than those of others.
+    sent_gradient_bytes: of one gradient between replicas, which may be less than it is kept in.
+    native_head_dim: the narrowest head at which attention reaches its rate.
+    context_imbalance_fraction: by how much the last rank of a ring attends to more than the mean one.
+    adapter_activation_fraction: of what the backward pass reads, kept when adapters alone are trained.
     selective_recompute_fraction, selective_kept_fraction: what selective recomputation repeats of the forward pass, and keeps of it.
     saturation_width: the smallest dimension at which a product reaches half of its rate.
     """
 
     gemm_efficiency: Values
     sixteen_bit_efficiency: Values
+    device_fraction: Values
     stack_gemm_fraction: Values
+    stack_family_fraction: Values
     saturation_width: Values
     attention_efficiency: Values
     stack_attention_fraction: Values
+    native_head_dim: Values
+    context_imbalance_fraction: Values
     attention_backward_ratio: Values
     expert_gemm_fraction: Values
+    stack_expert_factor: Values
     expert_layer_s: Values
+    expert_passes: Values
     element_passes: Values
     recurrent_passes: Values
     dequantise_passes: Values
     adapter_passes: Values
     layer_floor_s: Values
+    quantised_floor_fraction: Values
+    trained_floor_fraction: Values
     link_efficiency: Values
     network_efficiency: Values
     collective_latency_s: Values
@@ -64,21 +82,24 @@ class TrainingConstants:
     context_exposed_fraction: Values
     expert_exposed_fraction: Values
     data_exposed_fraction: Values
+    stage_exposed_fraction: Values
+    sent_gradient_bytes: Values
     step_overhead_s: Values
     selective_recompute_fraction: Values
     straggler_fraction: Values
     weight_bytes: Values
+    frozen_weight_bytes: Values
     quantised_weight_bytes: Values
     gradient_bytes: Values
     optimizer_bytes: Values
     activation_factor: Values
+    adapter_activation_fraction: Values
     selective_kept_fraction: Values
     logit_bytes: Values
     reserved_bytes: Values
     fragmentation_fraction: Values
 
 
-PER_PRECISION = ("gemm_efficiency", "sixteen_bit_efficiency")
 NAMES = tuple(f.name for f in fields(TrainingConstants))
 
 
@@ -90,18 +111,27 @@ def constant_name(field: str, precision: str) -> str:
     """
     if field == "gemm_efficiency":
         return GEMM_EFFICIENCY[precision]
+    if field == "expert_gemm_fraction" and precision in NARROW:
+        return "expert_gemm_fraction_fp4"
+    if field == "frozen_weight_bytes" and precision in EIGHT_BITS:
+        return "frozen_weight_bytes_fp8"
     return GEMM_EFFICIENCY["bf16"] if field == "sixteen_bit_efficiency" else field
 
 
 def chosen_prior(
-    priors: Iterable[TrainingPrior], name: str, family: str, stacks: Sequence[str]
+    priors: Iterable[TrainingPrior], name: str, kinds: Sequence[str], stacks: Sequence[str]
 ) -> TrainingPrior | None:
-    """The row that is about this family, then about the earliest of ``stacks`` (the release first, then what it is one of)."""
-    found: tuple[tuple[bool, int], TrainingPrior] | None = None
+    """The row that is about the earliest of ``kinds`` (the device, then its family), then about the earliest of ``stacks``
+    (the release first, then what it is one of).
+    """
+    found: tuple[tuple[int, int], TrainingPrior] | None = None
     for one in priors:
-        if one.name != name or one.family not in ("*", family) or one.stack not in ("*", *stacks):
+        if one.name != name or one.family not in ("*", *kinds) or one.stack not in ("*", *stacks):
             continue
-        rank = (one.family != "*", -stacks.index(one.stack) if one.stack != "*" else -len(stacks))
+        rank = (
+            -kinds.index(one.family) if one.family != "*" else -len(kinds),
+            -stacks.index(one.stack) if one.stack != "*" else -len(stacks),
+        )
         if found is None or rank > found[0]:
             found = rank, one
     return None if found is None else found[1]
@@ -114,7 +144,7 @@ def chosen_rows(
     rows = {}
     for field in NAMES:
         name = constant_name(field, precision)
-        row = chosen_prior(priors.get(name, ()), name, family, stacks)
+        row = chosen_prior(priors.get(name, ()), name, (device, family), stacks)
         if row is None:
             raise FigureMissingError(device, f"training constant {name} (family {family})")
         rows[field] = row

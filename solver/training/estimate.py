@@ -1,7 +1,7 @@
 """What a training step takes and needs: for a stated layout, or for the best of all that a run can have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,10 +29,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLayout:
-    """One layout with its rate and its need of memory."""
+    """One layout with its rate and its need of memory. recomputed_fraction: of the layers, all of whose forward pass is repeated."""
 
     degrees: Mapping[str, int]
     recompute: Recompute
+    recomputed_fraction: float
     sharding: Sharding
     tokens_per_s_per_device: float
     peak_bytes: float
@@ -75,6 +76,10 @@ def estimate_training(
     layouts = enumerate_layouts(run.shape, devices, batch, freedom)
     needs_network(run, devices)
     work = run.work(layouts)
+    if freedom.recompute is None:
+        share = memory.least_recompute(work, constants, freedom.recomputes_layers)
+        layouts = replace(layouts, recompute_full=share)
+        work = replace(work, recompute_full=share)
     seconds = step.step_s(work, constants)
     peaks = memory.peak_bytes(work, constants)
     best = chosen_position(layouts, seconds, peaks, run.device.memory_bytes)
@@ -149,6 +154,7 @@ def _predicted(layouts: Layouts, rates: Values, peaks: Values, available_bytes: 
     return PredictedLayout(
         degrees={name: int(getattr(layouts, name)[at]) for name in names},
         recompute="full" if full else "selective" if selective else "none",
+        recomputed_fraction=float(layouts.recompute_full[at]),
         sharding="zero3" if layouts.sharded_weights[at] else "zero1",
         tokens_per_s_per_device=float(rates[at]),
         peak_bytes=float(peaks[at]),

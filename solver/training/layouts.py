@@ -18,13 +18,15 @@ AXES = (
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """What may vary. stated: degrees by name (``data_parallel`` too). axes: what the software can split. An empty list of
-    recomputation or sharding: all that there is."""
+    """What may vary. stated: degrees by name (``data_parallel`` too). axes: what the software can split. recompute: None: of
+    as few layers as memory asks, or of all or none where the software cannot choose layers.
+    """
 
     stated: Mapping[str, int]
     axes: Sequence[str]
-    recompute: Sequence[Recompute]
+    recompute: Recompute | None
     sharding: Sequence[Sharding]
+    recomputes_layers: bool = True
 
 
 def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, stated: Mapping[str, int]) -> None:
@@ -71,6 +73,7 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, fre
     stage's layers. Without a batch, each replica has one micro-batch a stage.
     """
     checked_degrees(shape, devices, batch, freedom.stated)
+    again = freedom.recompute
     columns: list[tuple[float, ...]] = []
     stated = freedom.stated
     for tensor, pipeline, context in product(
@@ -90,9 +93,9 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, fre
             _virtual_degrees(shape, stated, pipeline),
             _micro_batches(stated, share),
         ):
-            for recompute, sharding in product(freedom.recompute, freedom.sharding):
+            for sharding in freedom.sharding:
                 split = (tensor, pipeline, virtual, context, expert, data, micro)
-                columns.append((*split, recompute == "full", recompute == "selective", sharding == "zero3"))
+                columns.append((*split, again == "full", again == "selective", sharding == "zero3"))
     if not columns:
         given = "" if batch is None else f" with {batch} sequences a step"
         raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")

@@ -1,6 +1,7 @@
 """Bytes of a training step on the fullest device, by part."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ RESIDENT_LAYERS = 2.0
 def weights_bytes(work: Work, c: TrainingConstants) -> Values:
     """Weights as products read them: sharded over replicas with ZeRO-3, 4-bit in layers under QLoRA."""
     frozen = work.quantised_fraction
-    per_weight = c.weight_bytes * (1.0 - frozen) + c.quantised_weight_bytes * frozen
+    kept = np.where(work.trained_fraction > 0, c.weight_bytes, c.frozen_weight_bytes)
+    per_weight = kept * (1.0 - frozen) + c.quantised_weight_bytes * frozen
     split = work.tensor_parallel * work.pipeline_parallel
     beside = (work.embedding_weights + work.other_weights) * np.where(frozen > 0, VALUE_BYTES, c.weight_bytes)
     dense = (work.linear_weights * per_weight + beside) / split
@@ -47,19 +49,18 @@ def activations_bytes(work: Work, c: TrainingConstants) -> Values:
     """What the forward pass keeps for the backward one, of all micro-batches that the first stage has under way.
 
     A pipeline of p stages keeps p of them, in v interleaved parts (p·v + p − 1)/v (arXiv:2205.05198, section 4.2.3), never more than a
-    step has. Recomputing all keeps inputs of layers, and everything of the layer at work.
+    step has. A recomputed layer keeps its input, and everything while it is at work.
     """
     p, v = work.pipeline_parallel, work.virtual_pipeline
     under_way = np.where(p > 1.0, np.minimum(work.micro_batches, p + (p - 1.0) * (v > 1.0) / v), 1.0)
-    per_token = work.saved_values_per_token * VALUE_BYTES * c.activation_factor
+    adapters = np.where(work.trained_fraction > 0, 1.0, c.adapter_activation_fraction)
+    per_token = work.saved_values_per_token * VALUE_BYTES * c.activation_factor * adapters
     part = np.where(work.recompute_selective > 0, c.selective_kept_fraction, 1.0)
     inputs = work.saved_inputs_per_token * VALUE_BYTES
     layers = np.maximum(work.layers, 1.0)
-    kept = np.where(
-        work.recompute_full > 0,
-        inputs / p * under_way + RESIDENT_LAYERS * per_token / layers,
-        part * per_token / p * under_way,
-    )
+    again = work.recompute_full
+    at_work = np.where(again > 0, RESIDENT_LAYERS * per_token / layers, 0.0)
+    kept = (again * inputs + (1.0 - again) * part * per_token) / p * under_way + at_work
     return work.tokens / work.tensor_parallel * kept
 
 
@@ -68,10 +69,15 @@ def logits_bytes(work: Work, c: TrainingConstants) -> Values:
     return work.tokens * work.vocabulary / work.tensor_parallel * c.logit_bytes
 
 
+def micro_batches_held(work: Work) -> Values:
+    """By the first stage at a time, interleaving left out."""
+    return np.maximum(np.minimum(work.micro_batches, work.pipeline_parallel), 1.0)
+
+
 def memory_parts(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
     """By part. The last stage holds logits but few micro-batches under way, the first the other way round: the larger counts."""
     activations, logits = activations_bytes(work, c), logits_bytes(work, c)
-    single = activations / np.maximum(np.minimum(work.micro_batches, work.pipeline_parallel), 1.0)
+    single = activations / micro_batches_held(work)
     last = np.where(work.pipeline_parallel > 1.0, np.maximum(logits + single - activations, 0.0), logits)
     parts = {
         "weights": weights_bytes(work, c),
@@ -86,6 +92,24 @@ def memory_parts(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
 
 def peak_bytes(work: Work, c: TrainingConstants) -> Values:
     return added(memory_parts(work, c).values())
+
+
+def least_recompute(work: Work, c: TrainingConstants, by_layer: bool) -> Values:
+    """The share of a stage's layers that must be recomputed for the rest to fit, in whole layers; all or none unless
+    ``by_layer``. Activations are linear in it, but for the layers at work.
+    """
+    states = weights_bytes(work, c) + gradients_bytes(work, c) + optimizer_bytes(work, c)
+    room = (work.memory_bytes - c.reserved_bytes) / (1.0 + c.fragmentation_fraction) - states
+    logits = logits_bytes(work, c)
+    first = np.minimum(room, micro_batches_held(work) * (room - logits))
+    allowed = np.where(work.pipeline_parallel > 1.0, first, room - logits)
+    none, some, every = (
+        activations_bytes(replace(work, recompute_full=np.full(1, part)), c) for part in (0.0, 1e-12, 1.0)
+    )
+    layers = np.maximum(np.round(work.layers / work.pipeline_parallel), 1.0) if by_layer else 1.0
+    share = np.clip((some - allowed) / np.maximum(some - every, 1.0), 0.0, 1.0)
+    share = np.maximum(np.ceil(share * layers - 1e-9), 1.0) / layers
+    return np.where((none <= allowed) | (every >= none), 0.0, share)
 
 
 def verdict(needed_bytes: float, available_bytes: float) -> Verdict:

@@ -18,7 +18,8 @@ class TrainingShape:
     attention_flop_per_token: of the two products of queries with keys and of scores with values, forward, causal.
     full_attention_flop_per_token: the same when nothing is masked, as older conventions count it.
     saved_values_per_token: what the backward pass reads again of one token, in values; saved_inputs_per_token: of layers'
-    inputs alone. widest: the widest feed-forward block that is not an expert.
+    inputs alone. recurrent_values_per_token: width of the projections of state-space and linear-attention layers.
+    widest: the widest feed-forward block that is not an expert.
     """
 
     layers: int
@@ -36,7 +37,7 @@ class TrainingShape:
     top_k: int
     expert_intermediate: int
     expert_hidden: int
-    recurrent_layers: int
+    recurrent_values_per_token: float
     head_weights: float
     embedding_weights: float
     other_weights: float
@@ -134,7 +135,7 @@ def training_shape(shape: LlmShape, sequence_tokens: int) -> TrainingShape:
         top_k=main.top_k,
         expert_intermediate=main.expert_intermediate,
         expert_hidden=main.expert_hidden or hidden,
-        recurrent_layers=sum(a.layers for a in shape.attention if a.kind == "linear"),
+        recurrent_values_per_token=sum(a.layers * a.weights / hidden for a in shape.attention if a.kind == "linear"),
         head_weights=float(shape.vocabulary) * hidden,
         embedding_weights=shape.embedding_weights,
         other_weights=shape.other_weights,

@@ -38,7 +38,7 @@ def step_terms(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
     micro = {
         "dense_products": linear * (1.0 + backward),
         "routed_experts": experts * (1.0 + backward),
-        "expert_routing": compute.expert_overhead_s(work, c),
+        "expert_routing": compute.expert_routing_s(work, c),
         "attention": attention * (1.0 + c.attention_backward_ratio),
         "output_head": compute.head_s(work, c),
         "element_wise": element,

@@ -85,7 +85,7 @@ class Work:
     top_k: Values
     expert_intermediate: Values
     expert_hidden: Values
-    recurrent_layers: Values
+    recurrent_values_per_token: Values
     head_weights: Values
     embedding_weights: Values
     other_weights: Values

@@ -1,5 +1,7 @@
 """Laws that the training model must keep, whatever its constants."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from solver.errors import UnsupportedError
 from solver.training.constants import TrainingConstants, chosen_rows, resolve
 from solver.training.estimate import chosen_position, model_flop_per_token
 from solver.training.layouts import Freedom, checked_degrees, enumerate_layouts
-from solver.training.memory import memory_parts, peak_bytes
+from solver.training.memory import least_recompute, memory_parts, peak_bytes
 from solver.training.shape import training_shape
 from solver.training.step import step_s, step_terms, tokens_per_s_per_device
 from solver.training.work import Run, Sharding, TrainingDevice, one_layout
@@ -58,13 +60,33 @@ class TestStep:
     def test_no_layout_beats_the_datasheet(self, model: TrainingModel) -> None:
         run = run_of()
         layouts = enumerate_layouts(
-            run.shape, 8, 64, Freedom({}, ("tensor", "pipeline", "context"), ("none",), ("zero1",))
+            run.shape, 8, 64, Freedom({}, ("tensor", "pipeline", "context"), "none", ("zero1",))
         )
         rate = tokens_per_s_per_device(run.work(layouts), constants_of(model))
         assert float(rate.max()) < DEVICE.flop_per_s / model_flop_per_token(run.shape)
 
 
 class TestMemory:
+    @pytest.mark.parametrize("by_layer", [True, False])
+    def test_no_more_layers_are_recomputed_than_memory_asks(self, model: TrainingModel, by_layer: bool) -> None:
+        run, c = run_of("llama-3.1-70b", batch=64, sequence=8192), constants_of(model)
+        layouts = enumerate_layouts(
+            run.shape, 64, 64, Freedom({}, ("tensor", "pipeline", "context"), None, ("zero1", "zero3"))
+        )
+        work = run.work(layouts)
+        share = least_recompute(work, c, by_layer)
+        layers = np.round(work.layers / work.pipeline_parallel) if by_layer else np.ones(1)
+
+        def peak(tried: np.ndarray) -> np.ndarray:
+            return peak_bytes(replace(work, recompute_full=tried), c)
+
+        some = (share > 0.0) & (share < 1.0)
+        assert some.any() == by_layer
+        assert (peak(share)[some] <= DEVICE.memory_bytes * (1.0 + 1e-9)).all()
+        one_less = np.where(share > 0.0, share - 1.0 / layers, 0.0)
+        needed = (share > 0.0) & (peak(share) <= DEVICE.memory_bytes)
+        assert (peak(np.maximum(one_less, 0.0))[needed] > DEVICE.memory_bytes).all()
+
     def test_states_are_eighteen_bytes_a_weight_unsharded(self, model: TrainingModel) -> None:
         parts = memory_parts(run_of().work(one_layout()), constants_of(model))
         weights = run_of().shape.total_weights
@@ -83,7 +105,7 @@ class TestLayouts:
     def test_products_are_the_devices_and_batches_divide(self) -> None:
         run = run_of("qwen3-30b-a3b")
         axes = ("tensor", "pipeline", "context", "expert")
-        found = enumerate_layouts(run.shape, 32, 64, Freedom({}, axes, ("none", "full"), ("zero1",)))
+        found = enumerate_layouts(run.shape, 32, 64, Freedom({}, axes, None, ("zero1",)))
         product = found.tensor_parallel * found.pipeline_parallel * found.context_parallel * found.data_parallel
         assert (product == 32).all()
         assert (64 % (found.data_parallel * found.micro_batch_sequences) == 0).all()
@@ -92,9 +114,7 @@ class TestLayouts:
 
     def test_the_chosen_one_fits_and_none_that_fits_is_a_hundredth_faster(self, model: TrainingModel) -> None:
         run = run_of(batch=128)
-        layouts = enumerate_layouts(
-            run.shape, 16, 128, Freedom({}, ("tensor", "pipeline"), ("none", "full"), ("zero1",))
-        )
+        layouts = enumerate_layouts(run.shape, 16, 128, Freedom({}, ("tensor", "pipeline"), "full", ("zero1",)))
         work, c = run.work(layouts), constants_of(model)
         seconds, peaks = step_s(work, c), peak_bytes(work, c)
         best = chosen_position(layouts, seconds, peaks, DEVICE.memory_bytes)
