@@ -4,6 +4,7 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
 from service.training.inputs import Trained, TrainingModel, spread_of, training_device
@@ -13,8 +14,9 @@ from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, SolverError
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
-from solver.training.estimate import Spread, TrainingEstimate, estimate_training, model_flop_per_token
+from solver.training.estimate import Spread, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
+from solver.training.memory import optimizer_bytes, verdict, weights_bytes
 from solver.training.programme import Chosen, Column, Task, choose
 
 SECONDS_PER_DAY = 86_400.0
@@ -30,15 +32,20 @@ SLOWER_THAN_DEADLINE = 2.0
 
 @dataclass(frozen=True)
 class Way:
-    """A job on so many nodes of one kind: its layout, and what failures leave of its rate."""
+    """A job on so many nodes of one kind: what failures leave of its rate."""
 
     trained: Trained
-    found: TrainingEstimate
     spread: Spread
     goodput: float
     nodes: int
     devices: int
     seconds: float
+
+    @cached_property
+    def found(self) -> TrainingEstimate:
+        """Its layout and what its step is made of: for the few ways that are told."""
+        own = self.trained
+        return estimate_training(own.run, own.constants, self.devices, own.freedom, own.batch_stated)
 
 
 @dataclass
@@ -147,10 +154,11 @@ def _computed(
     roof = device.flop_per_s / model_flop_per_token(trained.run.shape) * SLOWER_THAN_DEADLINE
     if tokens / (roof * devices) > most_s:
         return None
-    found = estimate_training(trained.run, trained.constants, devices, trained.freedom, trained.batch_stated)
-    if found.chosen.verdict == "does_not_fit":
+    found = compared(trained.run, trained.constants, devices, trained.freedom, trained.batch_stated)
+    if verdict(float(found.peaks[found.best]), device.memory_bytes) == "does_not_fit":
         return None
-    states = found.parts["weights"] + found.parts["optimizer"]
+    alone = found.alone
+    states = float((weights_bytes(alone, trained.constants) + optimizer_bytes(alone, trained.constants))[0])
     reliability = Reliability(
         _figure(model, FAILURES),
         states * node.devices / _figure(model, CHECKPOINT_RATE),
@@ -160,11 +168,11 @@ def _computed(
     goodput = goodput_fraction(reliability, devices, nodes)
     if goodput <= 0.0:
         return None
-    seconds = tokens / (found.chosen.tokens_per_s_per_device * devices * goodput)
+    seconds = tokens / float(alone.tokens_per_step[0]) * float(found.seconds[found.best]) / goodput
     if seconds > most_s:
         return None
     spread = spread_of(model, job.method, trained.run.shape.experts > 0, trained.stacks)
-    return Way(trained, found, spread, goodput, nodes, devices, seconds)
+    return Way(trained, spread, goodput, nodes, devices, seconds)
 
 
 def job_usd(offer: Offer, nodes: int, seconds: float) -> float:

@@ -11,7 +11,7 @@ from solver.training.constants import TrainingConstants
 from solver.training.layouts import Freedom, enumerate_layouts
 from solver.training.memory import REFUSED_ABOVE, Verdict
 from solver.training.shape import TrainingShape
-from solver.training.work import Layouts, Recompute, Run, Sharding, Values
+from solver.training.work import Layouts, Recompute, Run, Sharding, Values, Work
 
 SHORTLIST_FRACTION = 0.05
 """Layouts within this of the fastest are told: predicted differences below it are not worth a choice."""
@@ -65,27 +65,42 @@ def model_flop_per_token(shape: TrainingShape) -> float:
     return 6.0 * shape.active_weights + 3.0 * shape.attention_flop_per_token
 
 
-def estimate_training(
-    run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool
-) -> TrainingEstimate:
-    """The fastest layout that memory holds, or, where none does, the one that needs least of it.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Every layout of a run with its seconds and its need of memory, and the position of the one to take."""
+
+    layouts: Layouts
+    work: Work
+    seconds: Values
+    peaks: Values
+    best: int
+
+    @property
+    def alone(self) -> Work:
+        """The run under the one to take."""
+        return self.work.at(self.best)
+
+
+def compared(run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool) -> Compared:
+    """The fastest layout that memory holds, or, where none does, the one that needs least of it, among all others.
 
     Raises UnsupportedError for what no layout can be, FigureMissingError for a network that nobody has published.
     """
-    batch = run.global_batch_sequences if batch_stated else None
-    layouts = enumerate_layouts(run.shape, devices, batch, freedom)
-    needs_network(run, devices)
-    work = run.work(layouts)
-    if freedom.recompute is None:
-        share = memory.least_recompute(work, constants, freedom.recomputes_layers)
-        layouts = replace(layouts, recompute_full=share)
-        work = replace(work, recompute_full=share)
+    layouts, work = laid_out(run, constants, devices, freedom, batch_stated)
     seconds = step.step_s(work, constants)
     peaks = memory.peak_bytes(work, constants)
-    best = chosen_position(layouts, seconds, peaks, run.device.memory_bytes)
+    return Compared(layouts, work, seconds, peaks, chosen_position(layouts, seconds, peaks, run.device.memory_bytes))
+
+
+def estimate_training(
+    run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool
+) -> TrainingEstimate:
+    """The layout to take, what its step is made of, and others as good. Raises as ``compared`` does."""
+    every = compared(run, constants, devices, freedom, batch_stated)
+    layouts, seconds, peaks, best, work = every.layouts, every.seconds, every.peaks, every.best, every.work
     rates = work.tokens_per_step / seconds / devices
     listed = _shortlist(layouts, rates, peaks, run.device.memory_bytes, best)
-    alone = run.work(layouts.at(np.array([best])))
+    alone = every.alone
     return TrainingEstimate(
         chosen=_predicted(layouts, rates, peaks, run.device.memory_bytes, best),
         step_s=float(seconds[best]),
@@ -97,6 +112,20 @@ def estimate_training(
         shortlist=tuple(_predicted(layouts, rates, peaks, run.device.memory_bytes, at) for at in listed),
         considered=len(layouts),
     )
+
+
+def laid_out(
+    run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool
+) -> tuple[Layouts, Work]:
+    """Every legal layout, each recomputing what is stated, or as little as memory asks. Raises as ``estimate_training`` does."""
+    batch = run.global_batch_sequences if batch_stated else None
+    layouts = enumerate_layouts(run.shape, devices, batch, freedom)
+    needs_network(run, devices)
+    work = run.work(layouts)
+    if freedom.recompute is not None:
+        return layouts, work
+    share = memory.least_recompute(work, constants, freedom.recomputes_layers)
+    return replace(layouts, recompute_full=share), replace(work, recompute_full=share)
 
 
 def needs_network(run: Run, devices: int) -> None:

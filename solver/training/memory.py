@@ -24,7 +24,8 @@ def weights_bytes(work: Work, c: TrainingConstants) -> Values:
     kept = np.where(work.trained_fraction > 0, c.weight_bytes, c.frozen_weight_bytes)
     per_weight = kept * (1.0 - frozen) + c.quantised_weight_bytes * frozen
     split = work.tensor_parallel * work.pipeline_parallel
-    beside = (work.embedding_weights + work.other_weights) * np.where(frozen > 0, VALUE_BYTES, c.weight_bytes)
+    beside = work.embedding_weights + work.other_weights
+    beside = beside * np.where(work.trained_fraction > 0, c.weight_bytes, VALUE_BYTES)
     dense = (work.linear_weights * per_weight + beside) / split
     experts = communication.expert_weights_per_stage(work) * per_weight
     adapters = (1.0 - work.trained_fraction) * work.trained_weights * c.weight_bytes / split

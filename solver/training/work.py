@@ -116,6 +116,11 @@ class Work:
     recompute_selective: Values
     sharded_weights: Values
 
+    def at(self, position: int) -> "Work":
+        """One of its layouts alone."""
+        chosen = {f.name: getattr(self, f.name) for f in fields(Work)}
+        return Work(**{name: v if len(v) == 1 else v[position : position + 1] for name, v in chosen.items()})
+
     @property
     def devices(self) -> Values:
         return self.tensor_parallel * self.pipeline_parallel * self.context_parallel * self.data_parallel
