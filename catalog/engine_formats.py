@@ -15,12 +15,14 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class EngineFormatsRow(Row):
-    """What one engine loads on some families of devices. families: ``*`` stands for every one."""
+    """What one engine loads on some families of devices. families: ``*`` stands for every one. widened: weights that it multiplies
+    in 16 bits where a device has no unit for them."""
 
     engine: Slug
     families: Names
     weights: Names
     kv_cache: Names
+    widened: tuple[str, ...] = ()
     provenance: Provenance
 
 

@@ -91,6 +91,8 @@ class DeviceRow(Row):
     pcie_lanes: int | None = None
     engines: list[str] = []
     """Serving engines known to run on it: vllm, sglang, tensorrt-llm, tgi, llama.cpp, jetstream, neuron, groq, …"""
+    past_engines: dict[str, str] = {}
+    """Engines of which only earlier releases ran on it: the last documented one."""
     missing: list[str] = []
     """Fields that nobody has published; a calculation that needs one is refused by that name."""
     provenance: Provenance
@@ -298,6 +300,8 @@ class LlmFeedForwardRow(Row):
 
     layers: int = Field(ge=1)
     intermediate: int = Field(default=0, ge=0)
+    grouped_intermediate: int = Field(default=0, ge=0)
+    """Width in published checkpoints whose weights are quantised in groups, padded so that shards hold whole groups; 0: as it is."""
     gated: bool = True
     experts: int = Field(default=0, ge=0)
     top_k: int = Field(default=0, ge=0)

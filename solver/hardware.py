@@ -30,6 +30,8 @@ class Loads:
 
     weights: tuple[str, ...]
     kv_cache: tuple[str, ...]
+    widened: tuple[str, ...] = ()
+    """Of the weights: multiplied in 16 bits where the device has no unit for them, widened as they are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,13 @@ class Device:
     """What this is one instance of; None: the whole device."""
     loads: Mapping[str, Loads] = field(default_factory=dict)
     """By engine, where its documentation has been read; an engine that is absent is bound by the device's matrix units only."""
+    past_engines: tuple[str, ...] = ()
+    """Engines of which earlier releases ran on it: estimated where a request names one, never planned."""
+
+    @property
+    def widened(self) -> frozenset[str]:
+        """Weights that some engine multiplies here in 16 bits though the device has no unit for them."""
+        return frozenset(weights for loads in self.loads.values() for weights in loads.widened)
 
 
 def instance_of(device: Device, partition: Partition) -> Device:

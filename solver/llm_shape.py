@@ -53,6 +53,8 @@ class FeedForwardGroup:
     layers: int
     intermediate: int = 0
     """Width of a dense block, or 0."""
+    grouped_intermediate: int = 0
+    """That width in published checkpoints quantised in groups, padded so that shards hold whole groups; 0: as it is."""
     gated: bool = True
     """Gated blocks (SwiGLU) have three matrices, others two."""
     experts: int = 0

@@ -20,7 +20,7 @@ from service.recommendations.snapshot import llm_from_row
 from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
 from service.wire.roles import DraftModelIn
-from solver.engine.profiles import engines_for
+from solver.deployment.platforms import own_engines
 from solver.errors import SolverError
 from solver.hardware import Device, instance_of
 from solver.llm_shape import LlmShape
@@ -163,10 +163,10 @@ def _resolve(
 
 
 def _with_own_engine(asked: EstimateIn, device: Device) -> EstimateIn:
-    """A case that names no engine with the device's own, as plans have it: the default one wherever that runs."""
+    """A case that names no engine with the device's own, as plans have it: the default one wherever that runs and loads the weights."""
     if "name" in asked.engine.model_fields_set:
         return asked
-    own = next(iter(engines_for(device.engines, asked.engine.name)), asked.engine.name)
+    own = (own_engines(device, asked.engine.name, (), (asked.precision.weights,)) or (asked.engine.name,))[-1]
     return asked.model_copy(update={"engine": asked.engine.model_copy(update={"name": own})})
 
 

@@ -93,14 +93,15 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
         power_limit_w=_figure_or_nan(row["power_limit_w"]),
         engines=tuple(row["engines"]),
         partitions=tuple(partition_from_row(one) for one in row.get("partitions", [])),
-        loads=_loads(row["engines"], row["family"]),
+        loads=_loads((*row["engines"], *row.get("past_engines", {})), row["family"]),
+        past_engines=tuple(row.get("past_engines", {})),
     )
 
 
 def _loads(engines: Iterable[str], family: str) -> dict[str, Loads]:
     """What each engine documents to load on a family of devices, where that has been read."""
     read = {engine: formats_of(engine, family) for engine in engines}
-    return {engine: Loads(row.weights, row.kv_cache) for engine, row in read.items() if row is not None}
+    return {engine: Loads(row.weights, row.kv_cache, row.widened) for engine, row in read.items() if row is not None}
 
 
 def partition_from_row(row: Mapping[str, Any]) -> Partition:

@@ -217,7 +217,7 @@ def build_space(
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
     drafting: where engines document it, candidates are there twice, with and without.
     """
-    every = platforms(nodes, priors, settings.name, shape.id, engines)
+    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats)
     every += tuple(instance_platforms(every, nodes, partitions))
     dropped: Counter[Dropped] = Counter()
     rows: list[CandidateRow] = []

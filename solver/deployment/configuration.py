@@ -10,7 +10,7 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.weights import stored_bytes
+from solver.memory.weights import stored_bytes, weight_format
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import Rates, rates
@@ -140,8 +140,15 @@ def front_end(constants: Constants) -> FrontEnd:
 
 
 def check_formats_documented(device: Device, engine: str, precision: Precision) -> None:
-    """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out."""
+    """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out, or
+    where only another engine widens weights that the device has no unit for."""
     loads = device.loads.get(engine)
+    if precision.weights in device.widened and (loads is None or precision.weights not in loads.widened):
+        if not any(dtype in device.flop_per_s for dtype in weight_format(precision.weights).compute):
+            raise UnsupportedError(
+                "precision_not_on_device",
+                f"{device.id} has no matrix unit for {precision.weights} weights, and {engine} does not widen them",
+            )
     if loads is None:
         return
     for what, asked, known in (
@@ -157,7 +164,7 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
 
 def check_engine_available(device: Device, engine: str) -> None:
     """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
-    if device.engines and engine not in device.engines:
+    if device.engines and engine not in (*device.engines, *device.past_engines):
         raise UnsupportedError(
             "engine_not_available",
             f"{engine} is not known to run on {device.id}; known there: {', '.join(device.engines)}",

@@ -67,7 +67,7 @@ def _widths_problem(shape: LlmShape, layout: Layout, weights: str) -> LayoutProb
         )
     if parallel == 1:
         return None
-    for width in _cut_widths(shape, layout):
+    for width in _cut_widths(shape, layout, grouped=group > 1):
         if width % parallel:
             return LayoutProblem("width_not_divisible", f"tensor parallelism {parallel} does not divide width {width}")
         if width // parallel % group:
@@ -78,13 +78,13 @@ def _widths_problem(shape: LlmShape, layout: Layout, weights: str) -> LayoutProb
     return None
 
 
-def _cut_widths(shape: LlmShape, layout: Layout) -> Iterator[int]:
-    """Input widths of the matrices that are cut along their input."""
+def _cut_widths(shape: LlmShape, layout: Layout, *, grouped: bool) -> Iterator[int]:
+    """Input widths of the matrices that are cut along their input. grouped: as a checkpoint quantised in groups has them."""
     for a in shape.attention:
         if a.kind not in ("linear", "none"):
             yield a.heads * (a.v_head_dim or a.head_dim)
     for f in shape.feed_forward:
-        yield f.intermediate
+        yield (grouped and f.grouped_intermediate) or f.intermediate
         yield f.shared_intermediate
         if layout.expert_parallel == 1:
             yield f.expert_intermediate

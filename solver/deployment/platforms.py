@@ -25,14 +25,32 @@ class Platform:
     node_ids: tuple[str, ...]
 
 
+def own_engines(
+    device: Device, default: str, asked: tuple[str, ...] = (), weight_formats: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Engines a device is planned with: ``engines_for``, and where nothing is asked, for each format that its own engine documents
+    not to load, the device's first engine that documents it."""
+    found = engines_for(device.engines, default, asked)
+    loads = device.loads.get(found[0]) if found and not asked else None
+    if loads is None:
+        return found
+    further = (
+        next((name for name in device.engines if name in device.loads and weights in device.loads[name].weights), None)
+        for weights in weight_formats
+        if weights not in loads.weights
+    )
+    return (*found, *dict.fromkeys(name for name in further if name is not None))
+
+
 def platforms(
     nodes: Iterable[Node],
     priors: Sequence[ConstantPrior],
     engine: str,
     llm: str | None = None,
     engines: tuple[str, ...] = (),
+    weight_formats: Sequence[str] = (),
 ) -> tuple[Platform, ...]:
-    """Group node types that perform alike, under each engine they are planned with (``engines_for``: engine is the default,
+    """Group node types that perform alike, under each engine they are planned with (``own_engines``: engine is the default,
     engines those asked for). Devices with none are left out."""
     grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
     for node in nodes:
@@ -43,7 +61,7 @@ def platforms(
     resolved: dict[tuple[str, str], Constants] = {}
     for (device_id, devices, domain, _, per_device), members in grouped.items():
         device = members[0].device
-        for runs in engines_for(device.engines, engine, engines):
+        for runs in own_engines(device, engine, engines, weight_formats):
             if (device_id, runs) not in resolved:
                 resolved[device_id, runs] = resolve_constants(
                     priors, device=device_id, family=device.family, engine=runs, llm=llm

@@ -81,7 +81,8 @@ class Rates:
 
 
 def compute_dtype(device: Device, weights: str) -> str:
-    """The dtype in which this device multiplies that weight format: the first of the format's list that it has.
+    """The dtype in which this device multiplies that weight format: the first of the format's list that it has, or 16 bits
+    where an engine widens the format as it reads it.
 
     Raises UnsupportedError for an unknown format or one the device cannot multiply, FigureMissingError when the
     device's matrix rates are unpublished altogether.
@@ -94,6 +95,8 @@ def compute_dtype(device: Device, weights: str) -> str:
     for dtype in form.compute:
         if dtype in device.flop_per_s:
             return dtype
+    if weights in device.widened:
+        return wide_dtype(device)
     raise UnsupportedError(
         "precision_not_on_device",
         f"{device.id} has no matrix unit for {weights} weights (needs one of {', '.join(form.compute)})",

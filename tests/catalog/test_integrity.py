@@ -19,7 +19,7 @@ BANDWIDTH_GB_PER_S = {"hbm": (400, 25_000), "gddr": (30, 2_000), "unified": (20,
 
 BF16_TFLOP_PER_S = {
     "datacenter_gpu": (50, 5_000), "workstation_gpu": (50, 600), "consumer_gpu": (25, 250), "tpu": (50, 2_500),
-    "trainium": (150, 700), "gaudi": (400, 1_900), "lpu": (100, 300), "dataflow": (500, 1_000), "risc_v": (50, 200),
+    "trainium": (150, 700), "gaudi": (400, 1_900), "lpu": (100, 300), "dataflow": (500, 1_000), "risc_v": (50, 400),
     "cpu": (5, 600), "unified_memory": (2, 40), "edge": (0.4, 300), "other": (50, 900),
 }  # fmt: skip
 

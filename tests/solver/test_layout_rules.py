@@ -30,7 +30,7 @@ from tests.llm_shapes import llm_rows, shape
         ("llama-3.1-8b", Layout(2, expert_parallel=2), "bf16", "no_experts"),
         ("mixtral-8x7b", Layout(2, expert_parallel=8), "bf16", "expert_parallel_not_devices"),
         ("phi-3.5-moe", Layout(8, data_parallel=4, expert_parallel=32), "bf16", "experts_not_divisible"),
-        ("qwen2.5-72b", Layout(8), "int4", "group_not_divisible"),  # 29,568 / 8 = 3,696 = 28.9 · 128
+        ("glm-4.5-air", Layout(4), "int4", "group_not_divisible"),  # 10,944 / 4 = 2,736 = 21.4 · 128
     ],
 )
 def test_each_refusal_names_its_reason(llm: str, layout: Layout, weights: str, reason: str) -> None:
@@ -38,6 +38,16 @@ def test_each_refusal_names_its_reason(llm: str, layout: Layout, weights: str, r
     assert problem is not None
     assert problem.reason == reason
     assert len(problem.message) > 20
+
+
+def test_checkpoints_padded_for_their_groups_are_cut_as_published() -> None:
+    """Qwen2.5-72B is published in groups of 128 at a width of 29,696 = 8 · 29 · 128; 29,568 / 2 holds no whole groups."""
+    assert layout_problem(shape("qwen2.5-72b"), Layout(8), weights="int4") is None
+    (feed_forward,) = shape("qwen2.5-72b").feed_forward
+    own = dataclasses.replace(feed_forward, grouped_intermediate=0)
+    problem = layout_problem(dataclasses.replace(shape("qwen2.5-72b"), feed_forward=(own,)), Layout(2), weights="int4")
+    assert problem is not None
+    assert problem.reason == "group_not_divisible"
 
 
 def test_widths_are_cut_evenly() -> None:
