@@ -88,6 +88,9 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
     )
     if found["power_w"] is not None:
         console.print(f"{interval(found['power_w'])} W of its devices")
+    if found["memory"] is None:
+        console.print(f"only speeds of it are published: {escape('; '.join(found['evidence']))}", soft_wrap=True)
+        return
     memory, waits = found["memory"], found["bottleneck"]
     console.print(
         f"memory of a device: weights {readable(memory['weights_gib'])} GiB, cache {readable(memory['kv_cache_gib'])} GiB "

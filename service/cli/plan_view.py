@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from service.cli.published_view import published_table
 from service.cli.tables import layout_text
 from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS, TARGET_OF_ENGINE
 from service.figures import readable, rounded_down
@@ -36,6 +37,8 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
         named = f"{workload['name']}: " if len(answer["request"]["workloads"]) > 1 else ""
         console.print(f"for {escape(named + asked_in_full(workload))}", soft_wrap=True)
     console.print(_headline(answer))
+    if answer.get("published_lines"):
+        console.print(published_table(answer["published_lines"]))
     if answer["plan"]:
         console.print(plan_table(answer["plan"]))
         _show_splits(answer, console)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi.concurrency import run_in_threadpool
 
@@ -11,6 +11,8 @@ from service.database import Database
 from service.estimates.predict import Case, Outcome, predict
 from service.estimates.predict_disaggregated import DisaggregatedCase, predict_disaggregated
 from service.estimates.present import outcome_of, unsupported
+from service.estimates.published import PublishedCase, predict_published, published_case
+from service.estimates.smallest import smallest_layout
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.names_meant import device_name_meant, llm_name_meant
@@ -21,11 +23,11 @@ from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
 from service.wire.roles import DraftModelIn
 from solver.deployment.platforms import own_engines
-from solver.errors import SolverError
+from solver.errors import DoesNotFitError, FigureMissingError, SolverError, UnsupportedError
 from solver.hardware import Device, instance_of
 from solver.llm_shape import LlmShape
 
-AnyCase = Case | DisaggregatedCase
+AnyCase = Case | DisaggregatedCase | PublishedCase
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,13 @@ def _resolve(
     for name, field in _llms(asked):
         if name not in shapes:
             return unknown("llm", name, known_llms, field)
+    published = published_case(asked, shapes[asked.llm])
     for name, field in _devices(asked):
         if name not in snapshot.device_ids:
             return unknown("device", name, snapshot.device_ids, field)
         if name in snapshot.refused:
+            if published is not None:
+                return published
             figure = snapshot.refused[name]
             return Unresolved(unsupported(asked, "figure_missing", f"{name}: no sourced value for {figure}"))
     for name, of_device, field in _nodes(asked):
@@ -189,6 +194,29 @@ def _outcome(case: AnyCase | Unresolved) -> Outcome:
     if isinstance(case, Unresolved):
         return case.answer
     try:
-        return predict(case) if isinstance(case, Case) else predict_disaggregated(case)
+        if isinstance(case, Case):
+            return _aggregated(case)
+        return predict_published(case) if isinstance(case, PublishedCase) else predict_disaggregated(case)
     except SolverError as error:
         return outcome_of(case.asked, error)
+
+
+def _aggregated(case: Case) -> Outcome:
+    """On the layout stated; where none is, on the smallest that holds the model, or where nothing can be computed by a speed that
+    was published. Raises what ``predict`` raises."""
+    stated = "layout" in case.asked.model_fields_set
+    try:
+        return predict(case)
+    except DoesNotFitError as error:
+        layout = smallest_layout(case)
+        if not stated and layout is not None:
+            return predict(replace(case, asked=case.asked.model_copy(update={"layout": layout})))
+        published = published_case(case.asked, case.shape)
+        if published is not None:
+            return predict_published(published)
+        return outcome_of(case.asked, error).model_copy(update={"smallest_layout": layout})
+    except (UnsupportedError, FigureMissingError):
+        published = published_case(case.asked, case.shape)
+        if published is None:
+            raise
+        return predict_published(published)

@@ -1,11 +1,11 @@
 """What a buyer should know before signing a plan, and might not read out of its figures."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from service.figures import readable
 from service.wire.plan_explained import CautionOut
-from service.wire.plan_lines import PlanLineOut
+from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
 from solver.hardware import Offer
 
@@ -33,6 +33,21 @@ def cautions(
             for offer in dict.fromkeys(line.offer for line in lines)
             if offer in bought
         ]
+    return found
+
+
+def published_cautions(lines: Iterable[PublishedLineOut]) -> list[CautionOut]:
+    """What is not known of lines that rest on published speeds."""
+    found = []
+    for line in lines:
+        sold = line.by_the_token
+        detail = (
+            f"{line.provider} serves this on its own machines ({line.device}), which prompts and replies are sent to; its price was "
+            f"seen on {sold.seen_on}, its speed is what others measured, and it limits the rate of an account ({sold.tier})"
+            if sold is not None
+            else f"of {line.device} only the speed of one stream of requests is published; {line.price_source}"
+        )
+        found.append(CautionOut(about="published_speed", workload=line.workload, offer=line.offer, detail=detail))
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, places
+from service.recommendations.published import mistakes_by_the_token
 from service.recommendations.snapshot import lengths_from_wire, traffic_from_wire
 from service.wire.recommendations import RecommendationIn
 from solver.errors import InvalidInputError
@@ -72,6 +73,7 @@ def check_names(
         for name in limits.offers
         if name not in snapshot.offer_ids
     )
+    errors.extend(mistakes_by_the_token(asked))
     if errors:
         raise InvalidFieldsError(errors)
 

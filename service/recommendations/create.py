@@ -22,6 +22,7 @@ from service.recommendations.check import check_names, check_traffic
 from service.recommendations.current import running_nodes
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
+from service.recommendations.published import PublishedMachine
 from service.recommendations.resolve_names import with_names_meant
 from service.recommendations.snapshot import llm_from_row
 from service.recommendations.solved_requests import SolvedRequestCache
@@ -112,10 +113,13 @@ def read_inputs(
     shapes = {row.id: llm_from_row(row.row) for row in rows}
     missing = any(w.llm not in shapes for w in asked.workloads)
     check_names(asked, snapshot, shapes, llm_ids(session) if missing else [])
+    machines: tuple[PublishedMachine, ...] = ()
     if buys and asked.limits.devices is not None:
-        from service.tco.bought import with_bought  # comparisons of costs read recommendations
+        from service.tco.bought import published_machines, with_bought  # comparisons of costs read recommendations
 
         snapshot = with_bought(session, snapshot, asked.limits.devices)
+        if asked.objective == "cost" and asked.current is None:
+            machines = published_machines(session, asked.limits.devices)
     return PlanningInputs(
         asked,
         snapshot,
@@ -125,6 +129,7 @@ def read_inputs(
         correction_set=snapshot.corrections.number if snapshot.corrections else None,
         spaces=caches.spaces,
         running=running_nodes(session, asked, snapshot, price_as_of),
+        machines=machines,
     )
 
 

@@ -5,6 +5,7 @@ import datetime as dt
 from service.recommendations.by_token import by_token
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, limits_that_leave_out
+from service.recommendations.published import sellers
 from service.wire.plan_explained import RejectedOut
 from service.wire.recommendations import LimitsIn, RecommendationIn
 from solver.hardware import Offer
@@ -53,6 +54,8 @@ def _with_tokens(row: RejectedOut, snapshot: CatalogSnapshot, asked: Recommendat
         f"{best.usd_per_million_input_tokens} USD a million of prompts, {best.usd_per_million_output_tokens} of replies "
         f"({best.id}, seen on {best.seen_on})"
     )
+    if vendor.lower() in sellers() and asked.limits.by_the_token is None:
+        detail += f'; limits.by_the_token ["{vendor.lower()}"] admits them to the plan'
     return row.model_copy(update={"nearest": detail, "by_token": tokens})
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.cautions import cautions
+from service.recommendations.cautions import cautions, published_cautions
 from service.recommendations.current import RunningNodes, current_fleet, running
 from service.recommendations.left_out import left_out
 from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
 from service.recommendations.money import usd
 from service.recommendations.nothing_offered import nothing_offered
 from service.recommendations.present_line import Ask
+from service.recommendations.published import PublishedMachine, published_offers
 from service.recommendations.replanned import present_replanned
 from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.sourcing import line_source
@@ -31,6 +32,7 @@ from service.wire.traffic_classes import TargetsIn
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape
+from solver.planning.published import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.traffic_classes import with_classes
 from solver.workload import (
@@ -68,6 +70,8 @@ class PlanningInputs:
     """Where the solved request is kept for questions about it."""
     running: tuple[RunningNodes, ...] = ()
     """The fleet to plan from, where the request names one."""
+    machines: tuple[PublishedMachine, ...] = ()
+    """Those that could be bought of devices the request names, of which only speeds are published."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -93,20 +97,31 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
         found = explained(solved_request, inputs.spaces, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
-    result = present_result(solved_request.planning, found, time.perf_counter() - began, _source_of(inputs))
+    machines = {one.id: one for one in inputs.machines}
+    result = present_result(solved_request.planning, found, time.perf_counter() - began, _source_of(inputs), machines)
     if result.totals is not None and any(
         w.traffic and w.traffic.requests_per_s is None for w in inputs.request.workloads
     ):
         totals = result.totals.model_copy(update={"served_fraction": None})
         result = result.model_copy(update={"totals": totals})
-    rejected = [*_not_sold(inputs, elapsed_s() - waited_since), *result.rejected]
+    taken = {line.device for line in result.published_lines}
+    rejected = [
+        row for row in (*_not_sold(inputs, elapsed_s() - waited_since), *result.rejected) if row.device not in taken
+    ]
     before = cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought)
+    before += published_cautions(result.published_lines)
     return result.model_copy(update={**_known_of(inputs), "cautions": before, "rejected": rejected})
 
 
 def _not_sold(inputs: PlanningInputs, spent_s: float) -> list[RejectedOut]:
     """Devices that the request names and nothing is offered of, with what they would have to cost."""
-    rejected = nothing_offered(inputs.snapshot, inputs.request, inputs.price_as_of.date())
+    bought = {one.device for one in inputs.machines}
+    rejected = [
+        row
+        for row in nothing_offered(inputs.snapshot, inputs.request, inputs.price_as_of.date())
+        if row.device not in bought
+    ]
+    rejected += _published(inputs)[1]
     if not rejected:
         return rejected
     limits = inputs.request.limits.model_copy(update={"devices": None})
@@ -156,14 +171,13 @@ def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "SolvedReq
 
 def planning_input(inputs: PlanningInputs) -> PlanningInput:
     asked = inputs.request
+    workloads = _workloads(inputs)
     runs = {one.offer.id for one in inputs.running}
     every = tuple(running(offer) if offer.id in runs else offer for offer in inputs.snapshot.offers)
     offers = allowed_offers(every, asked.limits)
     return PlanningInput(
-        workloads=tuple(
-            _workload(n, w, t, inputs.shapes[w.llm])
-            for n, (w, t) in enumerate(zip(asked.workloads, inputs.traffic, strict=True))
-        ),
+        workloads=workloads,
+        published=_published(inputs)[0],
         shapes=inputs.shapes,
         nodes=tuple(inputs.snapshot.nodes.values()),
         offers=offers,
@@ -183,6 +197,20 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         corrections=inputs.snapshot.corrections,
         clock=elapsed_s,
     )
+
+
+def _workloads(inputs: PlanningInputs) -> tuple[Workload, ...]:
+    return tuple(
+        _workload(n, w, t, inputs.shapes[w.llm])
+        for n, (w, t) in enumerate(zip(inputs.request.workloads, inputs.traffic, strict=True))
+    )
+
+
+def _published(inputs: PlanningInputs) -> tuple[tuple[PublishedOffer, ...], list[RejectedOut]]:
+    """Offers that rest on published speeds, and why others are none."""
+    if not (inputs.request.limits.by_the_token or inputs.machines):
+        return (), []
+    return published_offers(inputs.request, _workloads(inputs), inputs.machines, inputs.price_as_of.date())
 
 
 def _known_of(inputs: PlanningInputs) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """The solver's answer as it is stored and sent."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from service.recommendations.limit_names import (
     conflict_words,
@@ -16,6 +17,8 @@ from service.recommendations.limit_names import (
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_splits
 from service.recommendations.present_line import Ask, present_line
+from service.recommendations.present_published import present_published
+from service.recommendations.published import PublishedMachine
 from service.recommendations.statuses import plan_outcome, solve_status
 from service.wire.plan_explained import (
     AlternativeOut,
@@ -27,28 +30,38 @@ from service.wire.plan_explained import (
     RelaxationOut,
     SourcingChangeOut,
 )
-from service.wire.plan_lines import FleetNodesOut
+from service.wire.plan_lines import FleetNodesOut, PublishedLineOut
 from service.wire.recommendations import ProofOver, ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
+from solver.planning.published import BY_THE_TOKEN, PublishedEntry
 from solver.planning.types import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
 from solver.traffic_classes import streams_of
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
-if TYPE_CHECKING:
-    pass
 
-
-def present_result(planning: PlanningInput, found: Recommendation, seconds: float, source: Ask) -> ResultOut:
-    """The solver's answer as it is stored and sent. source: what the buying policy asks of an offer."""
+def present_result(
+    planning: PlanningInput,
+    found: Recommendation,
+    seconds: float,
+    source: Ask,
+    machines: Mapping[str, PublishedMachine] | None = None,
+) -> ResultOut:
+    """The solver's answer as it is stored and sent. source: what the buying policy asks of an offer. machines: those of which only
+    speeds are published, by id."""
     solve = found.solve
+    has_plan = bool(found.entries or found.published)
+
+    def published(entries: Iterable[PublishedEntry]) -> list[PublishedLineOut]:
+        return present_published(planning, entries, machines or {})
+
     costs = planning.objective == "cost"
     asked = math.fsum(w.requests_per_s for w in planning.workloads)
     return ResultOut(
         outcome=plan_outcome(solve.outcome),
         solve=SolveOut(
             status=solve_status(solve.status),
-            usd_per_hour=usd(found.usd_per_hour) if found.entries else None,
-            bound_usd_per_hour=usd(solve.bound) if costs and solve.bound is not None and found.entries else None,
+            usd_per_hour=usd(found.usd_per_hour) if has_plan else None,
+            bound_usd_per_hour=usd(solve.bound) if costs and solve.bound is not None and has_plan else None,
             gap_fraction=solve.gap_fraction,
             candidates=solve.candidates,
             solver=solve.solver,
@@ -58,8 +71,9 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
             proof_over=_proof_over(planning, found),
         ),
         plan=[present_line(entry, source) for entry in found.entries],
+        published_lines=published(found.published),
         fleet=_fleet(planning, found),
-        totals=_totals(planning, found) if found.entries else None,
+        totals=_totals(planning, found) if has_plan else None,
         alternatives=[
             AlternativeOut(
                 why=other.why,
@@ -71,6 +85,7 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 if other.worse_by is None or planning.objective != "power"
                 else other.worse_by / 1e3,
                 plan=[present_line(entry, source) for entry in other.entries],
+                published_lines=published(other.published),
             )
             for other in found.alternatives
         ],
@@ -88,13 +103,16 @@ def present_result(planning: PlanningInput, found: Recommendation, seconds: floa
                 rule=None if change.rule is None else limit_name(planning, change.rule),
                 **_gained(planning, change.freed.gains),
                 **_freed(change.freed, source),
+                published_lines=published(change.freed.published),
             )
             for change in found.sourcing
         ],
         lower_precision=None
         if found.lower_precision is None
         else LowerPrecisionOut(
-            **_gained(planning, found.lower_precision.gains), **_freed(found.lower_precision, source)
+            **_gained(planning, found.lower_precision.gains),
+            **_freed(found.lower_precision, source),
+            published_lines=published(found.lower_precision.published),
         ),
         rejected=[
             RejectedOut(
@@ -212,15 +230,18 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
     # What one pool prefills another decodes: the requests count once. Replicas that stand by are sent requests of no class.
     serving = [e for e in found.entries if e.role != "prefill" and e.serves_requests_per_s > 0.0]
     rates = [(traffic[e.workload, name], rate) for e in serving for name, rate in _rates(e)]
+    rates += [(traffic[one.offer.workload, None], one.serves_requests_per_s) for one in found.published]
     output = sum(rate * one.output.mean for one, rate in rates)
     prompt = sum(rate * one.prompt.mean for one, rate in rates)
     per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     asked = sum(w.requests_per_s for w in planning.workloads)
     served = sum(e.serves_requests_per_s for e in serving)
+    served += sum(one.serves_requests_per_s for one in found.published)
+    own = sum(one.units for one in found.published if one.offer.commitment != BY_THE_TOKEN)
     machines = {e.offer.id: e.offer.node for e in found.entries}
     rented = [(machines[offer], nodes) for offer, nodes in found.nodes.items() if offer in machines]
     known = all(e.estimate is not None and math.isfinite(e.estimate.power_w.expected) for e in found.entries)
-    known = known and all(math.isfinite(node.host_power_w) for node, _ in rented)
+    known = known and not found.published and all(math.isfinite(node.host_power_w) for node, _ in rented)
     watts = sum(e.estimate.power_w.expected * e.replicas for e in found.entries if e.estimate is not None)
     host = sum(node.host_power_w * nodes for node, nodes in rented)
     return TotalsOut(
@@ -229,8 +250,8 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         usd_per_million_output_tokens=usd(per_token / output),
         usd_per_million_tokens=usd(per_token / (output + prompt)),
         power_kw=round((watts + host) / 1e3, 3) if known else None,
-        nodes=sum(found.nodes.values()),
-        devices=sum(node.devices * nodes for node, nodes in rented),
+        nodes=sum(found.nodes.values()) + own,
+        devices=sum(node.devices * nodes for node, nodes in rented) + own,
         serves_requests_per_s=served,
         output_tokens_per_s=output,
         tokens_per_s=output + prompt,

@@ -6,6 +6,7 @@ that no other request is answered with it.
 """
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from sqlmodel import Session
@@ -15,6 +16,7 @@ from service.devices.tables import DeviceTable
 from service.nodes.tables import NodeTable
 from service.recommendations.bought_offers import BOUGHT_BY, PURCHASE, Bought
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.published import PublishedMachine, machines_served_by
 from service.tco.defaults import CostDefaults, Default, defaults_for, figures
 from service.tco.ownership import PRICE, purchase_terms
 from service.tco.prepare import DEFAULT_REGION, cost_catalog, machine_facts
@@ -43,12 +45,10 @@ def with_bought(session: Session, snapshot: CatalogSnapshot, named: Collection[s
     """
     rented = {offer.node.device.id for offer in snapshot.offers}
     wanted = [name for name in named if name in snapshot.devices and name not in rented]
+    wanted = [name for name in wanted if not machines_served_by(name)]
     if not wanted:
         return snapshot
-    defaults = defaults_for(cost_catalog(), OPERATOR)
-    tariff = energy_by_region(session, DEFAULT_REGION)
-    energy = None if tariff is None else EnergyRow.model_validate(tariff.row)
-    shared = figures(defaults.scenario(DEFAULT_REGION, energy)) | NO_CHANGES
+    defaults, shared = _circumstances(session)
     found: list[Bought] = []
     lacking: dict[str, str] = {}
     for node, device in machines_of_devices(session, wanted):
@@ -69,10 +69,33 @@ def with_bought(session: Session, snapshot: CatalogSnapshot, named: Collection[s
     )
 
 
-def _bought(
-    node: NodeTable, device: DeviceTable, machine: Node, defaults: CostDefaults, shared: Mapping[str, Figure]
-) -> Bought:
-    """Raises FigureMissingError, CostInputError."""
+def published_machines(session: Session, named: Collection[str]) -> tuple[PublishedMachine, ...]:
+    """Machines of the devices named that nobody rents out and of which only speeds are published, where they have a price."""
+    wanted = [name for name in named if machines_served_by(name)]
+    if not wanted:
+        return ()
+    defaults, shared = _circumstances(session)
+    found = []
+    for node, device in machines_of_devices(session, wanted):
+        with suppress(FigureMissingError, CostInputError):
+            usd, how, _ = _hour_of(node, device, defaults, shared)
+            offer = f"{BOUGHT_BY}:{node.id}:{DEFAULT_REGION}:{PURCHASE}"
+            found.append(PublishedMachine(offer, node.id, device.id, DEFAULT_REGION, usd, how))
+    return tuple(found)
+
+
+def _circumstances(session: Session) -> tuple[CostDefaults, Mapping[str, Figure]]:
+    """Of whom the catalog takes to own machines, where."""
+    defaults = defaults_for(cost_catalog(), OPERATOR)
+    tariff = energy_by_region(session, DEFAULT_REGION)
+    energy = None if tariff is None else EnergyRow.model_validate(tariff.row)
+    return defaults, figures(defaults.scenario(DEFAULT_REGION, energy)) | NO_CHANGES
+
+
+def _hour_of(
+    node: NodeTable, device: DeviceTable, defaults: CostDefaults, shared: Mapping[str, Figure]
+) -> tuple[float, str, Default]:
+    """US dollars of an hour of owning a machine, how they come about, and its price. Raises FigureMissingError, CostInputError."""
     facts = machine_facts(node, device)
     terms = purchase_terms(PurchaseIn(), facts, 1, defaults, {})
     for needed in (PRICE, "peak_w_per_node"):
@@ -82,6 +105,19 @@ def _bought(
     owned = owned_node(node.id, shared, terms.figures, facts.devices, months, terms.finance_months, months, 0)
     an_hour = owned.usd / (months * HOURS_PER_MONTH)
     price = terms.defaults[PRICE]
+    how = (
+        f"nobody rents it out by the hour: bought for {price.figure.typical:,.0f} USD a node ({_origins(price)}), kept for {months} "
+        f"months with power, space and upkeep as a comparison of costs takes them for an {OPERATOR} in {DEFAULT_REGION}, less "
+        f"what it is sold for: {an_hour:,.4f} USD an hour"
+    )
+    return an_hour, how, price
+
+
+def _bought(
+    node: NodeTable, device: DeviceTable, machine: Node, defaults: CostDefaults, shared: Mapping[str, Figure]
+) -> Bought:
+    """Raises FigureMissingError, CostInputError."""
+    an_hour, how, price = _hour_of(node, device, defaults, shared)
     offer = Offer(
         id=f"{BOUGHT_BY}:{node.id}:{DEFAULT_REGION}:{PURCHASE}",
         node=machine,
@@ -90,11 +126,6 @@ def _bought(
         commitment=PURCHASE,
         usd_per_hour=an_hour,
         sale=Sale(device_class=device.device_class, named_place=False, confidence=_confidence(price), own=True),
-    )
-    how = (
-        f"nobody rents it out by the hour: bought for {price.figure.typical:,.0f} USD a node ({_origins(price)}), kept for {months} "
-        f"months with power, space and upkeep as a comparison of costs takes them for an {OPERATOR} in {DEFAULT_REGION}, less "
-        f"what it is sold for: {an_hour:,.4f} USD an hour"
     )
     return Bought(offer, how)
 

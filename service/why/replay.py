@@ -62,6 +62,10 @@ def read_replay(recommendation_id: str, context: PlanningContext) -> ReplayedReq
         session.expunge(row)
         if row.request.get("current") is not None:
             raise ConflictError(f"{row.id} was planned from a running fleet; ask about a request without `current`")
+        if row.result.get("published_lines"):
+            raise ConflictError(
+                f"part of the plan of {row.id} rests on published speeds: what else it could be is not computed"
+            )
         try:
             asked = RecommendationIn.model_validate(row.request)
             inputs = read_inputs(session, asked, row.price_as_of, context)

@@ -70,6 +70,8 @@ class DeviceOut(Answer):
     pcie_generation: int | None
     pcie_lanes: int | None
     engines: list[str]
+    past_engines: dict[str, str] = Field(default_factory=dict)
+    """Estimated where a request names one, never planned."""
     missing: list[str]
     """Figures nobody has published; planning with them is refused by name."""
     partitions: list[PartitionOut] = Field(default_factory=list)

@@ -23,6 +23,8 @@ class EstimateIn(Request):
     """The machine: how its devices are joined, and over which network a replica larger than it spans several. Null: links that every
     machine has that holds the layout."""
     layout: LayoutIn = LayoutIn()
+    """Left out: one device, or where that does not hold the model the least tensor parallelism in one machine that does. As stated
+    otherwise, whether it fits or not."""
     precision: PrecisionIn = PrecisionIn()
     engine: DraftingEngineIn = DraftingEngineIn()
     disaggregated: DisaggregatedIn | None = None
@@ -111,7 +113,8 @@ class BoundOut(Answer):
 
 
 class Assumed(Answer):
-    """The deployment as it was understood, every default filled in. ``layout``: null where pools have their own.
+    """The deployment as it was understood, every default filled in. ``layout``: null where pools have their own, and where only speeds
+    of the system are published: then it is its maker's.
     ``partition``: the profile of the instance it runs on, null for whole devices."""
 
     partition: str | None = None
@@ -152,13 +155,15 @@ class EstimatedOut(Assumed):
     power_w: Interval | None
     """Null where nobody has published what the device draws."""
     joules_per_output_token: Interval | None
-    memory: MemoryOut
-    """Of the decode pool, where there are two."""
-    bottleneck: BottleneckOut
+    memory: MemoryOut | None
+    """Of the decode pool, where there are two; null where only speeds of the system are published."""
+    bottleneck: BottleneckOut | None
+    """Null where only speeds of the system are published."""
     step: list[StepTermOut]
-    bound: BoundOut
+    bound: BoundOut | None
+    """Null where only speeds of the system are published."""
     roofline: RooflineOut | None
-    """Null where pools have devices of their own."""
+    """Null where pools have devices of their own, and where only speeds of the system are published."""
     clipped_fraction: float
     """Share of the requests that are longer than the context, and end there."""
     speculative: SpeculativeOut | None = None
@@ -170,6 +175,8 @@ class DoesNotFitOut(Assumed):
     detail: str
     needed_bytes_per_device: int
     available_bytes_per_device: int
+    smallest_layout: LayoutIn | None = None
+    """The least tensor parallelism in one machine of the device that would hold the model; null where none does."""
 
 
 class UnsupportedOut(Assumed):

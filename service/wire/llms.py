@@ -66,6 +66,8 @@ class FeedForwardOut(Answer):
 
     layers: int
     intermediate: int
+    grouped_intermediate: int = Field(default_factory=int)
+    """Of published checkpoints whose weights are quantised in groups; 0 where it is the same."""
     gated: bool
     experts: int
     top_k: int

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.wire.plan_lines import PlanLineOut
+from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.quantities import (
     Answer,
     Usd,
@@ -34,6 +34,7 @@ class AlternativeOut(Answer):
     extra_power_kw: float | None = None
     """Under the objective power: how much more it draws."""
     plan: list[PlanLineOut]
+    published_lines: list[PublishedLineOut] = Field(default_factory=list)
 
 
 class BindingOut(Answer):
@@ -65,6 +66,7 @@ class SourcingChangeOut(Answer):
     usd_per_hour: Usd | None
     """Of the whole plan without the rule."""
     plan: list[PlanLineOut]
+    published_lines: list[PublishedLineOut] = Field(default_factory=list)
 
 
 class CautionOut(Answer):
@@ -75,7 +77,8 @@ class CautionOut(Answer):
     ``commitment_dearer``: the same machine costs no more without the commitment that was asked for. ``bought``: nobody rents the
     machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
     days and paid in advance. ``unmeasured``: predictions of the device rest on physics, or on runs of a sibling.
-    ``drafting``: targets are kept as far as drafts are accepted as often as was stated.
+    ``drafting``: targets are kept as far as drafts are accepted as often as was stated. ``published_speed``: a line rests on speeds
+    that others measured; tokens leave the house, and their seller limits the rate.
     """
 
     about: Literal[
@@ -89,6 +92,7 @@ class CautionOut(Answer):
         "bought",
         "capacity_block",
         "unmeasured",
+        "published_speed",
     ]
     workload: str
     offer: str
@@ -109,6 +113,7 @@ class LowerPrecisionOut(Answer):
     usd_per_hour: Usd | None
     """Of the whole plan that way; null where there is none."""
     plan: list[PlanLineOut]
+    published_lines: list[PublishedLineOut] = Field(default_factory=list)
 
 
 class WinsBelowOut(Answer):

@@ -1,5 +1,6 @@
 """Lines of a plan: replicas of one workload on nodes of one offer, what they are predicted to do and where they come from."""
 
+import datetime as dt
 from typing import Literal
 
 from pydantic import Field
@@ -104,6 +105,53 @@ class PlanLineOut(Answer):
     """What is routed here of each traffic class; empty where the workload has none."""
     source: LineSourceOut | None = None
     """Null in plans stored before it was stated."""
+
+
+class TokenServiceOut(Answer):
+    """A model as its machines' maker sells it by the token: prices, and how much an account may send."""
+
+    id: str
+    tier: str
+    usd_per_million_input_tokens: Usd
+    usd_per_million_output_tokens: Usd
+    seen_on: dt.date
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    requests_per_day: int | None
+    tokens_per_day: int | None
+    source: str
+
+
+class PublishedLineOut(Answer):
+    """A line of a plan that rests on speeds which others measured and published: tokens of a maker that ``limits.by_the_token`` names,
+    or machines whose matrix rates nobody publishes.
+
+    Latencies are of the mean request; percentiles were not published. Of tokens ``usd_per_hour`` is of whole twentieths of the
+    workload's traffic.
+    """
+
+    workload: str
+    offer: str
+    provider: str
+    commitment: str
+    device: str
+    engine: str
+    weights: str
+    node: str | None
+    """Null for tokens."""
+    nodes: int
+    serves_requests_per_s: float
+    share_fraction: float
+    usd_per_hour: Usd
+    ttft_ms: Interval
+    tpot_ms: Interval
+    e2e_ms: Interval
+    basis: Basis
+    evidence: list[str]
+    price_source: str | None
+    """Of machines: how the price of an hour comes about."""
+    by_the_token: TokenServiceOut | None
+    """Null for machines."""
 
 
 class FleetNodesOut(Answer):

@@ -19,7 +19,7 @@ from service.wire.plan_explained import (
     RelaxationOut,
     SourcingChangeOut,
 )
-from service.wire.plan_lines import FleetNodesOut, PlanLineOut
+from service.wire.plan_lines import FleetNodesOut, PlanLineOut, PublishedLineOut
 from service.wire.quantities import (
     Answer,
     Commitment,
@@ -142,6 +142,11 @@ class LimitsIn(Request):
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     """Most nodes of an offer that states no limit of its own: nobody rents out infinitely many."""
+    by_the_token: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    """Makers who may be sent a share of the traffic, at a price by the token, where that is cheapest: tokens are served on their own
+    machines, at published speeds and within what an account may send. Who is named here is meant: the limits of devices, providers
+    and regions and the rules of ``sourcing`` about offers do not apply to them, those about how many providers and devices a workload
+    may have do. Not with losses to be survived, traffic classes, ``current``, or another objective than cost."""
     max_usd_per_hour: UsdIn | None = None
     max_power_kw: PositiveNumber | None = None
     spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
@@ -253,6 +258,9 @@ class ResultOut(Answer):
     outcome: Literal["optimal", "feasible", "infeasible"]
     solve: SolveOut
     plan: list[PlanLineOut]
+    published_lines: list[PublishedLineOut] = Field(default_factory=list)
+    """Further lines of the plan: tokens that ``limits.by_the_token`` admits, and machines of which only speeds are published. ``totals``
+    and the proof hold of all lines together; ``nodes``, ``devices`` and rates of the totals too, power is then not known."""
     fleet: list[FleetNodesOut] = Field(default_factory=list)
     """The plan's nodes by offer: lines that share nodes state their part of them. Empty in older answers."""
     totals: TotalsOut | None

@@ -143,12 +143,13 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
     """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out, or
     where only another engine widens weights that the device has no unit for."""
     loads = device.loads.get(engine)
-    if precision.weights in device.widened and (loads is None or precision.weights not in loads.widened):
-        if not any(dtype in device.flop_per_s for dtype in weight_format(precision.weights).compute):
-            raise UnsupportedError(
-                "precision_not_on_device",
-                f"{device.id} has no matrix unit for {precision.weights} weights, and {engine} does not widen them",
-            )
+    widens = loads is not None and precision.weights in loads.widened
+    has_unit = any(dtype in device.flop_per_s for dtype in weight_format(precision.weights).compute)
+    if precision.weights in device.widened and not (widens or has_unit):
+        raise UnsupportedError(
+            "precision_not_on_device",
+            f"{device.id} has no matrix unit for {precision.weights} weights, and {engine} does not widen them",
+        )
     if loads is None:
         return
     for what, asked, known in (

@@ -9,7 +9,7 @@ from solver.explain.binding import gain
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.planning.assemble import Assembly, assemble, fewest_nodes, most_nodes
-from solver.planning.placements import plan_entries
+from solver.planning.placements import entries_of_units, plan_entries
 from solver.planning.types import Freed, PlanningInput
 from solver.workload import Workload
 
@@ -19,8 +19,10 @@ def freed(planning: PlanningInput, assembly: Assembly, result: FleetResult, reso
     changed, other = resolver.confirmed(assembly)
     gains = None if result.plan is None else gain(planning, result, other)
     is_better = gains is None or gains > 0.0
-    entries = plan_entries(planning, changed, other.plan) if other.plan is not None and is_better else ()
-    return Freed(gains, other.usd_per_hour, entries)
+    if other.plan is None or not is_better:
+        return Freed(gains, other.usd_per_hour, ())
+    entries, published = plan_entries(planning, changed, other.plan), entries_of_units(planning, other.plan)
+    return Freed(gains, other.usd_per_hour, entries, published)
 
 
 def with_lower_formats(planning: PlanningInput) -> PlanningInput:

@@ -26,6 +26,7 @@ from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
 from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
 from solver.planning.types import PlanningInput
+from solver.planning.units import UNITS, units_in
 from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
 from solver.workload import ANYWHERE, Workload
 
@@ -37,7 +38,8 @@ Floats = NDArray[np.float64]
 class Assembly:
     """A fleet problem with the way back: deployment key → (workload, row of its space, node type).
 
-    classes_of: index into ``class_sets`` of the traffic classes that a deployment takes. Roles are those of the table.
+    classes_of: index into ``class_sets`` of the traffic classes that a deployment takes. Roles are those of the table. Rows of
+    ``PlanningInput.published`` have ``UNITS`` for their workload here: they are none of its candidates.
     """
 
     problem: FleetProblem
@@ -102,7 +104,7 @@ def assemble(
 
     Roles are those of the planning's workloads; replicas that do both come first. slots: the planning's offers, if made already.
     """
-    slots = offer_slots(planning) if slots is None else slots
+    slots = offer_slots(planning) if slots is None else _without_units(planning, slots)
     node_ids = tuple(sorted({slot.node_type_id for slot in slots}))
     sites: list[frozenset[str]] = []
     splits: dict[Split, int] = {}
@@ -147,7 +149,16 @@ def assemble(
     )
     demands = tuple(_demand(one.workload, slots, planning.limits.most_places) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
+    if planning.published:
+        problem = units_in(problem, planning.published, screened, planning.default_max_nodes)
+        workloads = np.append(workloads, [UNITS] * len(planning.published))
+        rows = np.append(rows, [0] * len(planning.published))
     return Assembly(problem, workloads, rows, tuple(screened), np.zeros(len(rows), dtype=np.int64))
+
+
+def _without_units(planning: PlanningInput, slots: tuple[OfferSlot, ...]) -> tuple[OfferSlot, ...]:
+    units = {offer.id for offer in planning.published}
+    return tuple(slot for slot in slots if slot.id not in units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +325,9 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
     )
     devices = {slot.device_id for slot in assembly.problem.offers}
     slots = offer_slots(replace(planning, offers=limited))
+    units = {offer.id for offer in planning.published}
     offers = tuple(slot for slot in slots if slot.device_id in devices)
+    offers += tuple(slot for slot in assembly.problem.offers if slot.id in units)
     demands = tuple(
         replace(demand, allowed_offer_ids=_demand(one.workload, offers).allowed_offer_ids)
         for demand, one in zip(assembly.problem.demands, assembly.screened, strict=True)

@@ -13,7 +13,9 @@ from solver.deployment.configuration import Configuration
 from solver.fleet import OfferSlot, Plan
 from solver.fleet.deployments import ROLES, Role
 from solver.planning.assemble import Assembly, known_figure
+from solver.planning.published import PublishedEntry
 from solver.planning.types import ClassLoad, PlanEntry, PlanningInput, SplitDevices
+from solver.planning.units import UNITS, published_entries
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 
 Floats = NDArray[np.float64]
@@ -55,6 +57,7 @@ def placements(assembly: Assembly, plan: Plan) -> list[Placement]:
     found = [
         _placement(assembly, key, offers[offer_id], replicas, routed.get((key, offer_id), np.zeros(width)))
         for (key, offer_id), replicas in plan.replicas().items()
+        if assembly.workload_of[key] != UNITS
     ]
     return sorted(
         found,
@@ -132,6 +135,18 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
             )
         )
     return tuple(entries)
+
+
+def entries_of_units(planning: PlanningInput, plan: Plan) -> tuple[PublishedEntry, ...]:
+    """What a plan takes of offers that rest on published speeds."""
+    rates = {one.name: one.requests_per_s for one in planning.workloads}
+    return published_entries(planning.published, plan, rates)
+
+
+def machines_of(planning: PlanningInput, plan: Plan) -> dict[str, int]:
+    """Nodes of a plan by offer, without units of offers that rest on published speeds."""
+    units = {offer.id for offer in planning.published}
+    return {offer_id: nodes for offer_id, nodes in plan.nodes_by_offer().items() if offer_id not in units}
 
 
 def admitted_requests(configuration: Configuration) -> int:

@@ -11,6 +11,7 @@ from solver.hardware import Node, Offer, PlaceKind
 from solver.limit import Limit
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
+from solver.planning.published import PublishedEntry, PublishedOffer
 from solver.prediction.estimate import Correction, Estimate
 from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload
@@ -93,6 +94,8 @@ class PlanningInput:
     on_shortage: Shortage = "refuse"
     clock: Callable[[], float] = field(default=no_clock, compare=False)
     """Seconds, from whenever: the time limit is kept on it. Where it stands still, solvers' own seconds count."""
+    published: tuple[PublishedOffer, ...] = ()
+    """Tokens and machines that rest on published speeds, which the request admits beside ``offers``."""
     withheld: tuple[tuple[Offer, frozenset[Limit]], ...] = ()
     """Offers that choices and rules of buying leave out, each with those that do: read only to say which of them a plan would
     need lifted."""
@@ -225,6 +228,7 @@ class Alternative:
     worse_by: float | None
     """In the objective's own unit: the share of the demand that it serves less, W or kg CO2e an hour more."""
     entries: tuple[PlanEntry, ...]
+    published: tuple[PublishedEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,7 @@ class Freed:
     gains: float | None
     usd_per_hour: float | None
     entries: tuple[PlanEntry, ...]
+    published: tuple[PublishedEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +303,7 @@ Question = Literal["alternatives", "binding", "sourcing", "lower_precision", "co
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The answer. ``entries`` is empty when infeasible. nodes: bought per offer id, spares included."""
+    """The answer. ``entries`` and ``published`` are empty when infeasible. nodes: rented or bought per offer id, spares included."""
 
     solve: SolveReport
     entries: tuple[PlanEntry, ...]
@@ -326,6 +331,8 @@ class Recommendation:
     """What the ``lower_formats`` would gain; None where there are none, or there was no time to find out."""
     unsettled: tuple[Question, ...] = ()
     """What there was no time to find out, or not all of it."""
+    published: tuple[PublishedEntry, ...] = ()
+    """What of the plan rests on published speeds."""
 
 
 __all__ = [

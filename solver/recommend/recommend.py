@@ -25,7 +25,7 @@ from solver.fleet.groups.survival_bounds import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits
-from solver.planning.placements import plan_entries, split_devices
+from solver.planning.placements import entries_of_units, machines_of, plan_entries, split_devices
 from solver.planning.types import (
     Alternative,
     Binding,
@@ -278,7 +278,8 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         confidence_premium_usd_per_hour=premium,
         solve=report(result, confirmations, rounds),
         entries=entries,
-        nodes=result.plan.nodes_by_offer(),
+        nodes=machines_of(planning, result.plan),
+        published=entries_of_units(planning, result.plan),
         usd_per_hour=result.usd_per_hour or 0.0,
         power_w=result.power_w or 0.0,
         throughput_multiple=result.throughput_multiple,
@@ -308,7 +309,8 @@ def shortened(
         refused,
         solve=report(cut.result, confirmations, cut.rounds),
         entries=with_estimates(planning, entries),
-        nodes=cut.result.plan.nodes_by_offer(),
+        nodes=machines_of(planning, cut.result.plan),
+        published=entries_of_units(planning, cut.result.plan),
         usd_per_hour=cut.result.usd_per_hour or 0.0,
         power_w=cut.result.power_w or 0.0,
         throughput_multiple=cut.result.throughput_multiple,
@@ -406,6 +408,7 @@ def alternatives(
             other.usd_per_hour - (result.usd_per_hour or 0.0),
             abs((other.objective or 0.0) - (result.objective or 0.0)),
             plan_entries(planning, changed, other.plan),
+            entries_of_units(planning, other.plan),
         )
         for why, changed, other in others
     )

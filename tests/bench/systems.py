@@ -17,10 +17,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from catalog.published_speeds import read_published
 from service.main import create_app
-from service.recommendations.by_token import ON_THEIR_OWN
 from service.settings import Settings
-from service.tco.bought import with_bought
+from service.tco.bought import published_machines, with_bought
 from solver.engine.profiles import engines_for
 from tests.bench.named_systems import NAMED
 from tests.bench.planner import seeded_database
@@ -34,10 +34,11 @@ a database seeded with the catalog; where a cell says "no", the rest of it is th
 
 - **figures**: memory, bandwidth and a dense matrix rate are published; otherwise the first that is not.
 - **engine**: what estimates and plans take where a request names none.
-- **estimate**: the model, weights and parallelism (tensor × pipeline) of one that `POST /v1/estimates` makes.
+- **estimate**: the model, weights and parallelism (tensor × pipeline) of one that `POST /v1/estimates` makes; by published speed where
+  only that of one stream of requests is known.
 - **offer**: rented by the hour; bought, at what an hour of it costs to own; by the token, from its maker.
 - **plan**: what a recommendation limited to the device answers for that model and those weights at one request in twenty seconds,
-  by whatever commitment it is sold.
+  by whatever commitment it is sold, its maker's tokens among them (`limits.by_the_token`).
 - **measured runs**: of this project, in `catalog/benchmarks/`; other predictions rest on physics or on siblings.
 
 """
@@ -48,6 +49,8 @@ VARIANTS: tuple[tuple[str, str, int, int], ...] = (
     ("qwen2.5-0.5b", "int8", 1, 1), ("qwen2.5-0.5b", "q8_0", 1, 1), ("qwen2.5-0.5b", "bf16", 1, 8),
 )  # fmt: skip
 """Model, weights, tensor and pipeline parallelism, as they are tried; the first that runs is shown."""
+BY_SPEED = ("llama-3.1-8b", "llama-3.3-70b", "llama-2-7b", "gpt-oss-120b")
+"""Models of which a published speed is tried where none of those runs."""
 LENGTHS = {"prompt_tokens": 500, "output_tokens": 100}
 
 
@@ -65,6 +68,10 @@ class System:
     plan: str = ""
     measured: str = ""
     variant: tuple[str, str, int, int] | None = None
+    by_speed: tuple[str, str] | None = None
+    """Model and weights that a published speed is of."""
+    seller: str | None = None
+    """The maker's own shop, where it sells tokens."""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -78,21 +85,33 @@ def systems(app: FastAPI, client: TestClient) -> list[System]:
     rows = {device: _row(client, name, device) for name, devices in NAMED.items() for device in devices}
     with app.state.database.reading() as session:
         snapshot = with_bought(session, app.state.snapshots.at(session, app.state.clock()), rows)
+        machines = {one.device for one in published_machines(session, rows)}
     for device, row in rows.items():
         if device in snapshot.refused:
             row.figures, row.estimate = f"no: {snapshot.refused[device]}", "no: figures"
+        speed = next((one for one in read_published().speeds if one.device == device), None)
         runs = engines_for(snapshot.devices[device].engines, "vllm") if device in snapshot.devices else ()
-        row.engine = runs[0] if runs else "no: none is known to serve language models on it"
+        none = "no: none is known to serve language models on it"
+        row.engine = runs[0] if runs else none if speed is None else speed.engine
         offers = [offer for offer in snapshot.offers if offer.node.device.id == device]
         seller = snapshot.vendors[device].lower()
+        if any((one.seller, one.device) == (seller, device) for one in read_published().services):
+            row.seller = seller
         kinds = [
-            "" if not offers else "bought" if offers[0].id in snapshot.bought else "rented",
-            "by the token" if seller in ON_THEIR_OWN and row.status != "announced" else "",
+            "bought"
+            if device in machines
+            else ""
+            if not offers
+            else "bought"
+            if offers[0].id in snapshot.bought
+            else "rented",
+            "by the token" if row.seller else "",
         ]
         lacks = snapshot.not_bought.get(device)
         none = "no: nobody rents it out" + (f", and no {lacks}" if lacks else "")
         row.offer = ", ".join(kind for kind in kinds if kind) or none
     _estimate(client, [row for row in rows.values() if row.figures == "yes"])
+    _by_speed(client, [row for row in rows.values() if row.variant is None])
     return list(rows.values())
 
 
@@ -119,6 +138,22 @@ def _estimate(client: TestClient, wanted: list[System]) -> None:
         row.estimate = row.estimate or "no: no engine"
 
 
+def _by_speed(client: TestClient, wanted: list[System]) -> None:
+    """Of those that no layout runs on: the first model of which a speed is published."""
+    for llm in BY_SPEED:
+        left = [row for row in wanted if row.by_speed is None]
+        if not left:
+            break
+        cases = [_case(row.device, (llm, "", 0, 0)) for row in left]
+        for case in cases:
+            del case["layout"], case["precision"]
+        answers = client.post("/v1/estimates", json={"estimates": cases}).json()["estimates"]
+        for row, answer in zip(left, answers, strict=True):
+            if answer["outcome"] == "estimated" and answer["memory"] is None:
+                row.by_speed = (llm, answer["precision"]["weights"])
+                row.estimate = f"{llm} {answer['precision']['weights']} by published speed"
+
+
 def _case(device: str, variant: tuple[str, str, int, int]) -> dict[str, Any]:
     llm, weights, tensor, stages = variant
     return {
@@ -130,11 +165,13 @@ def _case(device: str, variant: tuple[str, str, int, int]) -> dict[str, Any]:
 
 def plan_of(client: TestClient, row: System) -> str:
     """What a recommendation limited to the device answers."""
-    if row.variant is None:
+    if row.variant is None and row.by_speed is None:
         return "no: no estimate"
-    if row.offer.startswith("no") or row.offer == "by the token":
+    if row.offer.startswith("no"):
         return "no: no offer"
-    llm, weights, _, _ = row.variant
+    llm, weights = row.by_speed or (row.variant or ("", ""))[:2]
+    if row.seller:
+        llm = next(one.llm for one in read_published().services if one.device == row.device)
     workload = {
         "name": "few", "llm": llm, "context_tokens": 1024, "precision": {"weights": [weights]},
         "traffic": {**LENGTHS, "requests_per_s": 0.05},
@@ -143,9 +180,13 @@ def plan_of(client: TestClient, row: System) -> str:
         "devices": [row.device],
         "commitments": None,
         "sourcing": {"named_place": False, "min_price_confidence": None, "provider_classes": None},
+        "by_the_token": [row.seller] if row.seller else None,
     }
     asked = {"workloads": [workload], "limits": limits, "alternatives": 0, "time_limit_s": 60}
     answer = client.post("/v1/recommendations", json=asked, headers={"Prefer": "wait=60"}).json()
+    if answer.get("published_lines"):
+        commitment = answer["published_lines"][0]["commitment"]
+        return "by the token" if commitment == "by_the_token" else "bought"
     if answer.get("plan"):
         return "bought" if answer["plan"][0]["commitment"] == "purchase" else "rented"
     return "no: " + ", ".join(dict.fromkeys(one["reason"] for one in answer.get("rejected", []))) if answer else "no"

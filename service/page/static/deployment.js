@@ -39,6 +39,7 @@ function largest(parts) {
 
 /** Memory of the fullest device and the parts of a decode step of an estimate, under headings of this level. */
 export function insideOf({ memory, step, bottleneck, bound }, heading = "h4") {
+  if (!memory) return h("p.muted", {}, "Only speeds of this system are published: what is inside is its maker's own affair.");
   return [
     h(heading, {}, "Memory of the fullest device"),
     stack([{ name: "weights", value: memory.weights_gib }, { name: "KV cache", value: memory.kv_cache_gib }, { name: "activations", value: memory.activations_gib }, { name: "reserved", value: memory.reserved_gib }], "GiB"),
