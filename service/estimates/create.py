@@ -204,19 +204,22 @@ def _outcome(case: AnyCase | Unresolved) -> Outcome:
 def _aggregated(case: Case) -> Outcome:
     """On the layout stated; where none is, on the smallest that holds the model, or where nothing can be computed by a speed that
     was published. Raises what ``predict`` raises."""
-    stated = "layout" in case.asked.model_fields_set
     try:
-        return predict(case)
-    except DoesNotFitError as error:
-        layout = smallest_layout(case)
-        if not stated and layout is not None:
-            return predict(replace(case, asked=case.asked.model_copy(update={"layout": layout})))
+        return _computed(case)
+    except (DoesNotFitError, UnsupportedError, FigureMissingError) as error:
         published = published_case(case.asked, case.shape)
         if published is not None:
             return predict_published(published)
-        return outcome_of(case.asked, error).model_copy(update={"smallest_layout": layout})
-    except (UnsupportedError, FigureMissingError):
-        published = published_case(case.asked, case.shape)
-        if published is None:
+        if not isinstance(error, DoesNotFitError):
             raise
-        return predict_published(published)
+        return outcome_of(case.asked, error).model_copy(update={"smallest_layout": smallest_layout(case)})
+
+
+def _computed(case: Case) -> Outcome:
+    try:
+        return predict(case)
+    except DoesNotFitError:
+        layout = None if "layout" in case.asked.model_fields_set else smallest_layout(case)
+        if layout is None:
+            raise
+        return predict(replace(case, asked=case.asked.model_copy(update={"layout": layout})))

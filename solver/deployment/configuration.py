@@ -165,8 +165,6 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
 
 def check_engine_available(device: Device, engine: str) -> None:
     """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
-    if device.engines and engine not in (*device.engines, *device.past_engines):
-        raise UnsupportedError(
-            "engine_not_available",
-            f"{engine} is not known to run on {device.id}; known there: {', '.join(device.engines)}",
-        )
+    if engine not in (*device.engines, *device.past_engines):
+        known = f"known there: {', '.join(device.engines)}" if device.engines else "no serving engine is"
+        raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")
