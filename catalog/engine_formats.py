@@ -3,7 +3,7 @@
 import tomllib
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,18 +11,22 @@ from catalog.rows import Provenance, Row, Slug
 
 FILE = Path(__file__).with_name("engines") / "formats.toml"
 ANY_FAMILY = "*"
+Parallelism = Literal["tensor", "pipeline", "data", "expert"]
+Feature = Literal["chunked_prefill", "prefix_cache", "lora", "drafting", "cuda_graphs", "guided_decoding"]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class EngineFormatsRow(Row):
     """What one engine loads on some families of devices. families: ``*`` stands for every one. widened: weights that it multiplies
-    in 16 bits where a device has no unit for them."""
+    in 16 bits where a device has no unit for them. parallelism, features: those documented; None where that has not been read."""
 
     engine: Slug
     families: Names
     weights: Names
     kv_cache: Names
     widened: tuple[str, ...] = ()
+    parallelism: tuple[Parallelism, ...] | None = None
+    features: tuple[Feature, ...] | None = None
     provenance: Provenance
 
 

@@ -32,6 +32,10 @@ class Loads:
     kv_cache: tuple[str, ...]
     widened: tuple[str, ...] = ()
     """Of the weights: multiplied in 16 bits where the device has no unit for them, widened as they are read."""
+    parallelism: tuple[str, ...] | None = None
+    """Ways of dividing a model that are documented; None where that has not been read."""
+    features: tuple[str, ...] | None = None
+    """Documented on the device, drafting among them; None where that has not been read."""
 
 
 @dataclass(frozen=True, slots=True)

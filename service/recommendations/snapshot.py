@@ -101,7 +101,11 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
 def _loads(engines: Iterable[str], family: str) -> dict[str, Loads]:
     """What each engine documents to load on a family of devices, where that has been read."""
     read = {engine: formats_of(engine, family) for engine in engines}
-    return {engine: Loads(row.weights, row.kv_cache, row.widened) for engine, row in read.items() if row is not None}
+    return {
+        engine: Loads(row.weights, row.kv_cache, row.widened, row.parallelism, row.features)
+        for engine, row in read.items()
+        if row is not None
+    }
 
 
 def partition_from_row(row: Mapping[str, Any]) -> Partition:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from solver.candidates.replica_layouts import replica_layouts
 from solver.capacity.runs import RunsMemo
-from solver.deployment.configuration import Configuration, Speculation, check_formats_documented, front_end
+from solver.deployment.configuration import Configuration, Speculation, front_end
+from solver.deployment.documented import check_formats_documented, drafts_on, runs_only, undocumented_division
 from solver.deployment.platforms import Platform, instance_platforms, platforms
-from solver.engine.profiles import drafts, engine_profile
+from solver.engine.profiles import engine_profile
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import Drafting, FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
-from solver.hardware import Device, Node
+from solver.hardware import Node
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.memory.plan import EngineMemory, engine_memory
@@ -229,7 +230,7 @@ def build_space(
     planned = {node_id for p in every for node_id in p.node_ids}
     for node in nodes:
         if node.id not in planned:
-            dropped[Dropped(node.device.id, "engine_not_available", _runs_only(node.device, engines))] += 1
+            dropped[Dropped(node.device.id, "engine_not_available", runs_only(node.device, engines))] += 1
     for index, platform in enumerate(every):
         profile = None if platform.device.partition is None else platform.device.partition.profile
         try:
@@ -243,6 +244,9 @@ def build_space(
             continue
         for weights in weight_formats:
             layouts = replica_layouts(shape, platform, weights)
+            layouts = [
+                one for one in layouts if undocumented_division(platform.device, platform.engine, one[0]) is None
+            ]
             if not layouts:
                 detail = f"no legal layout on {platform.devices}"
                 dropped[Dropped(platform.device.id, "layout_not_legal", detail, profile)] += 1
@@ -275,18 +279,11 @@ def build_space(
                     except UnsupportedError as problem:
                         dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
                         break
-                    able = drafts(platform.engine, platform.device.vendor, layout.pipeline_parallel)
+                    able = drafts_on(platform.device, platform.engine, layout.pipeline_parallel)
                     for drafted in dict.fromkeys((None, drafting if able else None)):
                         rows.append(CandidateRow(index, layout, precision, count, drafted))
                         row_rates.append(rate_of[rate_key])
     return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
-
-
-def _runs_only(device: Device, engines: tuple[str, ...]) -> str:
-    """Why a device is not planned with any of these engines."""
-    if not engines or not device.engines:
-        return "no serving engine is known to run on it"
-    return f"{' and '.join(engines)} {'is' if len(engines) == 1 else 'are'} not known to run on it; {', '.join(device.engines)} would"
 
 
 def _tabulate(

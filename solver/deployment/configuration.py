@@ -6,11 +6,10 @@ from solver.engine.profiles import EngineProfile, engine_profile
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
-from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.weights import stored_bytes, weight_format
+from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import Rates, rates
@@ -137,34 +136,3 @@ def front_end(constants: Constants) -> FrontEnd:
         token_front_end_s=constants.si("token_front_end_us"),
         schedule_lag_fraction=constants.si("schedule_lag_fraction"),
     )
-
-
-def check_formats_documented(device: Device, engine: str, precision: Precision) -> None:
-    """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out, or
-    where only another engine widens weights that the device has no unit for."""
-    loads = device.loads.get(engine)
-    widens = loads is not None and precision.weights in loads.widened
-    has_unit = any(dtype in device.flop_per_s for dtype in weight_format(precision.weights).compute)
-    if precision.weights in device.widened and not (widens or has_unit):
-        raise UnsupportedError(
-            "precision_not_on_device",
-            f"{device.id} has no matrix unit for {precision.weights} weights, and {engine} does not widen them",
-        )
-    if loads is None:
-        return
-    for what, asked, known in (
-        ("weights", precision.weights, loads.weights),
-        ("a KV cache", precision.kv_cache, loads.kv_cache),
-    ):
-        if asked not in known:
-            raise UnsupportedError(
-                "format_not_in_engine",
-                f"{engine} documents no {what} of {asked} on {device.id}; it takes {', '.join(known)} there",
-            )
-
-
-def check_engine_available(device: Device, engine: str) -> None:
-    """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
-    if engine not in (*device.engines, *device.past_engines):
-        known = f"known there: {', '.join(device.engines)}" if device.engines else "no serving engine is"
-        raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from solver.deployment.configuration import Configuration, check_engine_available, check_formats_documented
+from solver.deployment.configuration import Configuration
+from solver.deployment.documented import check_engine_available, check_formats_documented, check_layout_documented
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
 from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
@@ -52,6 +53,7 @@ def deploy(
     engine_profile(engine.name)
     check_engine_available(device, engine.name)
     check_formats_documented(device, engine.name, precision)
+    check_layout_documented(device, engine.name, layout)
     compute_dtype(device, precision.weights)
     problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)
     if problem is not None:

@@ -1,0 +1,79 @@
+"""What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
+
+from solver.engine.profiles import drafts
+from solver.errors import UnsupportedError
+from solver.hardware import Device
+from solver.layout import Layout
+from solver.memory.weights import weight_format
+from solver.precision import Precision
+
+
+def drafts_on(device: Device, engine: str, pipeline_parallel: int) -> bool:
+    """Whether drafting is documented for the engine, and where its features on the device have been read, there too."""
+    loads = device.loads.get(engine)
+    left_out = loads is not None and loads.features is not None and "drafting" not in loads.features
+    return drafts(engine, device.vendor, pipeline_parallel) and not left_out
+
+
+def runs_only(device: Device, engines: tuple[str, ...]) -> str:
+    """Why a device is not planned with any of these engines."""
+    if not engines or not device.engines:
+        return "no serving engine is known to run on it"
+    return f"{' and '.join(engines)} {'is' if len(engines) == 1 else 'are'} not known to run on it; {', '.join(device.engines)} would"
+
+
+def check_formats_documented(device: Device, engine: str, precision: Precision) -> None:
+    """Raises UnsupportedError where the engine's documentation says what it loads on the device, and leaves a format out, or
+    where only another engine widens weights that the device has no unit for."""
+    loads = device.loads.get(engine)
+    widens = loads is not None and precision.weights in loads.widened
+    has_unit = any(dtype in device.flop_per_s for dtype in weight_format(precision.weights).compute)
+    if precision.weights in device.widened and not (widens or has_unit):
+        raise UnsupportedError(
+            "precision_not_on_device",
+            f"{device.id} has no matrix unit for {precision.weights} weights, and {engine} does not widen them",
+        )
+    if loads is None:
+        return
+    for what, asked, known in (
+        ("weights", precision.weights, loads.weights),
+        ("a KV cache", precision.kv_cache, loads.kv_cache),
+    ):
+        if asked not in known:
+            raise UnsupportedError(
+                "format_not_in_engine",
+                f"{engine} documents no {what} of {asked} on {device.id}; it takes {', '.join(known)} there",
+            )
+
+
+def undocumented_division(device: Device, engine: str, layout: Layout) -> str | None:
+    """The first way of dividing a model in a layout that the engine's documentation leaves out on the device; None where it leaves
+    none out, or has not been read."""
+    loads = device.loads.get(engine)
+    if loads is None or loads.parallelism is None:
+        return None
+    degrees = {
+        "tensor": layout.tensor_parallel,
+        "pipeline": layout.pipeline_parallel,
+        "data": layout.data_parallel,
+        "expert": layout.expert_parallel,
+    }
+    return next((way for way, degree in degrees.items() if degree > 1 and way not in loads.parallelism), None)
+
+
+def check_layout_documented(device: Device, engine: str, layout: Layout) -> None:
+    """Raises UnsupportedError where the engine's documentation leaves out a way in which the layout divides the model."""
+    way = undocumented_division(device, engine, layout)
+    if way is not None:
+        known = ", ".join(device.loads[engine].parallelism or ())
+        raise UnsupportedError(
+            "layout_not_in_engine",
+            f"{engine} documents no {way} parallelism on {device.id}; it divides a model by {known} parallelism",
+        )
+
+
+def check_engine_available(device: Device, engine: str) -> None:
+    """Raises UnsupportedError where the catalog does not know the engine to run on the device."""
+    if engine not in (*device.engines, *device.past_engines):
+        known = f"known there: {', '.join(device.engines)}" if device.engines else "no serving engine is"
+        raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")
