@@ -44,6 +44,8 @@ def usable_recommendations(asked: ComparisonIn, stored: Mapping[str, Recommendat
 def _unusable(plan: StoredPlan) -> str | None:
     if plan.outcome == "infeasible":
         return f"the recommendation is infeasible ({'; '.join(plan.reasons) or 'no plan meets the targets'})"
+    if plan.by_published_speeds:
+        return "part of its plan rests on published speeds, which comparisons of costs do not know: compare an `api` instead"
     if not plan.lines:
         return "the recommendation has no plan"
     if plan.served_fraction is None:

@@ -45,6 +45,8 @@ class StoredPlan:
     reasons: tuple[str, ...]
     usd_per_hour: Decimal | None
     serves_requests_per_s: float | None = None
+    by_published_speeds: bool = False
+    """Part of the plan rests on published speeds: on tokens, or on machines without rates."""
 
 
 def stored_plan(row: RecommendationTable) -> StoredPlan:
@@ -80,6 +82,7 @@ def stored_plan(row: RecommendationTable) -> StoredPlan:
         reasons=tuple(conflict["detail"] for conflict in result.get("conflicts", [])),
         usd_per_hour=row.usd_per_hour,
         serves_requests_per_s=None if totals is None else totals.get("serves_requests_per_s"),
+        by_published_speeds=bool(result.get("published_lines")),
     )
 
 

@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 
 from service.recommendations.published import sellers
 from tests.service.bodies import changed
+from tests.service.tco_bodies import COMPARISON
 from tests.service.test_sourcing import BODY, answered, usd
 
 PROMPT, REPLY = 500, 100
@@ -127,6 +128,11 @@ def test_other_questions_about_such_a_plan_are_refused(client: TestClient) -> No
     found = answered(client, asked(by_the_token=["groq"]))
     refused = client.post(f"/v1/recommendations/{found['id']}/why-not", json={"devices": ["h100-sxm"]})
     assert refused.status_code == 409
+    rented = {"name": "rent", "recommendation": found["id"], "acquisition": "on_demand"}
+    body = COMPARISON | {"alternatives": [rented, COMPARISON["alternatives"][-1]]}
+    compared = client.post("/v1/tco/comparisons", json=body)
+    assert compared.status_code == 422
+    assert "published speeds" in compared.text
     again = client.get(f"/v1/recommendations/{found['id']}").json()
     assert again["published_lines"] == found["published_lines"]
 

@@ -5,6 +5,7 @@ import { deploymentOf, estimateOf, insideOf } from "./deployment.js";
 import { ago, button, copyButton, count, day, download, empty, facts, figure, h, interval, layoutText, percent, setName, table, usd, words } from "./dom.js";
 import { term } from "./glossary.js";
 import { policyText } from "./policy.js";
+import { publishedLines } from "./published.js";
 
 const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
@@ -90,7 +91,7 @@ function sums(parts) {
 
 /** The whole answer. actions.replan(request): plans a changed request. */
 export function answerCards(answer, actions) {
-  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, beforeSigning(answer), doubt(answer, actions), movers(answer, actions), alternatives(answer), choices(answer, actions), unsettled(answer, actions), fineprint(answer, actions)];
+  return [headline(answer, actions), answer.plan.length ? planLines(answer) : null, publishedLines(answer), beforeSigning(answer), doubt(answer, actions), movers(answer, actions), alternatives(answer), choices(answer, actions), unsettled(answer, actions), fineprint(answer, actions)];
 }
 
 function headline(answer, actions) {
