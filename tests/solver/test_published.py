@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver.errors import UnsupportedError
 from solver.fleet import verify
-from solver.planning.assemble import entries_of_units, machines_of
+from solver.planning.placements import entries_of_units, machines_of
 from solver.planning.published import SHARES, PublishedOffer, TokenPrice, missed_target, tokens_offer
 from solver.prediction.published import (
     FirstToken,
