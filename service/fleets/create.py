@@ -6,11 +6,12 @@ import datetime as dt
 from fastapi.concurrency import run_in_threadpool
 from ulid import ULID
 
+from service.answers.store import stored
 from service.fleets.plan import plan
 from service.fleets.prepare import FleetInputs, fleet_input, read_fleet_inputs
 from service.fleets.present import present_fleet
 from service.fleets.tables import FleetTable
-from service.idempotency.keys import Named, claim_or_stop, settle
+from service.idempotency.keys import Named
 from service.recommendations.create import PlanningContext, provenance
 from service.wire.fleet_answers import FleetOut, FleetResultOut
 from service.wire.fleets import FleetIn
@@ -40,12 +41,7 @@ def read(asked: FleetIn, context: PlanningContext) -> FleetInputs:
 
 def _store(inputs: FleetInputs, result: FleetResultOut, context: PlanningContext, named: Named | None) -> FleetOut:
     row = fleet_row(inputs.request, result, provenance(inputs.planning), context.clock())
-    with context.database.writing() as session:
-        claim_or_stop(session, named, row.created_at)
-        session.add(row)
-        session.flush()
-        settle(session, named, row.id)
-        return present_fleet(row)
+    return stored(context.database, row, named, present_fleet)
 
 
 def fleet_row(asked: FleetIn, result: FleetResultOut, inputs: InputsOut, now: dt.datetime) -> FleetTable:

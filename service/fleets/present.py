@@ -5,9 +5,9 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from service.answers.store import inputs_of
 from service.fleets.tables import FleetTable
 from service.wire.fleet_answers import FleetOut, FleetSummaryOut
-from service.wire.recommendations import InputsOut
 
 LONG_SERIES = 1_000
 """Values beyond which a series is echoed by its digest."""
@@ -15,15 +15,14 @@ LONG_SERIES = 1_000
 
 def present_fleet(stored: FleetTable) -> FleetOut:
     """The stored result as it was written, with its id, inputs and request."""
-    inputs = InputsOut(
-        price_as_of=stored.price_as_of,
-        catalog_digest=stored.catalog_digest,
-        correction_set=stored.correction_set,
-        version=stored.version,
-    )
     return FleetOut.model_validate(
         stored.result
-        | {"id": stored.id, "created_at": stored.created_at, "inputs": inputs, "request": echoed(stored.request)}
+        | {
+            "id": stored.id,
+            "created_at": stored.created_at,
+            "inputs": inputs_of(stored),
+            "request": echoed(stored.request),
+        }
     )
 
 

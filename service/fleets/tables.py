@@ -1,28 +1,19 @@
-"""Stored fleets over time: immutable, with everything needed to replay them."""
+"""Stored fleets over time."""
 
-import datetime as dt
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import JSON
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from service.database import Usd, UtcInstant
+from service.answers.tables import StoredAnswer
+from service.database import Usd
 
 
-class FleetTable(SQLModel, table=True):
+class FleetTable(StoredAnswer, table=True):
     __tablename__ = "fleet"
 
-    id: str = Field(primary_key=True, max_length=40)
-    created_at: dt.datetime = Field(sa_type=UtcInstant)
-    outcome: str = Field(max_length=20)
     months: int
     workloads: list[dict[str, Any]] = Field(sa_type=JSON)
     """Names and models: lists need not read whole requests."""
     usd: Decimal | None = Field(default=None, sa_type=Usd)
-    price_as_of: dt.datetime = Field(sa_type=UtcInstant)
-    catalog_digest: str = Field(max_length=64)
-    correction_set: int | None = None
-    version: str = Field(max_length=40)
-    request: dict[str, Any] = Field(sa_type=JSON)
-    result: dict[str, Any] = Field(sa_type=JSON)

@@ -12,9 +12,10 @@ from sqlmodel import Session
 from ulid import ULID
 
 from service import VERSION
+from service.answers.store import stored
 from service.clock import Clock
 from service.database import Database
-from service.idempotency.keys import Named, claim_or_stop, settle
+from service.idempotency.keys import Named
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
@@ -137,12 +138,7 @@ def _store(
     inputs: PlanningInputs, result: ResultOut, context: PlanningContext, named: Named | None
 ) -> RecommendationOut:
     row = recommendation_row(inputs.request, result, provenance(inputs), context.clock())
-    with context.database.writing() as session:
-        claim_or_stop(session, named, row.created_at)
-        session.add(row)
-        session.flush()
-        settle(session, named, row.id)
-        return present_recommendation(row)
+    return stored(context.database, row, named, present_recommendation)
 
 
 def provenance(inputs: PlanningInputs) -> InputsOut:

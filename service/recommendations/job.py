@@ -5,49 +5,21 @@ from typing import Any
 
 from sqlmodel import Session
 
-from service.access import Caller
-from service.idempotency.keys import Named, claim_or_stop, settle
-from service.jobs.create import enqueue
+from service.answers.post import AnswerKind
+from service.answers.store import added
 from service.jobs.kind import Attempt, JobKind, Progress
-from service.jobs.tables import JobTable
-from service.prefer import Preference
-from service.recommendations.create import PlanningContext, provenance, read_inputs, recommendation_row
+from service.recommendations.create import (
+    PlanningContext,
+    create_recommendation,
+    provenance,
+    read_inputs,
+    recommendation_row,
+)
 from service.recommendations.plan import plan, planning_input
-from service.settings import Settings
+from service.recommendations.present import present_recommendation
+from service.recommendations.tables import RecommendationTable
 from service.wire.recommendations import InputsOut, RecommendationIn, ResultOut
 from solver.planning.types import SearchProgress
-
-
-def answered_later(asked: RecommendationIn, preference: Preference, settings: Settings) -> bool:
-    """Whether a request becomes a job: the client prefers it, or states a size or a time that may take long.
-
-    A client that would rather wait says so (``Prefer: wait=60``); that counts where it covers the time limit.
-    """
-    if preference.respond_async:
-        return True
-    if preference.wait_s is not None and preference.wait_s >= asked.time_limit_s:
-        return False
-    kinds_of_requests = sum(len(workload.streams) for workload in asked.workloads)
-    return asked.time_limit_s > settings.synchronous_time_limit_s or kinds_of_requests > settings.synchronous_workloads
-
-
-def queue_recommendation(
-    asked: RecommendationIn, caller: Caller, context: PlanningContext, settings: Settings, named: Named | None = None
-) -> JobTable:
-    """Checks what the synchronous route checks, so that a mistake is answered now and not by a failed job.
-
-    Raises StoredBeforeError when the same request under the same key was queued or stored meanwhile.
-    """
-    now = context.clock()
-    with context.database.reading() as session:
-        inputs = read_inputs(session, asked, asked.price_as_of or now, context)
-        planning_input(inputs)
-    with context.database.writing() as session:
-        claim_or_stop(session, named, now)
-        row = enqueue(session, RECOMMENDATION_JOB, inputs.request.model_dump(mode="json"), caller, settings, now)
-        settle(session, named, row.id)
-        session.expunge(row)
-        return row
 
 
 def _compute(asked: RecommendationIn, attempt: Attempt) -> dict[str, Any]:
@@ -64,12 +36,8 @@ def _progress(found: SearchProgress, asked: RecommendationIn) -> Progress:
 
 
 def _store(session: Session, asked: RecommendationIn, answer: dict[str, Any], now: dt.datetime) -> str:
-    row = recommendation_row(
-        asked, ResultOut.model_validate(answer["result"]), InputsOut.model_validate(answer["inputs"]), now
-    )
-    session.add(row)
-    session.flush()
-    return row.id
+    result, inputs = ResultOut.model_validate(answer["result"]), InputsOut.model_validate(answer["inputs"])
+    return added(session, recommendation_row(asked, result, inputs, now))
 
 
 RECOMMENDATION_JOB = JobKind(
@@ -78,4 +46,23 @@ RECOMMENDATION_JOB = JobKind(
     compute=_compute,
     store=_store,
     result_address="/v1/recommendations/{id}",
+)
+
+
+def _checked(asked: RecommendationIn, context: PlanningContext) -> RecommendationIn:
+    with context.database.reading() as session:
+        inputs = read_inputs(session, asked, asked.price_as_of or context.clock(), context)
+        planning_input(inputs)
+    return inputs.request
+
+
+RECOMMENDATION = AnswerKind(
+    noun="recommendation",
+    address="/v1/recommendations",
+    table=RecommendationTable,
+    job=RECOMMENDATION_JOB,
+    present=present_recommendation,
+    create=create_recommendation,
+    checked=_checked,
+    streams=lambda asked: sum(len(workload.streams) for workload in asked.workloads),
 )

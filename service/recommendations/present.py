@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 
+from service.answers.store import inputs_of
 from service.recommendations.asked import asked_for
 from service.recommendations.tables import RecommendationTable
 from service.wire.quantities import Interval, Percentiles
-from service.wire.recommendations import InputsOut, RecommendationOut, RecommendationSummaryOut
+from service.wire.recommendations import RecommendationOut, RecommendationSummaryOut
 from solver.prediction import estimate as solver_estimate
 
 MS_PER_S = 1e3
@@ -28,14 +29,9 @@ def present_power(found: solver_estimate.PredictedInterval, factor: float = 1.0)
 
 def present_recommendation(stored: RecommendationTable) -> RecommendationOut:
     """The stored result as it was written, with its id, inputs and request."""
-    inputs = InputsOut(
-        price_as_of=stored.price_as_of,
-        catalog_digest=stored.catalog_digest,
-        correction_set=stored.correction_set,
-        version=stored.version,
-    )
     return RecommendationOut.model_validate(
-        stored.result | {"id": stored.id, "created_at": stored.created_at, "inputs": inputs, "request": stored.request}
+        stored.result
+        | {"id": stored.id, "created_at": stored.created_at, "inputs": inputs_of(stored), "request": stored.request}
     )
 
 

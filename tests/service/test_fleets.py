@@ -7,10 +7,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.answers.queries import answer_by_id
 from service.fleets.job import FLEET_JOB
 from service.fleets.plan import plan
 from service.fleets.prepare import read_fleet_inputs
-from service.fleets.queries import fleet_by_id
+from service.fleets.tables import FleetTable
 from service.jobs.kind import Attempt, Progress, WorkerContext
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
@@ -89,7 +90,7 @@ class TestPlan:
         body = changed(changed(FLEET, "horizon/months", 1), "limits/commitments", ["on_demand"])
         answer = posted(client, body)
         with app.state.database.reading() as session:
-            stored = fleet_by_id(session, answer["id"])
+            stored = answer_by_id(session, FleetTable, answer["id"])
             assert stored is not None
             asked = FleetIn.model_validate(stored.request)
             workbench = WorkerContext(app.state.database, SnapshotCache(), SpaceCache())

@@ -1,0 +1,1 @@
+"""What solving answers and is stored whole: recommendations and fleets over time are two kinds of one thing."""
