@@ -2527,6 +2527,23 @@ class FailureIn(TypedDict):
     """Why, as a stable slug or in words."""
 
 
+class FaultToleranceIn(TypedDict):
+    """N−k by construction: after the loss of any so many, what remains still serves all demand. Kinds are lost one at
+    a time. nodes: replicas of lost nodes restart on idle spares of the same kind. providers, regions: the replicas
+    elsewhere take the traffic at once.
+    """
+    nodes: NotRequired[int]
+    """Nodes that may be lost at once, a count: replicas restart on idle spares."""
+    providers: NotRequired[int]
+    """Providers that may be lost at once, a count."""
+    regions: NotRequired[int]
+    """Regions that may be lost at once, a count."""
+    utilisation_limit_fraction: NotRequired[float]
+    """How busy replicas may be planned, 0 to 1. Share of a replica's capacity that may be used after the loss of
+    providers or regions.
+    """
+
+
 class FeedForwardOut(TypedDict):
     """A group of identical feed-forward layers, dense or mixture of experts."""
     layers: int
@@ -3237,10 +3254,9 @@ class LimitsIn(TypedDict):
     """The plan may draw at most so much at full use, kW; null: any."""
     spare_nodes: NotRequired[int]
     """Idle nodes kept in every pool of interchangeable nodes, a count. Idle nodes kept in every pool of
-    interchangeable nodes in use: the same as ``survive.nodes``.
+    interchangeable nodes in use: the same as ``fault_tolerance.nodes``.
     """
-    survive: NotRequired[SurviveIn]
-    """What the plan must outlive."""
+    fault_tolerance: NotRequired[FaultToleranceIn]
     max_spot_fraction: NotRequired[float | None]
     """Share of all devices that the provider may take back."""
     quotas: NotRequired[list[QuotaIn]]
@@ -5486,9 +5502,9 @@ class SourcingIn(TypedDict):
     metropolitan area or a country.
     """
     max_providers: NotRequired[int | None]
-    """For each workload; as many more as ``survive.providers`` asks to outlive."""
+    """For each workload; as many more as ``fault_tolerance.providers`` asks to outlive."""
     max_regions: NotRequired[int | None]
-    """For each workload, a region being one provider's; as many more as ``survive`` asks to outlive regions or
+    """For each workload, a region being one provider's; as many more as ``fault_tolerance`` asks to outlive regions or
     providers.
     """
     max_device_types: NotRequired[int | None]
@@ -5683,23 +5699,6 @@ class StretchOut(TypedDict):
     """What plans there cost at least, US dollars an hour."""
     usd_per_hour_at_most: str | None
     """What the cheapest plan there costs at most, US dollars an hour; null where not known."""
-
-
-class SurviveIn(TypedDict):
-    """N−k by construction: after the loss of any so many, what remains still serves all demand. Kinds are lost one at
-    a time. nodes: replicas of lost nodes restart on idle spares of the same kind. providers, regions: the replicas
-    elsewhere take the traffic at once.
-    """
-    nodes: NotRequired[int]
-    """Nodes that may be lost at once, a count: replicas restart on idle spares."""
-    providers: NotRequired[int]
-    """Providers that may be lost at once, a count."""
-    regions: NotRequired[int]
-    """Regions that may be lost at once, a count."""
-    utilisation_limit_fraction: NotRequired[float]
-    """How busy replicas may be planned, 0 to 1. Share of a replica's capacity that may be used after the loss of
-    providers or regions.
-    """
 
 
 class SwingOut(TypedDict):

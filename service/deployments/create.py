@@ -89,7 +89,7 @@ def read_plan(session: Session, snapshots: SnapshotCache, recommendation_id: str
         replica_kinds(found.plan, workloads, machines, models),
         tuple(found.fleet),
         machines,
-        max(limits.spare_nodes, limits.survive.nodes),
+        max(limits.spare_nodes, limits.fault_tolerance.nodes),
     )
     shapes = {llm: llm_from_row(found_row.row) for llm, found_row in llms.items()}
     return with_memory(plan, snapshots.at(session, row.price_as_of), shapes)

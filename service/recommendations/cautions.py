@@ -53,8 +53,8 @@ def published_cautions(lines: Iterable[PublishedLineOut]) -> list[CautionOut]:
 
 def _losses(asked: RecommendationIn, workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
     """What is left after the worst node is lost; nothing where spares or losses were asked for."""
-    survive = asked.limits.survive
-    if asked.limits.spare_nodes or survive.nodes or survive.providers or survive.regions:
+    fault_tolerance = asked.limits.fault_tolerance
+    if asked.limits.spare_nodes or fault_tolerance.nodes or fault_tolerance.providers or fault_tolerance.regions:
         return
     serving = [line for line in lines if line.replicas and line.serves_requests_per_s and line.utilisation_fraction]
     for role in sorted({line.role for line in serving}):

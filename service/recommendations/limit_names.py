@@ -68,7 +68,7 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
         case LimitKind.QUOTA:
             return f"limits.quotas.{limit.of}" if limit.of else "limits.quotas"
         case LimitKind.LOSSES:
-            return f"limits.survive.{limit.of}s"
+            return f"limits.fault_tolerance.{limit.of}s"
         case LimitKind.NODES:
             return f"limits.offers.{limit.of}.max_nodes" if limit.of else "limits.offers.max_nodes"
         case LimitKind.PLACES_USED:
@@ -76,9 +76,9 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
         case LimitKind.CHOICE | LimitKind.BUYING_RULE:
             return choice_name(limit)
         case LimitKind.SPARE_NODES if (
-            limits.survive.nodes > limits.spare_nodes
+            limits.fault_tolerance.nodes > limits.spare_nodes
         ):  # two names: the one that asked for more
-            return "limits.survive.nodes"
+            return "limits.fault_tolerance.nodes"
         case _:
             return OF_THE_FLEET[limit.kind]
 

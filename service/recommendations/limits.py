@@ -7,23 +7,29 @@ from service.recommendations.bought_offers import is_bought
 from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
+from solver.fleet.problem import FaultTolerance, Quota
 from solver.hardware import Offer
 from solver.limit import Limit, LimitKind
-from solver.planning.types import DeviceQuota, Losses, PlanLimits
+from solver.planning.types import PlanLimits
 from solver.workload import ANYWHERE, Places
 
 
 def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
     """Datasheet units → SI; quotas name the offers they hold for, and devices may be split into profiles by name."""
-    survive = limits.survive
+    fault_tolerance = limits.fault_tolerance
     return PlanLimits(
         max_usd_per_hour=None if limits.max_usd_per_hour is None else float(limits.max_usd_per_hour),
         max_power_w=None if limits.max_power_kw is None else limits.max_power_kw * 1e3,
         spare_nodes=limits.spare_nodes,
-        survive=Losses(survive.nodes, survive.providers, survive.regions, survive.utilisation_limit_fraction),
+        fault_tolerance=FaultTolerance(
+            fault_tolerance.providers,
+            fault_tolerance.regions,
+            fault_tolerance.utilisation_limit_fraction,
+            fault_tolerance.nodes,
+        ),
         max_spot_fraction=limits.max_spot_fraction,
         quotas=tuple(
-            DeviceQuota(quota.name, frozenset(o.id for o in offers if _falls_under(quota, o)), quota.max_devices)
+            Quota(quota.name, frozenset(o.id for o in offers if _falls_under(quota, o)), quota.max_devices)
             for quota in limits.quotas
         ),
         partitions=_profiles(limits, offers),
@@ -69,8 +75,10 @@ def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple
 
     Choices of places are of interest where a workload's own places or a loss to be survived can contradict them.
     """
-    survive = asked.limits.survive
-    chosen_places = survive.regions or survive.providers or any(places(w) != ANYWHERE for w in asked.workloads)
+    fault_tolerance = asked.limits.fault_tolerance
+    chosen_places = (
+        fault_tolerance.regions or fault_tolerance.providers or any(places(w) != ANYWHERE for w in asked.workloads)
+    )
     return tuple(
         (offer, chosen)
         for offer, chosen in _with_choices(offers, asked.limits)

@@ -33,12 +33,12 @@ def rules_against(offer: Offer, limits: LimitsIn) -> frozenset[Limit]:
 
 def most_places(limits: LimitsIn) -> tuple[tuple[PlaceKind, int], ...]:
     """Of how many places of each kind a workload's replicas may be: those of the policy, and as many as may be lost."""
-    policy, survive = limits.sourcing, limits.survive
+    policy, fault_tolerance = limits.sourcing, limits.fault_tolerance
     if not isinstance(policy, SourcingIn):
         return ()
     asked: tuple[tuple[PlaceKind, int | None, int], ...] = (
-        ("provider", policy.max_providers, survive.providers),
-        ("region", policy.max_regions, max(survive.regions, survive.providers)),
+        ("provider", policy.max_providers, fault_tolerance.providers),
+        ("region", policy.max_regions, max(fault_tolerance.regions, fault_tolerance.providers)),
         ("device", policy.max_device_types, 0),
     )
     return tuple((kind, most + lost) for kind, most, lost in asked if most is not None)

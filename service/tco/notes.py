@@ -34,7 +34,7 @@ def _losses(own: Resolved, cost: AlternativeCost, most: dict[str, int]) -> list[
     nodes = sum(part.nodes for part in own.parts)
     if own.survives is None:
         return [
-            "whether this fleet survives the loss of a node is not checked: a recommendation with limits.survive says so"
+            "whether this fleet survives the loss of a node is not checked: a recommendation with limits.fault_tolerance says so"
         ]
     notes = []
     short = max(1, most["nodes"]) - own.survives["nodes"]

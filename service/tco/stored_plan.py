@@ -121,5 +121,9 @@ def formats(line: Mapping[str, Any]) -> str:
 
 def losses_survived(limits: LimitsIn) -> dict[str, int]:
     """How many nodes, providers and regions may be lost, one kind at a time, with all demand still served."""
-    survive = limits.survive
-    return {"nodes": max(survive.nodes, limits.spare_nodes), "providers": survive.providers, "regions": survive.regions}
+    fault_tolerance = limits.fault_tolerance
+    return {
+        "nodes": max(fault_tolerance.nodes, limits.spare_nodes),
+        "providers": fault_tolerance.providers,
+        "regions": fault_tolerance.regions,
+    }

@@ -36,7 +36,7 @@ from service.wire.quantities import (
     at_most,
 )
 from service.wire.replanning import CurrentIn, ReplanningOut
-from service.wire.resilience import MOST_QUOTAS, LossOut, PlacesIn, QuotaIn, ServedOut, SurviveIn
+from service.wire.resilience import MOST_QUOTAS, FaultToleranceIn, LossOut, PlacesIn, QuotaIn, ServedOut
 from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
 from service.wire.traffic import OverContext, Traffic
@@ -150,8 +150,8 @@ class LimitsIn(Request):
     max_usd_per_hour: UsdIn | None = None
     max_power_kw: PositiveNumber | None = None
     spare_nodes: Annotated[int, Field(ge=0, le=100)] = 0
-    """Idle nodes kept in every pool of interchangeable nodes in use: the same as ``survive.nodes``."""
-    survive: SurviveIn = SurviveIn()
+    """Idle nodes kept in every pool of interchangeable nodes in use: the same as ``fault_tolerance.nodes``."""
+    fault_tolerance: FaultToleranceIn = FaultToleranceIn()
     max_spot_fraction: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """Share of all devices that the provider may take back."""
     quotas: Annotated[tuple[QuotaIn, ...], Field(max_length=MOST_QUOTAS)] = ()

@@ -12,7 +12,7 @@ MOST_QUOTAS = 200
 Names = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_PLACES)]
 
 
-class SurviveIn(Request):
+class FaultToleranceIn(Request):
     """N−k by construction: after the loss of any so many, what remains still serves all demand.
 
     Kinds are lost one at a time. nodes: replicas of lost nodes restart on idle spares of the same kind. providers,

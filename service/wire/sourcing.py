@@ -51,9 +51,9 @@ class SourcingIn(Request):
     named_place: bool = True
     """Only regions that say where the machine stands: a city, a metropolitan area or a country."""
     max_providers: FewPlaces | None = 1
-    """For each workload; as many more as ``survive.providers`` asks to outlive."""
+    """For each workload; as many more as ``fault_tolerance.providers`` asks to outlive."""
     max_regions: FewPlaces | None = 1
-    """For each workload, a region being one provider's; as many more as ``survive`` asks to outlive regions or providers."""
+    """For each workload, a region being one provider's; as many more as ``fault_tolerance`` asks to outlive regions or providers."""
     max_device_types: FewPlaces | None = 1
     """For each workload: one engine, one image, one set of drivers to run."""
 

@@ -243,7 +243,7 @@ def _simulate(
 ) -> bool:
     """Simulate the chosen replicas at what is asked of them; does some not hold, or is there no time to know?"""
     assert result.plan is not None
-    losses = bool(assembly.problem.limits.survive.losses)
+    losses = bool(assembly.problem.limits.fault_tolerance.losses)
     unheld = False
     places = placements(assembly, result.plan)
     for place in places:
@@ -280,7 +280,7 @@ def _mixes_fail(
 ) -> bool:
     """Simulate the mixes of traffic classes that chosen replicas get; does some not hold, or is there no time to know?"""
     assert result.plan is not None
-    losses = bool(assembly.problem.limits.survive.losses)
+    losses = bool(assembly.problem.limits.fault_tolerance.losses)
     failed = False
     for place in placements(assembly, result.plan):
         one = assembly.screened[place.workload]
@@ -305,7 +305,7 @@ def _settled(
             continue
         mine = assembly.rows_in_role(place.workload, ROLES.index(place.role)) & (assembly.row_of == place.row)
         if place.role != "aggregated":
-            rate = rate_to_hold(bool(assembly.problem.limits.survive.losses), one.workload, place)
+            rate = rate_to_hold(bool(assembly.problem.limits.fault_tolerance.losses), one.workload, place)
             capacity[mine, 0] = capacity_found(place, rate, confirmations)
             continue
         if watch.in_time():

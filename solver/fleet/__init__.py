@@ -3,7 +3,7 @@
 from solver.errors import SolverFailedError
 from solver.fleet.deployments import ANY_SITE, WHOLE, Deployment, DeploymentTable, Split
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
-from solver.fleet.problem import Demand, FleetProblem, Limits, MustUse, Objective, OfferSlot, Quota, Survive
+from solver.fleet.problem import Demand, FaultTolerance, FleetProblem, Limits, MustUse, Objective, OfferSlot, Quota
 from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
 
@@ -13,6 +13,7 @@ __all__ = [
     "Demand",
     "Deployment",
     "DeploymentTable",
+    "FaultTolerance",
     "FleetProblem",
     "FleetResult",
     "Limits",
@@ -26,7 +27,6 @@ __all__ = [
     "SolveOptions",
     "SolverFailedError",
     "Split",
-    "Survive",
     "solve_fleet",
     "verify",
 ]

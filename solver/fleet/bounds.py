@@ -6,9 +6,9 @@ import numpy as np
 
 from solver.fleet.deployments import FloatArray
 from solver.fleet.groups.exchanges import dual_prices
+from solver.fleet.groups.losses import least_capacity
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs
 from solver.fleet.groups.required import meeting
-from solver.fleet.groups.survival_bounds import least_capacity
 from solver.fleet.problem import FleetProblem, Resource
 
 
@@ -48,7 +48,7 @@ def bound_candidates(problem: FleetProblem, groups: list[OfferGroup], pairs: Pai
     least, prices = dual_prices(pairs, len(problem.demands), replica_price + node_price * pairs.node_fraction)
     least[np.diff(np.searchsorted(pairs.workload, np.arange(len(problem.demands) + 1))) == 0] = 0.0
     of_workload = least.sum(axis=1)
-    if problem.limits.survive.losses:
+    if problem.limits.fault_tolerance.losses:
         of_workload = of_workload * np.where(of_workload > 0, least_capacity(problem, groups, pairs), 1.0)
     fixed = float(of_workload[[demand.is_fixed for demand in problem.demands]].sum())
     each = [_excesses(problem, groups, pairs, resource, float(of_workload.sum()), price) for price in prices]

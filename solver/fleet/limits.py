@@ -50,8 +50,8 @@ def limit_steps(
         wider = replace(quota, max_devices=quota.max_devices + node)
         quotas = (*limits.quotas[:position], wider, *limits.quotas[position + 1 :])
         change(Limit(LimitKind.QUOTA, quota.name), quota.max_devices, wider.max_devices, replace(limits, quotas=quotas))
-    for kind, count in limits.survive.losses:
-        steps.append(survival_change(problem, kind, count, count - 1))
+    for kind, count in limits.fault_tolerance.losses:
+        steps.append(fault_tolerance_change(problem, kind, count, count - 1))
     for w, demand in enumerate(problem.demands):
         if demand.min_replicas > 1:
             steps.append(replicas_change(problem, w, demand.min_replicas - 1))
@@ -73,7 +73,7 @@ def stated_limits(problem: FleetProblem) -> tuple[Limit, ...]:
         Limit(LimitKind.SPARE_NODES): limits.spare_nodes > 0,
         Limit(LimitKind.SPOT_SHARE): limits.max_spot_fraction is not None,
         Limit(LimitKind.QUOTA): bool(limits.quotas),
-        **{Limit(LimitKind.LOSSES, kind): True for kind, _ in limits.survive.losses},
+        **{Limit(LimitKind.LOSSES, kind): True for kind, _ in limits.fault_tolerance.losses},
         **{min_replicas_of(w): demand.min_replicas > 1 for w, demand in enumerate(problem.demands)},
         **{admitted_offers_of(w): d.allowed_offer_ids is not None for w, d in enumerate(problem.demands)},
         **{
@@ -106,12 +106,12 @@ def without_limits(problem: FleetProblem, lifted: Collection[Limit]) -> FleetPro
         limits = replace(limits, max_spot_fraction=None)
     if Limit(LimitKind.QUOTA) in lifted:
         limits = replace(limits, quotas=())
-    survive = limits.survive
+    fault_tolerance = limits.fault_tolerance
     if Limit(LimitKind.LOSSES, "provider") in lifted:
-        survive = replace(survive, providers=0)
+        fault_tolerance = replace(fault_tolerance, providers=0)
     if Limit(LimitKind.LOSSES, "region") in lifted:
-        survive = replace(survive, regions=0)
-    limits = replace(limits, survive=survive)
+        fault_tolerance = replace(fault_tolerance, regions=0)
+    limits = replace(limits, fault_tolerance=fault_tolerance)
     demands = tuple(_without_own_limits(demand, w, lifted) for w, demand in enumerate(problem.demands))
     if Limit(LimitKind.NODES) in lifted:
         offers = tuple(replace(offer, max_nodes=None) for offer in offers)
@@ -127,10 +127,10 @@ def _without_own_limits(demand: Demand, workload: int, lifted: Collection[Limit]
     return replace(demand, most_places=few)
 
 
-def survival_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> ChangedProblem:
-    survive = problem.limits.survive
-    fewer = replace(survive, providers=new) if kind == "provider" else replace(survive, regions=new)
-    changed = replace(problem, limits=replace(problem.limits, survive=fewer))
+def fault_tolerance_change(problem: FleetProblem, kind: DomainKind, old: int, new: int) -> ChangedProblem:
+    fault_tolerance = problem.limits.fault_tolerance
+    fewer = replace(fault_tolerance, providers=new) if kind == "provider" else replace(fault_tolerance, regions=new)
+    changed = replace(problem, limits=replace(problem.limits, fault_tolerance=fewer))
     return ChangedProblem(Limit(LimitKind.LOSSES, kind), old, new, changed)
 
 

@@ -106,20 +106,21 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Survive:
-    """Losses after which the replicas that remain still serve all demand: any so many providers, any so many regions.
+class FaultTolerance:
+    """N − k: after which losses all demand is still served: any so many providers, any so many regions.
 
     One kind is lost at a time. Regions are told apart by name: providers that share a name share its fate.
     utilisation_limit_fraction: share of a replica's capacity that may be used after such a loss; in normal operation
-    the workload's own limit holds.
+    the workload's own limit holds. nodes: any so many, whose replicas restart on idle spares (``Limits.spare_nodes``).
     """
 
     providers: int = 0
     regions: int = 0
     utilisation_limit_fraction: float = 1.0
+    nodes: int = 0
 
     def __post_init__(self) -> None:
-        if self.providers < 0 or self.regions < 0:
+        if min(self.providers, self.regions, self.nodes) < 0:
             raise InvalidInputError("what is to be survived cannot be negative")
         if not 0.0 < self.utilisation_limit_fraction <= 1.0:
             raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
@@ -144,7 +145,7 @@ class Limits:
     spare_nodes: int = 0
     max_spot_fraction: float | None = None
     quotas: tuple[Quota, ...] = ()
-    survive: Survive = field(default_factory=Survive)
+    fault_tolerance: FaultTolerance = field(default_factory=FaultTolerance)
     carbon_kg_per_hour: float | None = None
 
     def __post_init__(self) -> None:
@@ -221,7 +222,7 @@ class FleetProblem:
         if self.objective != "throughput" and any(demand.is_fixed for demand in self.demands):
             raise InvalidInputError("fixed demands are for the objective throughput")
         if any(sum(rate > 0 for rate in demand.requests_per_s) > 1 for demand in self.demands):
-            for kind, count in self.limits.survive.losses:
+            for kind, count in self.limits.fault_tolerance.losses:
                 losses = math.comb(len({offer.domain(kind) for offer in self.offers}), count)
                 if losses > MOST_LOSSES:
                     raise InvalidInputError(

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from solver.fleet.deployments import ROLES, FloatArray
+from solver.fleet.groups.losses import worst_losses
 from solver.fleet.groups.offer_groups import OfferGroup, loads
-from solver.fleet.groups.survival_bounds import worst_losses
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.model.packing import fill_paths, first_fit_decreasing
@@ -143,7 +143,7 @@ def _has_replicas(problem: FleetProblem, w: int, count: Mapping[int, int]) -> bo
 
 
 def _survives(problem: FleetProblem, load: FloatArray, replicas: Mapping[Placed, int]) -> bool:
-    limit = problem.limits.survive.utilisation_limit_fraction
+    limit = problem.limits.fault_tolerance.utilisation_limit_fraction
     return all(loss.utilisation_fraction <= limit for loss in worst_losses(problem, load, replicas))
 
 
@@ -187,9 +187,9 @@ def _route(problem: FleetProblem, load: FloatArray, node_groups: tuple[NodeGroup
 def _busiest_after_loss(problem: FleetProblem, load: FloatArray, replicas: Mapping[Placed, int]) -> dict[int, float]:
     """By workload, load of the busiest replicas after the worst loss to be survived, of what they may carry then."""
     busiest: dict[int, float] = {}
-    if not problem.limits.survive.losses:
+    if not problem.limits.fault_tolerance.losses:
         return busiest
-    limit = problem.limits.survive.utilisation_limit_fraction
+    limit = problem.limits.fault_tolerance.utilisation_limit_fraction
     for loss in worst_losses(problem, load, replicas):
         busiest[loss.workload] = max(busiest.get(loss.workload, 0.0), loss.utilisation_fraction / limit)
     return busiest

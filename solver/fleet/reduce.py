@@ -16,9 +16,9 @@ import numpy as np
 from solver.fleet.bounds import Bounds, bound_candidates, bounds_of_resources
 from solver.fleet.deployments import AGGREGATED, ANY_SITE, WHOLE, BoolArray, FloatArray, IntArray
 from solver.fleet.groups.exchanges import least_by_class
+from solver.fleet.groups.losses import headroom_factor, least_capacity
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, demand_matrix, group_offers, pair_up
 from solver.fleet.groups.required import met_by_none, named_rows
-from solver.fleet.groups.survival_bounds import headroom_factor, least_capacity
 from solver.fleet.heuristic.greedy import Draft, draft_plan, draft_throughput
 from solver.fleet.heuristic.known import draft_of
 from solver.fleet.plan import PROVEN_GAP_FRACTION, Plan
@@ -251,7 +251,7 @@ def _unservable(problem: FleetProblem, pairs: Pairs) -> tuple[str, ...]:
 
 
 def _too_few_domains(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs) -> tuple[str, ...]:
-    losses = problem.limits.survive.losses
+    losses = problem.limits.fault_tolerance.losses
     if not losses:
         return ()
     lost = " or ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in losses)
@@ -324,7 +324,7 @@ def _nodes_for_demand(problem: FleetProblem, groups: list[OfferGroup], pairs: Pa
     """Each pair serves at most all its demand, in whole replicas and then whole nodes; sum over the pairs of a group."""
     least = np.array([demand.min_replicas for demand in problem.demands], dtype=np.float64)
     finite = np.where(np.isfinite(pairs.load), pairs.load, 0.0).sum(axis=1)
-    if problem.limits.survive.losses:
+    if problem.limits.fault_tolerance.losses:
         after_loss = np.array([headroom_factor(problem, w) for w in range(len(problem.demands))])
         finite = finite * np.maximum(after_loss, 1.0)[pairs.workload]
     replicas = np.ceil(finite * np.array(problem.multiples(multiple))[pairs.workload]) + least[pairs.workload] + 1

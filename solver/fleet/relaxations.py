@@ -6,7 +6,7 @@ Every figure comes from solving a changed problem, none from a dual.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from solver.fleet.limits import ChangedProblem, offer_change, places_change, replicas_change, survival_change
+from solver.fleet.limits import ChangedProblem, fault_tolerance_change, offer_change, places_change, replicas_change
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import FleetProblem, OfferSlot
 from solver.fleet.solve import Solve, solve_fleet
@@ -35,7 +35,7 @@ def is_unlimited(problem: FleetProblem) -> bool:
         and limits.carbon_kg_per_hour is None
         and limits.max_spot_fraction is None
         and not limits.quotas
-        and not limits.survive.losses
+        and not limits.fault_tolerance.losses
         and all(offer.max_nodes is None for offer in problem.offers)
     )
 
@@ -77,8 +77,8 @@ def relaxations(
         for k in range(spare - 1, -1, -1)
     ]
     found.append(_first_with_plan(fewer, solve))
-    for kind, count in problem.limits.survive.losses:
-        steps = [survival_change(problem, kind, count, k) for k in range(count - 1, -1, -1)]
+    for kind, count in problem.limits.fault_tolerance.losses:
+        steps = [fault_tolerance_change(problem, kind, count, k) for k in range(count - 1, -1, -1)]
         found.append(_first_with_plan(steps, solve))
     for w, demand in enumerate(problem.demands):
         if demand.min_replicas > 1:

@@ -160,7 +160,7 @@ def _check_spares(problem: FleetProblem, plan: Plan) -> list[str]:
         offer = next(offer for offer in problem.offers if offer.id == offer_id)
         admitted = tuple(d.allowed_offer_ids is None or offer_id in d.allowed_offer_ids for d in problem.demands)
         quotas = tuple(offer_id in quota.offer_ids for quota in problem.limits.quotas)
-        lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.survive.losses)
+        lost_with = tuple(offer.domain(kind) for kind, _ in problem.limits.fault_tolerance.losses)
         named = tuple(offer_id in (required.offer_ids or ()) for required in problem.required)
         sites = problem.deployments.sites_of(offer.region)
         reach = (offer.provider, offer.region) if problem.deployments.role is not None else None
@@ -280,7 +280,7 @@ def _check_losses(problem: FleetProblem, plan: Plan, row_of: dict[int, int], mul
     """Whatever providers (regions) are lost, the replicas elsewhere can take all the demand within their limit."""
     offers = {offer.id: offer for offer in problem.offers}
     errors = []
-    for kind, count in problem.limits.survive.losses:
+    for kind, count in problem.limits.fault_tolerance.losses:
         for w, demand in enumerate(problem.demands):
             by_domain: defaultdict[str, Counter[Placed]] = defaultdict(Counter)
             for (key, offer_id), number in plan.replicas().items():
@@ -320,7 +320,7 @@ def _can_serve(problem: FleetProblem, replicas: Counter[Placed], rates: list[tup
     max Σ r_jk   with   Σ_j r_jk ≤ rate_k,   Σ_k r_jk / μ_jk ≤ ρ_f x_j,   as much prefilled as decoded in every exchange;
     of prefill and decode only the latter counts
     """
-    table, limit = problem.deployments, problem.limits.survive.utilisation_limit_fraction
+    table, limit = problem.deployments, problem.limits.fault_tolerance.utilisation_limit_fraction
     capacity, rows = table.capacity_requests_per_s, sorted(replicas, key=str)
     places = sorted({place for _, place in rows if place is not None}, key=str)
     if len(rates) == 1 and not places:

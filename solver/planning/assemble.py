@@ -18,9 +18,7 @@ from solver.fleet import (
     Limits,
     OfferSlot,
     Plan,
-    Quota,
     Split,
-    Survive,
 )
 from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
 from solver.hardware import Offer, PlaceKind
@@ -268,10 +266,10 @@ def _limits(planning: PlanningInput) -> Limits:
         budget_usd_per_hour=asked.max_usd_per_hour,
         power_w=asked.max_power_w,
         carbon_kg_per_hour=asked.max_carbon_kg_per_hour,
-        spare_nodes=max(asked.spare_nodes, asked.survive.nodes),
+        spare_nodes=max(asked.spare_nodes, asked.fault_tolerance.nodes),
         max_spot_fraction=asked.max_spot_fraction,
-        quotas=tuple(Quota(quota.name, quota.offer_ids, quota.max_devices) for quota in asked.quotas),
-        survive=Survive(asked.survive.providers, asked.survive.regions, asked.survive.utilisation_limit_fraction),
+        quotas=asked.quotas,
+        fault_tolerance=asked.fault_tolerance,
     )
 
 

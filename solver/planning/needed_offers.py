@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from solver.fleet.problem import FaultTolerance
 from solver.hardware import Offer
-from solver.planning.types import Losses, PlanningInput
+from solver.planning.types import PlanningInput
 from solver.workload import ANYWHERE
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,12 +49,12 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
     What is in such a place moves to the other whole, at no more cost. The other is of the same provider, unless one place of
     each kind is all there may be: elsewhere the move could add a provider, or join two that must be lost apart.
     """
-    kinds, losses = dict(planning.limits.most_places), planning.limits.survive
+    kinds, losses = dict(planning.limits.most_places), planning.limits.fault_tolerance
     travels = planning.exchanges_caches
     in_places = travels or bool(kinds.keys() & {"provider", "region"})
     if not offers or not in_places or (losses.regions and "region" not in kinds):
         return offers
-    anywhere = replace(planning.limits, most_places=(), survive=Losses())
+    anywhere = replace(planning.limits, most_places=(), fault_tolerance=FaultTolerance())
     alike = _stand_ins(replace(planning.without_exchanges(), limits=anywhere))
     by_region = travels or "region" in kinds
     place_of = [(offer.provider, offer.region if by_region else "") for offer in offers]
@@ -132,7 +133,7 @@ def _rank(planning: PlanningInput, offer: Offer) -> _Rank:
 def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]:
     """Offers with equal keys can stand in for each other: one machine, equally interruptible, and alike in whatever
     the request tells offers apart by: quotas, places of workloads and how many they may be in, losses to be survived."""
-    limits, losses = planning.limits, planning.limits.survive
+    limits, losses = planning.limits, planning.limits.fault_tolerance
     quotas = [quota.offer_ids for quota in limits.quotas]
     places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
     distances = [w.network_s_by_region for w in planning.workloads if w.network_s_by_region]

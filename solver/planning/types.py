@@ -7,6 +7,7 @@ from typing import Literal
 from solver.candidates.rejections import Rejection
 from solver.corrections.sets import CorrectionSet
 from solver.deployment.configuration import Configuration
+from solver.fleet.problem import FaultTolerance, Quota
 from solver.hardware import Node, Offer, PlaceKind
 from solver.limit import Limit
 from solver.llm_shape import LlmShape
@@ -22,28 +23,6 @@ Shortage = Literal["refuse", "shed"]
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceQuota:
-    """At most ``max_devices`` devices over these offers together."""
-
-    name: str
-    offer_ids: frozenset[str]
-    max_devices: int
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """What must be survived: any so many nodes (restarted on idle spares), any so many providers, any so many regions.
-
-    utilisation_limit_fraction: share of a replica's capacity that may be used after the loss of providers or regions.
-    """
-
-    nodes: int = 0
-    providers: int = 0
-    regions: int = 0
-    utilisation_limit_fraction: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class PlanLimits:
     """Limits of the whole plan; None is no limit. Offer filters are applied to ``PlanningInput.offers`` already."""
 
@@ -51,9 +30,9 @@ class PlanLimits:
     max_power_w: float | None = None
     max_carbon_kg_per_hour: float | None = None
     spare_nodes: int = 0
-    survive: Losses = field(default_factory=Losses)
+    fault_tolerance: FaultTolerance = field(default_factory=FaultTolerance)
     max_spot_fraction: float | None = None
-    quotas: tuple[DeviceQuota, ...] = ()
+    quotas: tuple[Quota, ...] = ()
     partitions: frozenset[str] = frozenset()
     """Profiles into which devices may be split."""
     most_places: tuple[tuple[PlaceKind, int], ...] = ()
@@ -341,10 +320,8 @@ __all__ = [
     "ClassLoad",
     "Conflict",
     "Correction",
-    "DeviceQuota",
     "Freed",
     "Loss",
-    "Losses",
     "Objective",
     "Observer",
     "PlanEntry",

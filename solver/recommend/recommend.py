@@ -21,7 +21,7 @@ from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
 from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.binding import devices_used, without_device
-from solver.fleet.groups.survival_bounds import losses_of_plan
+from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits

@@ -103,7 +103,7 @@ def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -
     unit_s = NO_TARGET_S
     only = changed_target(Targets(), of.limit, unit_s)
     screened = solved_request.assembly.screened[of.workload]
-    losses = bool(solved_request.assembly.problem.limits.survive.losses)
+    losses = bool(solved_request.assembly.problem.limits.fault_tolerance.losses)
     scratch = Confirmations()
     nodes = {offer.id: offer.node for offer in solved_request.planning.offers}
 

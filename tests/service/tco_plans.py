@@ -28,7 +28,7 @@ def stored(client: TestClient, app: FastAPI) -> None:
     store_recommendation(database, "rec_spare", {**RESULT, "plan": [{**PLAN_LINE, **busy}]})
     swedish = line_of(NODE, "aws:p5.48xlarge:eu-north-1:on_demand", 2, "110.08")
     store_recommendation(database, "rec_sweden", {**RESULT, "plan": [swedish]})
-    spare = {"limits": {"survive": {"nodes": 1}}}
+    spare = {"limits": {"fault_tolerance": {"nodes": 1}}}
     store_recommendation(database, "rec_safe", RESULT, RECOMMENDATION | spare)
     fp8 = {"precision": {"weights": "fp8", "kv_cache": "fp8"}}
     store_recommendation(database, "rec_fp8", {**RESULT, "plan": [{**PLAN_LINE, **fp8}]})

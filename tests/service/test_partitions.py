@@ -81,7 +81,7 @@ class TestRecommendations:
         assert sum(line.usd_per_hour for line in stored.lines) == Decimal(answer["totals"]["usd_per_hour"])
 
     def test_survivors_of_a_lost_node_restart_on_a_spare(self, client: TestClient) -> None:
-        answer = recommend(client, small_models(partitions=True, survive={"nodes": 1}))
+        answer = recommend(client, small_models(partitions=True, fault_tolerance={"nodes": 1}))
         (nodes,) = answer["fleet"]
         (cut,) = nodes["splits"]
         assert (nodes["nodes"], cut["nodes"]) == (2, 1)

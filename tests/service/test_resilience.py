@@ -31,27 +31,27 @@ class TestLosses:
     @pytest.mark.parametrize("kind", ["provider", "region"])
     def test_any_one_may_be_lost(self, client: TestClient, kind: str) -> None:
         plain = ask(client, SMALL)
-        safe = ask(client, SMALL, survive={f"{kind}s": 1})
+        safe = ask(client, SMALL, fault_tolerance={f"{kind}s": 1})
         assert len({line[kind] for line in safe["plan"]}) > 1
         assert usd(safe) >= usd(plain)
         (worst,) = safe["worst_losses"]
         assert worst["kind"] == kind
         assert 0.0 < worst["utilisation_fraction"] <= 1.0
         assert plain["worst_losses"] == []
-        assert f"limits.survive.{kind}s" in {b["limit"] for b in safe["binding"]} or usd(safe) == usd(plain)
+        assert f"limits.fault_tolerance.{kind}s" in {b["limit"] for b in safe["binding"]} or usd(safe) == usd(plain)
 
     def test_nodes_are_replaced_by_idle_spares(self, client: TestClient) -> None:
-        plain, safe = ask(client, SMALL), ask(client, SMALL, survive={"nodes": 1})
+        plain, safe = ask(client, SMALL), ask(client, SMALL, fault_tolerance={"nodes": 1})
         assert usd(safe) > usd(plain)
         assert safe["totals"]["nodes"] > 0
         assert usd(safe) == usd(ask(client, SMALL, spare_nodes=1))
-        assert "limits.survive.nodes" in {b["limit"] for b in safe["binding"]}
+        assert "limits.fault_tolerance.nodes" in {b["limit"] for b in safe["binding"]}
 
     def test_one_region_is_too_few_and_both_limits_are_named(self, client: TestClient) -> None:
-        refused = ask(client, SMALL, survive={"regions": 1}, regions=["us-east-1"])
+        refused = ask(client, SMALL, fault_tolerance={"regions": 1}, regions=["us-east-1"])
         assert refused["outcome"] == "infeasible"
-        assert refused["conflicts"][0]["limits"] == ["limits.survive.regions", "limits.regions"]
-        fewer = next(r for r in refused["relaxations"] if r["limit"] == "limits.survive.regions")
+        assert refused["conflicts"][0]["limits"] == ["limits.fault_tolerance.regions", "limits.regions"]
+        fewer = next(r for r in refused["relaxations"] if r["limit"] == "limits.fault_tolerance.regions")
         assert (fewer["relaxing_from"], fewer["relaxing_to"]) == (1, 0)
         assert float(fewer["usd_per_hour"]) > 0
 
@@ -133,8 +133,8 @@ class TestSharesAndQuotas:
     @pytest.mark.parametrize(
         "limits",
         [
-            {"survive": {"regions": -1}},
-            {"survive": {"zones": 1}},
+            {"fault_tolerance": {"regions": -1}},
+            {"fault_tolerance": {"zones": 1}},
             {"max_spot_fraction": 1.5},
             {"quotas": [{"name": "q", "max_devices": 3}]},
             {"quotas": [{"name": "q", "max_devices": 3, "devices": ["l4"]}] * 2},

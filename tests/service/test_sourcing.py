@@ -196,7 +196,9 @@ def test_classes_in_capitals_are_the_same(client: TestClient) -> None:
 
 
 def test_a_requests_policy_may_outlive_a_provider(client: TestClient) -> None:
-    plan = answered(client, changed(BODY | {"time_limit_s": 10}, "limits", {"survive": {"providers": 1}}))["plan"]
+    plan = answered(client, changed(BODY | {"time_limit_s": 10}, "limits", {"fault_tolerance": {"providers": 1}}))[
+        "plan"
+    ]
     assert len({line["provider"] for line in plan}) == 2
 
 

@@ -11,7 +11,8 @@ from solver.candidates.screening import screen
 from solver.candidates.space import build_space
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
-from solver.planning.types import DeviceQuota, Losses, PlanEntry, PlanLimits, Recommendation
+from solver.fleet.problem import FaultTolerance, Quota
+from solver.planning.types import PlanEntry, PlanLimits, Recommendation
 from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, replan
 from solver.replay.disaggregated import replay_disaggregated
 from solver.traffic_classes import with_classes
@@ -184,7 +185,7 @@ class TestEveryLimit:
             steady(),
             offers=OFFERS + WEST,
             nodes=NODES,
-            limits=PlanLimits(survive=Losses(regions=1, utilisation_limit_fraction=0.95)),
+            limits=PlanLimits(fault_tolerance=FaultTolerance(regions=1, utilisation_limit_fraction=0.95)),
         )
         assert found.pools is not None
         assert found.pools.chosen
@@ -197,7 +198,7 @@ class TestEveryLimit:
         assert found.worst_losses[0].utilisation_fraction <= 0.95 + 1e-6
 
     def test_quotas_spot_and_power(self) -> None:
-        quotas = (DeviceQuota("q", frozenset(o.id for o in OFFERS), 32),)
+        quotas = (Quota("q", frozenset(o.id for o in OFFERS), 32),)
         power_w = chosen().power_w * 1.2
         found = plan(
             steady(), offers=OFFERS, nodes=NODES,

@@ -186,7 +186,7 @@ def _sees_what_binds(reduced: ReducedProblem) -> bool:
     """Are branches on nodes worth their time? They see neither idle capacity nor that a split device has one profile,
     which the programme of all does where it is small enough."""
     limits = reduced.problem.limits
-    if limits.spare_nodes or limits.survive.losses:
+    if limits.spare_nodes or limits.fault_tolerance.losses:
         return False
     return _is_large(reduced) or not (reduced.pairs.split != WHOLE).any()
 

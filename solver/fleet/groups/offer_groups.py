@@ -27,7 +27,7 @@ NO_EXCHANGE = -1
 class OfferGroup:
     """offers: positions in ``problem.offers``, cheapest first. max_nodes: of all offers together, None unlimited.
 
-    domains: what the group is lost with, one name for each of ``Survive.losses``; empty where nothing is to be survived.
+    domains: what the group is lost with, one name for each of ``FaultTolerance.losses``; empty where nothing is to be survived.
     sites: those of ``DeploymentTable.sites`` that it belongs to. kg_co2e_per_kwh: where carbon matters, else 0.
     places: of the kinds in ``kinds_of_places``, in that order.
     """
@@ -105,7 +105,7 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
     members: dict[tuple[Any, ...], list[int]] = {}
     table = problem.deployments
     nowhere: frozenset[int] = frozenset()
-    losses, kinds = problem.limits.survive.losses, kinds_of_places(problem)
+    losses, kinds = problem.limits.fault_tolerance.losses, kinds_of_places(problem)
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
     for position, offer in enumerate(problem.offers):

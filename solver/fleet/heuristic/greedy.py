@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL, FloatArray
+from solver.fleet.groups.losses import headroom_factor
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, lost_together
 from solver.fleet.groups.places import in_few_places, keeps_to_few
 from solver.fleet.groups.required import lacking, left_by
-from solver.fleet.groups.survival_bounds import headroom_factor
 from solver.fleet.heuristic.taken import Fleet, PlacementKey
 from solver.fleet.problem import FleetProblem, Resource
 from solver.units import kg_per_hour
@@ -112,7 +112,7 @@ def _draft(
 ) -> Draft | None:
     """The best of plans drafted in several ways: a resource to save, and an order of workloads."""
     best: Draft | None = None
-    losses = max((count for _, count in problem.limits.survive.losses), default=0)
+    losses = max((count for _, count in problem.limits.fault_tolerance.losses), default=0)
     spreads = range(losses + 1, losses + 1 + WIDEST_SPREAD) if losses else (1,)
     places = lost_together(groups, pairs) if losses else []
     first = (True, False) if problem.required and not losses else (False,)

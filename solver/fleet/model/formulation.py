@@ -18,6 +18,7 @@ import pulp
 
 from solver.fleet.deployments import AGGREGATED, DECODE, ROLES, WHOLE
 from solver.fleet.groups.required import meeting
+from solver.fleet.model.fault_tolerance import add_fault_tolerance
 from solver.fleet.model.limits import (
     add_budget,
     add_carbon_limit,
@@ -31,7 +32,6 @@ from solver.fleet.model.objective import add_objective
 from solver.fleet.model.places import add_places
 from solver.fleet.model.programme import FleetProgramme, Terms
 from solver.fleet.model.served import add_exchanges, routed_classes, served
-from solver.fleet.model.survival import add_survival
 from solver.fleet.model.whole_nodes import add_packing, add_whole_node_replicas
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 
@@ -52,7 +52,7 @@ def build_model(reduced: ReducedProblem) -> FleetProgramme:
     add_whole_node_replicas(model)
     add_group_availability(model)
     add_spare_nodes(model)
-    add_survival(model)
+    add_fault_tolerance(model)
     add_places(model)
     add_quotas(model)
     add_spot_share(model)

@@ -46,9 +46,9 @@ class _Enumeration:
 
     def _losses(self) -> list[frozenset[int]]:
         """Positions of the offers that remain after each loss to be survived."""
-        offers, survive = self.problem.offers, self.problem.limits.survive
+        offers, fault_tolerance = self.problem.offers, self.problem.limits.fault_tolerance
         remaining = []
-        for attribute, count in (("provider", survive.providers), ("region", survive.regions)):
+        for attribute, count in (("provider", fault_tolerance.providers), ("region", fault_tolerance.regions)):
             names = sorted({getattr(offer, attribute) for offer in offers})
             losses = itertools.combinations(names, min(count, len(names))) if count else ()
             remaining += [
@@ -124,7 +124,7 @@ class _Enumeration:
                 continue
             if self._too_many_places(chosen):
                 continue
-            after = limits.survive.utilisation_limit_fraction
+            after = limits.fault_tolerance.utilisation_limit_fraction
             busiest, busiest_fixed = (
                 max(
                     self.busiest(self._by_unit(chosen, None), None, is_fixed),
@@ -251,8 +251,8 @@ class _Enumeration:
             offer.interruptible,
             tuple(self._allowed(w, o) for w in range(len(self.problem.demands))),
             tuple(offer.id in quota.offer_ids for quota in self.problem.limits.quotas),
-            offer.provider if self.problem.limits.survive.providers else None,
-            offer.region if self.problem.limits.survive.regions else None,
+            offer.provider if self.problem.limits.fault_tolerance.providers else None,
+            offer.region if self.problem.limits.fault_tolerance.regions else None,
             tuple(offer.region in regions for regions in self.problem.deployments.sites),
             offer.kg_co2e_per_kwh if self.carbon_matters else None,
             tuple(self._place(o, kind) for kind in self.kinds),

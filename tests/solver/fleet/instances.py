@@ -7,13 +7,13 @@ from solver.fleet import (
     Demand,
     Deployment,
     DeploymentTable,
+    FaultTolerance,
     FleetProblem,
     Limits,
     Objective,
     OfferSlot,
     Quota,
     Split,
-    Survive,
 )
 from solver.fleet.deployments import ROLES
 from solver.hardware import PlaceKind
@@ -107,12 +107,12 @@ def tiny_split_problem(seed: int) -> FleetProblem:
                 split=share,
             )
         )
-    survive = Survive(regions=1) if rng.random() < 0.1 and not power_matters else Survive()
+    fault_tolerance = FaultTolerance(regions=1) if rng.random() < 0.1 and not power_matters else FaultTolerance()
     return replace(
         problem,
         offers=offers,
         deployments=DeploymentTable.from_rows(rows),
-        limits=replace(problem.limits, survive=survive),
+        limits=replace(problem.limits, fault_tolerance=fault_tolerance),
     )
 
 
@@ -192,8 +192,9 @@ def tiny_exchange_problem(seed: int) -> FleetProblem:
         spare_nodes=rng.choice((0,) * 7 + (1,)),
         max_spot_fraction=rng.choice((None, None, 0.5)),
         quotas=(Quota("q", frozenset(names[:2]), rng.choice((4, 6, 9))),) if rng.random() < 0.2 else (),
-        survive=rng.choice(
-            (Survive(),) * 7 + (Survive(regions=1), Survive(providers=1, utilisation_limit_fraction=0.9))
+        fault_tolerance=rng.choice(
+            (FaultTolerance(),) * 7
+            + (FaultTolerance(regions=1), FaultTolerance(providers=1, utilisation_limit_fraction=0.9))
         ),
     )
     objective: Objective = "power" if power_matters else rng.choice(("cost", "cost", "cost", "throughput"))
@@ -228,7 +229,7 @@ def tiny_resilient_problem(seed: int) -> FleetProblem:
         power_w=1500.0 if power_matters and rng.random() < 0.5 else None,
         spare_nodes=rng.choice((0, 0, 0, 0, 1)),
         max_spot_fraction=rng.choice((None, None, None, 0.5)),
-        survive=Survive(providers, regions, rng.choice((1.0, 1.0, 0.9))),
+        fault_tolerance=FaultTolerance(providers, regions, rng.choice((1.0, 1.0, 0.9))),
     )
     objective: Objective = "power" if power_matters else rng.choice(("cost", "cost", "cost", "throughput"))
     if not any(sum(demand.requests_per_s) for demand in demands):
@@ -266,7 +267,7 @@ def tiny_placed_problem(seed: int) -> FleetProblem:
         problem.limits,
         power_w=None,
         budget_usd_per_hour=rng.choice((None, None, 20.0)),
-        survive=Survive(regions=1) if rng.random() < 0.1 else Survive(),
+        fault_tolerance=FaultTolerance(regions=1) if rng.random() < 0.1 else FaultTolerance(),
     )
     objective = "cost" if problem.objective == "power" else problem.objective
     return replace(problem, offers=offers, demands=tuple(demands), limits=limits, objective=objective)

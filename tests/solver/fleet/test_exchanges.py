@@ -8,11 +8,11 @@ from solver.fleet import (
     Demand,
     Deployment,
     DeploymentTable,
+    FaultTolerance,
     FleetProblem,
     Limits,
     OfferSlot,
     SolveOptions,
-    Survive,
     solve_fleet,
     verify,
 )
@@ -55,7 +55,7 @@ def test_cbc_equals_enumeration() -> None:
         check(problem, SolveOptions(solver="cbc"), seed, best_objective(problem))
 
 
-def by_hand(**limits: float | int | Survive) -> FleetProblem:
+def by_hand(**limits: float | int | FaultTolerance) -> FleetProblem:
     offers = (
         OfferSlot("a", "ta", "da", 2, "p", "east", "on_demand", 2.0, 3),
         OfferSlot("b", "tb", "db", 2, "p", "east", "on_demand", 2.0, 3),
@@ -87,7 +87,7 @@ class TestByHand:
 
     def test_an_exchange_is_lost_as_one(self) -> None:
         """Both regions must serve alone: two more nodes in the west, where a is then offered too."""
-        problem = by_hand(survive=Survive(regions=1))
+        problem = by_hand(fault_tolerance=FaultTolerance(regions=1))
         assert solve_fleet(problem).outcome == "infeasible"
         west = replace(problem.offers[0], id="d", region="west")
         result = solve_fleet(replace(problem, offers=(*problem.offers, west)))

@@ -12,12 +12,12 @@ from solver.fleet import (
     Demand,
     Deployment,
     DeploymentTable,
+    FaultTolerance,
     FleetProblem,
     Limits,
     OfferSlot,
     Quota,
     SolveOptions,
-    Survive,
     solve_fleet,
 )
 from solver.fleet.model.formulation import build_model
@@ -69,12 +69,12 @@ CASES: dict[str, tuple[FleetProblem, float]] = {
     "every_limit": (problem((2, 4), EVERY_LIMIT), 13.0),
     "spare": (problem((2, 4), Limits(spare_nodes=1)), 20.0),
     "throughput": (replace(problem((2, 4), Limits(budget_usd_per_hour=18.0)), objective="throughput"), 2.16),
-    "survive": (problem((2, 4), Limits(survive=Survive(providers=1))), 23.0),
-    "survive_classes": (problem((2, 4), Limits(survive=Survive(providers=1)), classes=2), 23.0),
+    "fault_tolerance": (problem((2, 4), Limits(fault_tolerance=FaultTolerance(providers=1))), 23.0),
+    "fault_tolerance_classes": (problem((2, 4), Limits(fault_tolerance=FaultTolerance(providers=1)), classes=2), 23.0),
     "exchanges": (apart(), 12.0),
     "exchanges_classes": (apart(classes=2), 12.0),
-    "exchanges_survive": (apart(Limits(survive=Survive(regions=1))), 22.0),
-    "exchanges_survive_classes": (apart(Limits(survive=Survive(regions=1)), classes=2), 24.5),
+    "exchanges_fault_tolerance": (apart(Limits(fault_tolerance=FaultTolerance(regions=1))), 22.0),
+    "exchanges_fault_tolerance_classes": (apart(Limits(fault_tolerance=FaultTolerance(regions=1)), classes=2), 24.5),
     "power": (replace(problem((2, 4)), objective="power"), 4400.0),
 }
 

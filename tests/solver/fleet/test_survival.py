@@ -11,15 +11,15 @@ from solver.fleet import (
     Demand,
     Deployment,
     DeploymentTable,
+    FaultTolerance,
     FleetProblem,
     Limits,
     OfferSlot,
     SolveOptions,
-    Survive,
     solve_fleet,
     verify,
 )
-from solver.fleet.groups.survival_bounds import losses_of_plan
+from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.limits import limit_steps, stated_limits, without_limits
 from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.fleet.verify import verify_plan
@@ -35,11 +35,11 @@ def offer(name: str, region: str, usd: float, most: int | None = None, provider:
     return OfferSlot(name, "node", "device", 1, provider, region, "on_demand", usd, most, 100.0)
 
 
-def problem(survive: Survive, *offers: OfferSlot, requests_per_s: float = 6.0) -> FleetProblem:
+def problem(fault_tolerance: FaultTolerance, *offers: OfferSlot, requests_per_s: float = 6.0) -> FleetProblem:
     """Nodes of one device that serve two requests a second, used up to 80 % in normal operation."""
     rows = [Deployment(0, "node", 1, 1, (2.0,), 100.0, 0)]
     demand = Demand((requests_per_s,), 0.8)
-    return FleetProblem(offers, DeploymentTable.from_rows(rows), (demand,), Limits(survive=survive))
+    return FleetProblem(offers, DeploymentTable.from_rows(rows), (demand,), Limits(fault_tolerance=fault_tolerance))
 
 
 THREE = (offer("a", "ra", 1.0), offer("b", "rb", 1.1), offer("c", "rc", 1.5))
@@ -91,10 +91,10 @@ def test_deployments_tied_to_regions_equal_enumeration(start: int) -> None:
 
 def test_two_regions_hold_everything_twice_three_half_as_much_again() -> None:
     """6 requests/s on nodes of 2, full use after a loss: three nodes must remain, whichever region is lost."""
-    two = solve_fleet(problem(Survive(regions=1), *THREE[:2]))
+    two = solve_fleet(problem(FaultTolerance(regions=1), *THREE[:2]))
     assert two.plan is not None
     assert two.plan.nodes_by_offer() == {"a": 3, "b": 3}
-    three = solve_fleet(problem(Survive(regions=1), *THREE))
+    three = solve_fleet(problem(FaultTolerance(regions=1), *THREE))
     assert three.plan is not None
     assert three.plan.nodes_by_offer() == {
         "a": 2,
@@ -105,7 +105,7 @@ def test_two_regions_hold_everything_twice_three_half_as_much_again() -> None:
 
 
 def test_headroom_after_a_loss_is_stated_and_kept() -> None:
-    case = problem(Survive(regions=1, utilisation_limit_fraction=0.75), *THREE[:2])
+    case = problem(FaultTolerance(regions=1, utilisation_limit_fraction=0.75), *THREE[:2])
     result = solve_fleet(case)
     assert result.plan is not None
     assert result.plan.nodes_by_offer() == {"a": 4, "b": 4}
@@ -115,7 +115,7 @@ def test_headroom_after_a_loss_is_stated_and_kept() -> None:
 
 def test_any_two_regions_may_be_lost() -> None:
     four = (*THREE, offer("d", "rd", 2.0))
-    case = problem(Survive(regions=2), *four)
+    case = problem(FaultTolerance(regions=2), *four)
     result = solve_fleet(case)
     assert result.plan is not None
     assert sorted(result.plan.nodes_by_offer().values()) == [1, 2, 2, 2] or result.usd_per_hour is not None
@@ -128,7 +128,7 @@ def test_a_plan_that_does_not_outlive_the_loss_is_rejected() -> None:
     rejected = 0
     for seed in range(150):
         case = replace(tiny_resilient_problem(seed), objective="cost")
-        careless = replace(case, limits=replace(case.limits, survive=Survive()))
+        careless = replace(case, limits=replace(case.limits, fault_tolerance=FaultTolerance()))
         result = solve_fleet(careless)
         careful = best_objective(case)
         if result.plan is None:
@@ -143,19 +143,21 @@ def test_a_plan_that_does_not_outlive_the_loss_is_rejected() -> None:
 def test_cost_is_monotone() -> None:
     for seed in range(80):
         case = replace(tiny_resilient_problem(seed), objective="cost")
-        safe, survive = cost(case), case.limits.survive
+        safe, fault_tolerance = cost(case), case.limits.fault_tolerance
         for fewer in (
-            Survive(utilisation_limit_fraction=survive.utilisation_limit_fraction),
-            replace(survive, utilisation_limit_fraction=1.0),
-            replace(survive, regions=max(0, survive.regions - 1)),
+            FaultTolerance(utilisation_limit_fraction=fault_tolerance.utilisation_limit_fraction),
+            replace(fault_tolerance, utilisation_limit_fraction=1.0),
+            replace(fault_tolerance, regions=max(0, fault_tolerance.regions - 1)),
         ):
-            assert cost(replace(case, limits=replace(case.limits, survive=fewer))) <= safe + 1e-6, f"seed {seed}"
+            assert cost(replace(case, limits=replace(case.limits, fault_tolerance=fewer))) <= safe + 1e-6, (
+                f"seed {seed}"
+            )
         elsewhere = replace(case.offers[0], id="more", region="r7", provider="p7")
         assert cost(replace(case, offers=(*case.offers, elsewhere))) <= safe + 1e-6, f"seed {seed}"
 
 
 def test_too_few_regions_are_named_and_priced() -> None:
-    case = problem(Survive(regions=1), THREE[0])
+    case = problem(FaultTolerance(regions=1), THREE[0])
     result = solve_fleet(case)
     assert result.outcome == "infeasible"
     assert result.reasons == ("workload 0: nothing is left to serve it after the loss of 1 region",)
@@ -168,7 +170,7 @@ def test_too_few_regions_are_named_and_priced() -> None:
 
 
 def test_each_loss_and_each_pinned_workload_is_a_step_to_explain() -> None:
-    case = problem(Survive(regions=1), *THREE)
+    case = problem(FaultTolerance(regions=1), *THREE)
     pinned = replace(case.demands[0], allowed_offer_ids=frozenset({"a", "b"}), min_replicas=7)
     case = replace(case, demands=(pinned,))
     steps = {step.limit.kind: step for step in limit_steps(case, solve_fleet(case), 0.2)}
@@ -177,7 +179,7 @@ def test_each_loss_and_each_pinned_workload_is_a_step_to_explain() -> None:
 
 
 def test_the_heuristic_alone_has_a_plan() -> None:
-    case = problem(Survive(regions=1), *THREE, requests_per_s=60.0)
+    case = problem(FaultTolerance(regions=1), *THREE, requests_per_s=60.0)
     result = solve_fleet(case, SolveOptions(time_limit_s=1e-6))
     assert result.plan is not None
     assert verify(case, result) == []
@@ -187,4 +189,4 @@ def test_too_many_losses_of_several_classes_are_refused() -> None:
     offers = tuple(offer(f"o{n}", f"r{n}", 1.0) for n in range(40))
     rows = DeploymentTable.from_rows([Deployment(0, "node", 1, 1, (2.0, 1.0), 100.0, 0)])
     with pytest.raises(InvalidInputError, match="780 ways to lose 2 regions"):
-        FleetProblem(offers, rows, (Demand((1.0, 1.0)),), Limits(survive=Survive(regions=2)))
+        FleetProblem(offers, rows, (Demand((1.0, 1.0)),), Limits(fault_tolerance=FaultTolerance(regions=2)))

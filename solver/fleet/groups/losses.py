@@ -1,7 +1,7 @@
 """What a loss of providers or regions leaves, and what surviving it takes at least.
 
 After a loss the replicas that remain take all demand: traffic is routed anew, nothing is started or moved. They may
-then be used up to ``Survive.utilisation_limit_fraction``, where normal operation keeps the workload's own limit.
+then be used up to ``FaultTolerance.utilisation_limit_fraction``, where normal operation keeps the workload's own limit.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def headroom_factor(problem: FleetProblem, workload: int) -> float:
 
     Below one where replicas may be used harder after a loss than before it.
     """
-    after = problem.limits.survive.utilisation_limit_fraction
+    after = problem.limits.fault_tolerance.utilisation_limit_fraction
     return problem.demands[workload].utilisation_limit_fraction / after
 
 
@@ -51,7 +51,7 @@ def least_capacity(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs
         C ≥ max(1, h · D / (D − k));   inf where D ≤ k
     """
     least = np.ones(len(problem.demands))
-    for position, (_, count) in enumerate(problem.limits.survive.losses):
+    for position, (_, count) in enumerate(problem.limits.fault_tolerance.losses):
         names = [group.domains[position] for group in groups]
         number = {name: n for n, name in enumerate(dict.fromkeys(names))}
         domain_of_group = np.array([number[name] for name in names], dtype=np.int64)
@@ -73,7 +73,7 @@ def worst_losses(problem: FleetProblem, load: FloatArray, replicas: Mapping[Plac
         mine = {key: count for key, count in replicas.items() if int(problem.deployments.workload[key[0]]) == w}
         if not any(demand.requests_per_s):
             continue
-        for kind, count in problem.limits.survive.losses:
+        for kind, count in problem.limits.fault_tolerance.losses:
             worst = max(
                 (
                     WorstLoss(w, kind, lost, _busiest_without(problem, load, mine, w, kind, frozenset(lost)))
@@ -87,7 +87,7 @@ def worst_losses(problem: FleetProblem, load: FloatArray, replicas: Mapping[Plac
 
 def losses_of_plan(problem: FleetProblem, plan: Plan) -> list[WorstLoss]:
     """``worst_losses`` of a finished plan, at the demand as stated."""
-    if not problem.limits.survive.losses:
+    if not problem.limits.fault_tolerance.losses:
         return []
     position = {offer.id: o for o, offer in enumerate(problem.offers)}
     row_of_key = {key: row for row, key in enumerate(problem.deployments.key.tolist())}

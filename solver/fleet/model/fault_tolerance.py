@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pulp
 
-from solver.fleet.groups.survival_bounds import headroom_factor, is_routed_by_class
+from solver.fleet.groups.losses import headroom_factor, is_routed_by_class
 from solver.fleet.model.programme import FleetProgramme, Routing, Terms
 from solver.fleet.model.served import add_exchanges, routed_classes, served
 from solver.fleet.problem import DomainKind
@@ -15,10 +15,10 @@ SPREAD_CHORDS = 12
 """Chords drawn of the capacity that so many domains ask for; after the twelfth it falls by less than a hundredth."""
 
 
-def add_survival(model: FleetProgramme) -> None:
+def add_fault_tolerance(model: FleetProgramme) -> None:
     """After any loss of k providers (regions), what is left serves all demand: see the two functions this calls."""
     problem, pairs = model.reduced.problem, model.reduced.pairs
-    for position, (kind, count) in enumerate(problem.limits.survive.losses):
+    for position, (kind, count) in enumerate(problem.limits.fault_tolerance.losses):
         names = [group.domains[position] for group in model.reduced.groups]
         for w, (start, end) in enumerate(workload_ranges(problem, pairs)):
             members: dict[str, list[int]] = {}
