@@ -125,6 +125,26 @@ class TestMigrate:
         to("0012", command.downgrade)
         assert stored_result() == counted
 
+    def test_stored_limits_take_their_new_name(self, database: Database) -> None:
+        to, stored = stepper(database), METADATA.tables["recommendation"]
+
+        def plan(name: str) -> dict[str, Any]:
+            request = {"limits": {name: {"regions": 1}, "spare_nodes": 0}, "note": "limits survive"}
+            return {"request": request, "result": {"binding": [{"limit": f"limits.{name}.regions", "gains": 1.0}]}}
+
+        def read() -> dict[str, Any]:
+            with database.reading() as session:
+                row = session.connection().execute(select(stored.c.request, stored.c.result)).one()
+                return {"request": row.request, "result": row.result}
+
+        to("0015", command.upgrade)
+        with database.writing() as session:
+            session.connection().execute(insert(stored).values(**ROW, id="rec_old", **plan("survive")))
+        to("0017", command.upgrade)
+        assert read() == plan("fault_tolerance")
+        to("0015", command.downgrade)
+        assert read() == plan("survive")
+
     def test_the_queue_has_the_schema_its_version_was_made_for(self) -> None:
         """Fails when an upgrade of procrastinate changes its schema: then its migrations become a version of ours."""
         digest = hashlib.sha256(SchemaManager.get_schema().encode()).hexdigest()
