@@ -2,7 +2,7 @@
 
 A TOML file holds an array of tables named after its row (``[[device]]``, ``[[node]]`` …); a ``[provenance]`` table at
 its head holds for every entry that does not say otherwise. Offers and price steps are CSV, one file a provider.
-All errors of an edition are collected before any is raised.
+All errors of a catalog release are collected before any is raised.
 """
 
 import csv
@@ -34,7 +34,7 @@ from catalog.rows import (
 )
 
 DEFAULT_ROOT = Path(__file__).resolve().parent
-"""The edition that ships with the package."""
+"""The catalog release that ships with the package."""
 
 _FOLDERS = (
     "devices", "device_lines", "partitions", "nodes", "providers", "offers", "prices", "energy", "constants",
@@ -53,7 +53,7 @@ class CatalogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """One edition of the catalog. Devices, nodes, offers and LLMs by id, energy by region, in the files' order."""
+    """One release of the catalog. Devices, nodes, offers and LLMs by id, energy by region, in the files' order."""
 
     devices: Mapping[str, DeviceRow]
     nodes: Mapping[str, NodeRow]
@@ -72,11 +72,11 @@ class Catalog:
     providers: Mapping[str, ProviderRow]
     """Who sells, by id."""
     digest: str
-    """SHA-256 over the edition's files."""
+    """SHA-256 over the catalog's files."""
 
 
 def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
-    """Read and check a whole edition.
+    """Read and check a whole catalog release.
 
     Raises ``CatalogError`` naming every malformed file and entry, duplicate id and broken relation.
     """
@@ -116,7 +116,7 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:
-    """SHA-256 over the names and contents of an edition's data files, in order of name."""
+    """SHA-256 over the names and contents of a catalog release's data files, in order of name."""
     total = hashlib.sha256()
     for path in _files(root, *_FOLDERS, suffixes=(".toml", ".csv", ".json")):
         content = path.read_bytes().replace(b"\r\n", b"\n")

@@ -27,7 +27,7 @@ class CostCatalogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CostCatalog:
-    """All cost inputs of one edition."""
+    """All cost inputs of one catalog release."""
 
     figures: Mapping[tuple[str, str], CostFigureRow]
     """By name and subject."""

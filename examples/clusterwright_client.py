@@ -124,7 +124,7 @@ class Client:
         engine: str | None = None,
         tool: str | None = None,
     ) -> PageBenchmarkSummary:
-        """``GET /v1/benchmarks``. List measured results: uploads oldest first, then the edition's own"""
+        """``GET /v1/benchmarks``. List measured results: uploads oldest first, then the catalog's own"""
         answer = self.call(
             "GET",
             "/v1/benchmarks",
@@ -3331,7 +3331,7 @@ class LlmOut(TypedDict):
     family: str
     """Family of like models or devices."""
     origin: str
-    """`edition`: from the catalog's files; `user`: added over the API. ``edition``: from the catalog files; ``user``:
+    """`catalog`: from the catalog's files; `user`: added over the API. ``catalog``: from the catalog files; ``user``:
     added over the API.
     """
     hidden: int
@@ -3829,7 +3829,7 @@ class OfferOut(TypedDict):
     notes: str
     """Remarks."""
     origin: str
-    """`edition`: from the catalog's files; `user`: added over the API."""
+    """`catalog`: from the catalog's files; `user`: added over the API."""
     price_as_of: str
     """The instant that prices are of, RFC 3339; null in requests is now."""
     price: PriceOut | None

@@ -8,7 +8,7 @@ from service.benchmarks.tables import (
     BenchmarkUploadTable,
     IdempotencyKeyTable,
 )
-from service.catalog_edition.tables import EditionTable
+from service.catalog_release.tables import CatalogReleaseTable
 from service.constants.tables import ConstantTable
 from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
 from service.devices.tables import DeviceTable
@@ -38,7 +38,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     CorrectionSetTable,
     DeviceMeasurementTable,
     DeviceTable,
-    EditionTable,
+    CatalogReleaseTable,
     EnergyTable,
     FleetTable,
     IdempotencyKeyTable,

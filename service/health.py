@@ -6,7 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service import VERSION
 from service.access import Reader
-from service.catalog_edition.queries import NOT_SEEDED, current_edition
+from service.catalog_release.queries import NOT_SEEDED, current_release
 from service.database import database_of
 from service.guarded_route import GuardedRoute
 from service.metrics import Metrics
@@ -35,12 +35,12 @@ def get_readyz(request: Request) -> ReadyOut:
                 "run `clusterwright migrate`"
             )
         with database.reading() as session:
-            edition = current_edition(session)
-            if edition is None:
+            release = current_release(session)
+            if release is None:
                 raise UnavailableError(NOT_SEEDED)
             return ReadyOut(
-                status="ready", version=VERSION, schema_revision=stored, catalog_digest=edition.digest,
-                catalog_revision=edition.revision,
+                status="ready", version=VERSION, schema_revision=stored, catalog_digest=release.digest,
+                catalog_revision=release.revision,
             )  # fmt: skip
     except SQLAlchemyError as error:
         if DAMAGED.search(str(error)):

@@ -17,7 +17,7 @@ from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
 from catalog.rows import DeviceLineRow, PartitionRow, Row
 from service.benchmarks.own_runs import store_own_runs
-from service.catalog_edition.queries import current_edition, record_seeding
+from service.catalog_release.queries import current_release, record_seeding
 from service.clock import Clock
 from service.constants.tables import ConstantTable
 from service.corrections.queries import add_correction_set, known_numbers
@@ -37,7 +37,7 @@ END_OF_TIME = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 
 @dataclass(frozen=True)
 class SeedingReport:
-    """What changed. ``unchanged``: this edition was there already."""
+    """What changed. ``unchanged``: this catalog release was there already."""
 
     digest: str
     unchanged: bool
@@ -52,9 +52,9 @@ class SeedingReport:
 
 
 def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
-    """Bring the tables to this edition, in the caller's transaction."""
-    edition = current_edition(session)
-    if edition is not None and edition.seeded_digest == catalog.digest:
+    """Bring the tables to this catalog release, in the caller's transaction."""
+    release = current_release(session)
+    if release is not None and release.seeded_digest == catalog.digest:
         return SeedingReport(catalog.digest, unchanged=True)
     now = clock()
     record_seeding(session, catalog.digest, now)
@@ -89,7 +89,7 @@ def _add_correction_sets(session: Session, corrections: Sequence[CorrectionSetRo
         if row.number not in known:
             content = row.model_dump(mode="json")
             add_correction_set(
-                session, CorrectionSetTable(number=row.number, made_at=now, origin="edition", content=content)
+                session, CorrectionSetTable(number=row.number, made_at=now, origin="catalog", content=content)
             )
 
 
@@ -110,12 +110,12 @@ def _node(row: Any) -> dict[str, Any]:
 
 
 def _llm(row: Any) -> dict[str, Any]:
-    return {"id": row.id, "family": row.family, "origin": "edition", "row": _document(row)}
+    return {"id": row.id, "family": row.family, "origin": "catalog", "row": _document(row)}
 
 
 def _offer(row: Any) -> dict[str, Any]:
     names = ("id", "provider", "instance", "region", "commitment", "max_nodes", "notes")
-    return {name: getattr(row, name) for name in names} | {"node_id": row.node, "origin": "edition"}
+    return {name: getattr(row, name) for name in names} | {"node_id": row.node, "origin": "catalog"}
 
 
 def _provider(row: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _provider(row: Any) -> dict[str, Any]:
 
 def _stand_anew(session: Session, known: Mapping[str, ProviderTable]) -> None:
     """Offers of users and of price lists stand as the providers' rows now say."""
-    for offer in session.exec(select(OfferTable).where(OfferTable.origin != "edition")).all():
+    for offer in session.exec(select(OfferTable).where(OfferTable.origin != "catalog")).all():
         offer.sqlmodel_update(standing(offer.provider, offer.region, known)._asdict())
 
 
@@ -188,13 +188,13 @@ def _beliefs(session: Session) -> dict[tuple[str, dt.datetime], Any]:
 
 
 def _withdrawals(session: Session, in_files: set[str], digest: str, now: dt.datetime) -> list[dict[str, Any]]:
-    """A step without a price for every offer of an earlier edition that these files no longer hold."""
-    stored = session.exec(select(OfferTable.id).where(OfferTable.origin == "edition")).all()
+    """A step without a price for every offer of an earlier catalog release that these files no longer hold."""
+    stored = session.exec(select(OfferTable.id).where(OfferTable.origin == "catalog")).all()
     gone = [offer_id for offer_id in stored if offer_id not in in_files]
     last = prices_at(session, END_OF_TIME, offers=gone) if gone else {}
     return [
         {"offer_id": offer_id, "valid_from": now, "usd_per_hour": None,
-         "source": f"no longer in the catalog (edition {digest[:12]})", "retrieved_on": now.date(),
+         "source": f"no longer in the catalog (catalog release {digest[:12]})", "retrieved_on": now.date(),
          "confidence": "high", "recorded_at": now}
         for offer_id, step in last.items()
         if step.usd_per_hour is not None

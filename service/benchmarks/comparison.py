@@ -37,7 +37,7 @@ class PredictedRun:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """ln(measured / predicted) by metric, predicted with the edition's set ``base`` and without factors of its own.
+    """ln(measured / predicted) by metric, predicted with the catalog's set ``base`` and without factors of its own.
 
     cell: the configuration, as text.
     """

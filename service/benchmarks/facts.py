@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
-from service.catalog_edition.queries import require_edition
+from service.catalog_release.queries import require_release
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
@@ -25,14 +25,14 @@ from solver.step.constants import ConstantPrior
 
 @dataclass(frozen=True)
 class PlannerFacts:
-    """edition_set: number of the whole correction set that later ones are laid over; 0 without one."""
+    """release_set: number of the whole correction set that later ones are laid over; 0 without one."""
 
     digest: str
     revision: int
     devices: Mapping[str, Device]
     priors: tuple[ConstantPrior, ...]
     corrections: CorrectionSet | None
-    edition_set: int
+    release_set: int
 
 
 class FactsCache:
@@ -45,11 +45,11 @@ class FactsCache:
 
     def now(self, session: Session) -> PlannerFacts:
         """Two small queries when nothing changed."""
-        edition = require_edition(session)
+        release = require_release(session)
         with self._lock:
             kept = self._kept
-            if kept is None or (kept.digest, kept.revision) != (edition.digest, edition.revision):
-                kept = self._kept = _read(session, edition.digest, edition.revision)
+            if kept is None or (kept.digest, kept.revision) != (release.digest, release.revision):
+                kept = self._kept = _read(session, release.digest, release.revision)
         corrections = self._overlay.over(session, kept.corrections)
         return kept if corrections is kept.corrections else replace(kept, corrections=corrections)
 
@@ -69,5 +69,5 @@ def _read(session: Session, digest: str, revision: int) -> PlannerFacts:
         devices=devices,
         priors=corrected_priors(row) + tuple(prior_from_row(prior.row) for prior in all_constants(session)),
         corrections=None if row is None else correction_set(row),
-        edition_set=0 if row is None else row.number,
+        release_set=0 if row is None else row.number,
     )

@@ -5,7 +5,7 @@ import threading
 from fastapi import FastAPI
 
 from service.benchmarks.known import KnownNames
-from service.benchmarks.queries import edition_revision, known_names
+from service.benchmarks.queries import known_names, release_revision
 from service.database import Database
 from service.freshness import Freshness
 
@@ -33,7 +33,7 @@ class CatalogNames:
     def fresh(self, database: Database) -> KnownNames:
         """Names as of now."""
         with self._lock, database.reading() as session:
-            revision = edition_revision(session)
+            revision = release_revision(session)
             if self._kept is None or revision != self._revision:
                 self._kept, self._revision = known_names(session), revision
             self._freshness.renewed()

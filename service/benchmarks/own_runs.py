@@ -1,6 +1,6 @@
-"""The edition's own measured runs → tables: evidence that every database holds and any estimate may cite.
+"""The catalog's own measured runs → tables: evidence that every database holds and any estimate may cite.
 
-They are stored under the ids that correction sets name them by. What they taught is in the edition's correction set
+They are stored under the ids that correction sets name them by. What they taught is in the catalog's correction set
 already, so they leave no residual and note no cell: storing them moves no estimate, and no later set counts them again.
 """
 
@@ -20,11 +20,13 @@ from service.benchmarks.queries import known_uploads
 from service.benchmarks.tables import BenchmarkTable, BenchmarkUploadTable
 from service.wire.benchmarks import BenchmarkUpload, PlausibilityCheck
 
-EDITION = "edition"
+OF_CATALOG = "catalog"
 """Tool and caller of these runs: nobody uploaded them."""
 USABLE = "clean"
 CHECKED = PlausibilityCheck(
-    name=EDITION, verdict="pass", message="part of the edition, for which every check of an upload is run as a test"
+    name=OF_CATALOG,
+    verdict="pass",
+    message="part of the catalog release, for which every check of an upload is run as a test",
 )
 
 
@@ -49,7 +51,7 @@ def _rows(run: BenchmarkRow, now: dt.datetime) -> _Rows:
     """The rows an upload of the same body would leave, but for what is compared with a prediction."""
     upload = BenchmarkUpload.model_validate_json(json.dumps(run.benchmark))
     # The digest of the same body uploaded: it is then found here and not stored, or counted, a second time.
-    submission = Submission(EDITION, None, upload.model_dump(mode="json"), now)
+    submission = Submission(OF_CATALOG, None, upload.model_dump(mode="json"), now)
     (completed,) = canonical_run(upload)
     context = completed.upload.context
     reasons = stalled_reasons(run)
@@ -57,8 +59,8 @@ def _rows(run: BenchmarkRow, now: dt.datetime) -> _Rows:
         BenchmarkUploadTable(
             id=run.id,
             digest=submission.digest,
-            tool=EDITION,
-            caller=EDITION,
+            tool=OF_CATALOG,
+            caller=OF_CATALOG,
             recorded_at=now,
             body=zlib.compress(submission.content, level=1),
         ).model_dump(),
@@ -69,7 +71,7 @@ def _rows(run: BenchmarkRow, now: dt.datetime) -> _Rows:
             recorded_at=now,
             measured_at=context.measured_at,
             status="quarantined" if reasons else "accepted",
-            tool=EDITION,
+            tool=OF_CATALOG,
             device_id=context.device,
             devices=context.devices,
             llm_id=context.llm,

@@ -45,7 +45,7 @@ SINGLE_STREAM = Load("closed", concurrency=1)
 
 @dataclass(frozen=True, slots=True)
 class BasePrediction:
-    """What does not change when results arrive: the roofline, and what the edition's constants expect."""
+    """What does not change when results arrive: the roofline, and what the catalog's constants expect."""
 
     run: PredictedRun
     configuration: Configuration | None = None
@@ -176,7 +176,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFact
         return BasePrediction(replace(bounds, problem=str(error)))
     except SolverError:
         return BasePrediction(bounds)
-    run = replace(bounds, base=base, base_set=facts.edition_set, cell=cell_text(cell_of(configuration)))
+    run = replace(bounds, base=base, base_set=facts.release_set, cell=cell_text(cell_of(configuration)))
     return BasePrediction(run, configuration)
 
 

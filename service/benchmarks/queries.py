@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col, select
 
 from service.benchmarks.known import KnownNames
 from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable, BenchmarkUploadTable, IdempotencyKeyTable
-from service.catalog_edition.tables import EditionTable
+from service.catalog_release.tables import CatalogReleaseTable
 from service.devices.tables import DeviceTable
 from service.listing import Listed, listed
 from service.llms.tables import LlmTable
@@ -21,9 +21,9 @@ Row = dict[str, Any]
 STATUS_AFTER = {"release": "accepted", "retract": "retracted"}
 
 
-def edition_revision(session: Session) -> int:
+def release_revision(session: Session) -> int:
     """Counts catalog writes; 0 before the first seeding."""
-    return session.exec(select(EditionTable.revision)).one_or_none() or 0
+    return session.exec(select(CatalogReleaseTable.revision)).one_or_none() or 0
 
 
 def known_names(session: Session) -> KnownNames:

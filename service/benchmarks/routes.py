@@ -97,7 +97,7 @@ async def post_import(
     return receipt
 
 
-@router.get("", summary="List measured results: uploads oldest first, then the edition's own")
+@router.get("", summary="List measured results: uploads oldest first, then the catalog's own")
 def get_benchmarks(
     _caller: Reader,
     session: ReadSession,

@@ -71,12 +71,12 @@ def seed_command(_arguments: argparse.Namespace, settings: Settings) -> int:
             raise CommandError(str(bad)) from None
         with database.writing() as session:
             report = seed(session, catalog, system_clock)
-    edition = report.digest[:12]
+    release = report.digest[:12]
     if report.unchanged:
-        errors.print(f"catalog edition {edition} is there already")
+        errors.print(f"catalog release {release} is there already")
     else:
         errors.print(
-            f"catalog edition {edition}: {report.devices} devices, {report.nodes} nodes, {report.llms} llms, "
+            f"catalog release {release}: {report.devices} devices, {report.nodes} nodes, {report.llms} llms, "
             f"{report.offers} offers, {report.price_steps} price steps, {report.withdrawn} offers withdrawn, "
             f"{report.benchmarks} measured runs"
         )

@@ -70,7 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     worker.add_argument("--jobs", type=_jobs, default=1, help="jobs at the same time (default: %(default)s)")
     _add(commands, "agent", "measure engines where they run and upload the results; see agent --help")
     _add(commands, "migrate", "bring the database's schema to this version")
-    _add(commands, "seed", "bring the database's catalog to the edition in the files")
+    _add(commands, "seed", "bring the database's catalog to the catalog in the files")
 
     planning = _add(commands, "plan", "the cheapest cluster for one workload, stated in options or by a preset")
     add_plan_arguments(planning)

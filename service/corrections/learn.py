@@ -2,7 +2,7 @@
 
 Intake notes a configuration as changed in the transaction that stores the result; a worker makes the set a moment
 later. The note survives a crash, so no accepted result is ever left out. A storm of uploads makes few sets. A set from
-uploads holds the cells that changed; with the sets before it, and the edition's, it says what is in force.
+uploads holds the cells that changed; with the sets before it, and the catalog's, it says what is in force.
 """
 
 import datetime as dt
@@ -35,7 +35,7 @@ from service.measurements.refine import device_content
 from solver.corrections.sets import METRICS, Cell, CorrectionSet, Evidence, joined_factor
 
 NUMBERS_FROM = 1_000_000
-"""Sets from uploads are numbered from here; lower numbers are editions'."""
+"""Sets from uploads are numbered from here; lower numbers are catalog releases'."""
 MOST_RESULTS = 1_000
 """The newest results of a configuration that count: older engines and drivers fade out."""
 MOST_NOTES = 2_000
@@ -81,12 +81,12 @@ def prepare(session: Session) -> ComputedSet | None:
     if not notes:
         return None
     changed = set(notes.values())
-    edition_row = newest_correction_set(session)
-    edition = None if edition_row is None else correction_set(CorrectionSetRow.model_validate(edition_row.content))
-    base = edition.number if edition is not None else 0
+    release_row = newest_correction_set(session)
+    release = None if release_row is None else correction_set(CorrectionSetRow.model_validate(release_row.content))
+    base = release.number if release is not None else 0
     devices = sorted(device for text in changed if (device := device_of_note(text)) is not None)
     cells = [
-        cell_content(text, edition, accepted_residuals(session, text, base, MOST_RESULTS))
+        cell_content(text, release, accepted_residuals(session, text, base, MOST_RESULTS))
         for text in sorted(changed)
         if device_of_note(text) is None
     ]
@@ -96,9 +96,9 @@ def prepare(session: Session) -> ComputedSet | None:
     return ComputedSet(frozenset(notes), content)
 
 
-def cell_content(text: str, edition: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:
-    """What a set says about one cell. Without an accepted upload it says nothing, and the edition's word holds."""
-    own = _edition_evidence(cell_from_text(text), edition)
+def cell_content(text: str, release: CorrectionSet | None, accepted: list[AcceptedResidual]) -> dict[str, object]:
+    """What a set says about one cell. Without an accepted upload it says nothing, and the catalog's word holds."""
+    own = _release_evidence(cell_from_text(text), release)
     factors, ranges = {}, {}
     for metric in METRICS:
         values = [run.residuals[metric] for run in accepted if metric in run.residuals]
@@ -108,9 +108,9 @@ def cell_content(text: str, edition: CorrectionSet | None, accepted: list[Accept
             factors[metric] = round(joined_factor(known or 1.0, runs, values), 6)
             ranges[metric] = [round(math.exp(min(values)), 6), round(math.exp(max(values)), 6)]
     versions = {run.engine_version for run in accepted if run.engine_version is not None}
-    if accepted and own is not None and edition is not None:
+    if accepted and own is not None and release is not None:
         cell = cell_from_text(text)
-        versions |= {v for c in edition.corrections if (c.device, c.engine) == (cell.device, cell.engine)
+        versions |= {v for c in release.corrections if (c.device, c.engine) == (cell.device, cell.engine)
                      for v in c.versions}  # fmt: skip
     return {
         "cell": text,
@@ -121,13 +121,13 @@ def cell_content(text: str, edition: CorrectionSet | None, accepted: list[Accept
     }
 
 
-def _edition_evidence(cell: Cell, edition: CorrectionSet | None) -> Evidence | None:
-    if edition is None:
+def _release_evidence(cell: Cell, release: CorrectionSet | None) -> Evidence | None:
+    if release is None:
         return None
     return next(
         (
             e
-            for c in edition.corrections
+            for c in release.corrections
             if (c.device, c.engine) == (cell.device, cell.engine)
             for e in c.evidence
             if (e.llm, e.precision, e.layout) == (cell.llm, cell.precision, cell.layout)

@@ -13,7 +13,7 @@ from service.benchmarks.tables import BenchmarkEventTable, BenchmarkTable
 from service.corrections.cells import device_note
 from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
 
-EDITION, UPLOADS = "edition", "uploads"
+OF_CATALOG, UPLOADS = "catalog", "uploads"
 
 
 class AcceptedResidual(NamedTuple):
@@ -36,7 +36,7 @@ class VersionedResidual(NamedTuple):
 
 def newest_correction_set(session: Session) -> CorrectionSetTable | None:
     """The newest whole set, from the catalog's files."""
-    wanted = select(CorrectionSetTable).where(CorrectionSetTable.origin == EDITION)
+    wanted = select(CorrectionSetTable).where(CorrectionSetTable.origin == OF_CATALOG)
     return session.exec(wanted.order_by(col(CorrectionSetTable.number).desc()).limit(1)).first()
 
 
@@ -68,7 +68,7 @@ def add_correction_set(session: Session, row: CorrectionSetTable) -> None:
 def _note_cells() -> Executable:
     """Built once, as statements on the way of every upload are."""
     noted = (
-        select(  # a run has one cell, whichever edition it was compared with
+        select(  # a run has one cell, whichever catalog release it was compared with
             (col(BenchmarkResidualTable.benchmark_id) + bindparam("mark", type_=String)).label("id"),
             BenchmarkResidualTable.cell,
         )

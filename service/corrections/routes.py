@@ -30,7 +30,7 @@ def get_accuracy(
     row = (
         newest_correction_set(session) if correction_set is None else correction_set_by_number(session, correction_set)
     )
-    if row is not None and row.origin == UPLOADS:  # its accuracy is that of the edition it is laid over
+    if row is not None and row.origin == UPLOADS:  # its accuracy is that of the catalog release it is laid over
         row = correction_set_by_number(session, row.content["base"])
     if row is None and correction_set is not None:
         raise NotFoundError(f"there is no correction set {correction_set}")

@@ -1,4 +1,4 @@
-"""The cells and probed devices in force: the edition's set with every later set from uploads laid over it."""
+"""The cells and probed devices in force: the catalog's set with every later set from uploads laid over it."""
 
 import threading
 from typing import Any
@@ -22,11 +22,11 @@ class Overlay:
         self._probed: dict[str, tuple[ConstantPrior, ...]] = {}
         self._made: tuple[CorrectionSet | None, int, CorrectionSet | None] | None = None
 
-    def over(self, session: Session, edition: CorrectionSet | None) -> CorrectionSet | None:
-        """The edition's set with what uploads taught since; the same object until something changes."""
+    def over(self, session: Session, release: CorrectionSet | None) -> CorrectionSet | None:
+        """The catalog's set with what uploads taught since; the same object until something changes."""
         newest = newest_number(session)
         with self._lock:
-            if self._made is not None and self._made[0] is edition and self._made[1] == newest:
+            if self._made is not None and self._made[0] is release and self._made[1] == newest:
                 return self._made[2]
             if newest > self._read_to:
                 for row in sets_from_uploads(session, self._read_to):
@@ -34,13 +34,13 @@ class Overlay:
                     known |= {cell_from_text(c["cell"]): _evidence(c) for c in row.content["cells"]}
                     self._probed |= {d["device"]: probed_constants(d) for d in row.content.get("devices", ())}
                     self._read_to = row.number
-            base = edition.number if edition is not None else 0
+            base = release.number if release is not None else 0
             cells = {cell: evidence for cell, evidence in self._cells.get(base, {}).items() if evidence is not None}
             probed = tuple(prior for _, priors in sorted(self._probed.items()) for prior in priors)
-            made = edition
+            made = release
             if cells or probed:
-                made = (edition or CorrectionSet(base)).with_uploads(newest, cells, probed)
-            self._made = (edition, newest, made)
+                made = (release or CorrectionSet(base)).with_uploads(newest, cells, probed)
+            self._made = (release, newest, made)
             return made
 
 

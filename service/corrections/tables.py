@@ -15,12 +15,12 @@ class CorrectionSetTable(SQLModel, table=True):
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     made_at: dt.datetime = Field(sa_type=UtcInstant)
     origin: str = Field(max_length=20)
-    """edition: a whole set from the catalog's files. uploads: the cells that changed since the set before."""
+    """catalog: a whole set from the catalog's files. uploads: the cells that changed since the set before."""
     content: dict[str, Any] = Field(sa_type=JSON)
 
 
 class BenchmarkResidualTable(SQLModel, table=True):
-    """ln(measured / predicted) of an uploaded run by metric, predicted with the edition set ``base`` and no factors."""
+    """ln(measured / predicted) of an uploaded run by metric, predicted with the catalog release set ``base`` and no factors."""
 
     __tablename__ = "benchmark_residual"
 

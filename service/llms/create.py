@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from sqlmodel import Session
 
 from catalog.huggingface import ConfigError, llm_row_from_config
-from service.catalog_edition.queries import record_change
+from service.catalog_release.queries import record_change
 from service.clock import Clock
 from service.llms.queries import llm_by_id
 from service.llms.tables import LlmTable

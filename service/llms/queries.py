@@ -21,7 +21,7 @@ def list_llms(
 def llm_filter_values(session: Session, name: str) -> list[str]:
     """What models have in a column that lists are filtered by."""
     column = {"family": LlmTable.family, "origin": LlmTable.origin}[name]
-    return sorted({*session.exec(select(column).distinct()).all(), *(("edition", "user") if name == "origin" else ())})
+    return sorted({*session.exec(select(column).distinct()).all(), *(("catalog", "user") if name == "origin" else ())})
 
 
 def llm_by_id(session: Session, llm_id: str) -> LlmTable | None:

@@ -12,5 +12,5 @@ class LlmTable(SQLModel, table=True):
     id: str = Field(primary_key=True, max_length=120)
     family: str = Field(max_length=120)
     origin: str = Field(max_length=10)
-    """``edition``: from the catalog files; ``user``: posted. A new edition never overwrites a user's row."""
+    """``catalog``: from the catalog files; ``user``: posted. A new catalog release never overwrites a user's row."""
     row: dict[str, Any] = Field(sa_type=JSON)

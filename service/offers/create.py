@@ -4,7 +4,7 @@ import datetime as dt
 
 from sqlmodel import Session
 
-from service.catalog_edition.queries import record_change
+from service.catalog_release.queries import record_change
 from service.clock import Clock
 from service.nodes.queries import node_by_id, node_ids
 from service.offers.queries import believed_step, offer_by_id, offer_ids

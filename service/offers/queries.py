@@ -53,7 +53,7 @@ def list_offers(
 def offer_filter_values(session: Session, name: str) -> list[str]:
     """What a filter of offers may be: every machine and device, with or without an offer, and what offers have."""
     if name == "origin":
-        return ["edition", "user"]
+        return ["catalog", "user"]
     column = {
         "provider": OfferTable.provider,
         "region": OfferTable.region,

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlmodel import Session
 
-from service.catalog_edition.queries import record_change
+from service.catalog_release.queries import record_change
 from service.offers.queries import prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.prices_import.queries import nodes_of_instances, steps_at_instant, stored_ids

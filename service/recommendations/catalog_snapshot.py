@@ -1,7 +1,7 @@
 """The whole catalog as the solver sees it, at one instant: read once and kept until a fact or a price changes.
 
 Between two price steps no price changes, so a snapshot is valid for every instant from one step to the next: the key
-is the edition's revision and the last step's instant, both read in the same transaction as the rows.
+is the catalog's revision and the last step's instant, both read in the same transaction as the rows.
 """
 
 import datetime as dt
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
-from service.catalog_edition.queries import require_edition
+from service.catalog_release.queries import require_release
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
@@ -51,7 +51,7 @@ class CatalogSnapshot:
     regions: frozenset[str]
     priors: tuple[ConstantPrior, ...]
     corrections: CorrectionSet | None
-    edition_set: int
+    release_set: int
     """Number of the whole set that later ones are laid over; 0 without one."""
     vendors: Mapping[str, str] = field(default_factory=dict)
     """Who makes each device, refused ones too."""
@@ -78,7 +78,7 @@ class CatalogSnapshot:
 
     @property
     def key(self) -> str:
-        """Names the facts that predictions start from: the edition, what users added, and constants from probes."""
+        """Names the facts that predictions start from: the catalog release, what users added, and constants from probes."""
         probed = self.corrections.probed if self.corrections is not None else ()
         return f"{self.digest}/{self.revision}" + "".join(f"/{p.device}:{p.name}={p.value!r}" for p in probed)
 
@@ -100,8 +100,8 @@ class SnapshotCache:
         return replace(snapshot, corrections=corrections, priors=corrections.probed + snapshot.priors)
 
     def _catalog_at(self, session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
-        edition = require_edition(session)
-        key = (edition.digest, edition.revision, last_price_change(session, price_as_of))
+        release = require_release(session)
+        key = (release.digest, release.revision, last_price_change(session, price_as_of))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -116,7 +116,7 @@ class SnapshotCache:
 
 def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
     """Read and convert every row."""
-    edition = require_edition(session)
+    release = require_release(session)
     newest = newest_correction_set(session)
     corrections = None if newest is None else CorrectionSetRow.model_validate(newest.content)
     devices: dict[str, Device] = {}
@@ -139,8 +139,8 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         if row.node_id in nodes and row.id in prices and prices[row.id].usd_per_hour is not None
     )
     return CatalogSnapshot(
-        digest=edition.digest,
-        revision=edition.revision,
+        digest=release.digest,
+        revision=release.revision,
         devices=devices,
         nodes=nodes,
         offers=offers,
@@ -152,6 +152,6 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         # Fitted values go first: of two rows that apply equally, the first is taken.
         priors=corrected_priors(corrections) + tuple(prior_from_row(row.row) for row in all_constants(session)),
         corrections=None if corrections is None else correction_set(corrections),
-        edition_set=0 if corrections is None else corrections.number,
+        release_set=0 if corrections is None else corrections.number,
         vendors={row.id: row.row["vendor"] for row in device_rows},
     )

@@ -154,7 +154,7 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
             named_place=row.named_place,
             confidence=price.confidence,
             priced_day=price.valid_from.toordinal(),
-            own=row.origin != "edition",
+            own=row.origin != "catalog",
         ),
     )
 

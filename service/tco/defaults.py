@@ -68,7 +68,7 @@ BY_A_DESK = "none: the machine stands by a desk"
 
 @dataclass(frozen=True, slots=True)
 class CostDefaults:
-    """Defaults for one class of operator, from one edition of the cost catalog."""
+    """Defaults for one class of operator, from one catalog release of the cost catalog."""
 
     costs: CostCatalog
     operator: OperatorRow

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog, read_costs
 from catalog.rows import EnergyRow
-from service.catalog_edition.queries import require_edition
+from service.catalog_release.queries import require_release
 from service.devices.tables import DeviceTable
 from service.nodes.queries import node_ids
 from service.nodes.tables import NodeTable
@@ -109,7 +109,7 @@ def prepare(
     check_site(asked, nodes, shared.scenario.figures, defaults)
     return PreparedComparison(
         price_as_of=price_as_of,
-        catalog_digest=require_edition(session).digest,
+        catalog_digest=require_release(session).digest,
         cost_catalog_digest=costs.digest,
         workloads=workloads,
         resolved=resolved,

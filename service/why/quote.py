@@ -72,7 +72,7 @@ def _stored(context: PlanningContext, replay: ReplayedRequest, names: list[str])
                 found[name] = _Stored(name.split(":")[1], bought[name], {}, None)
                 continue
             offer = offer_by_id(session, name)
-            assert offer is not None  # it was read in this edition, and offers are never deleted
+            assert offer is not None  # it was read in this catalog release, and offers are never deleted
             node = node_by_id(session, offer.node_id)
             provider = providers.get(offer.provider)
             found[name] = _Stored(

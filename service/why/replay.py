@@ -1,6 +1,6 @@
 """A stored recommendation solved again: its own request and price instant, the catalog and corrections of now.
 
-Catalog rows of earlier editions are not kept, so a recommendation older than the newest edition cannot be computed as
+Catalog rows of earlier catalog releases are not kept, so a recommendation older than the newest catalog release cannot be computed as
 it was. Answers are then compared with the plan the newest figures give, and say what has changed since.
 """
 

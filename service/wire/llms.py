@@ -86,7 +86,7 @@ class LlmOut(Answer):
     hugging_face_id: str | None
     family: str
     origin: str
-    """``edition``: from the catalog files; ``user``: added over the API."""
+    """``catalog``: from the catalog files; ``user``: added over the API."""
     hidden: int
     vocabulary: int
     tied_embeddings: bool

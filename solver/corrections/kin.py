@@ -35,7 +35,7 @@ class Kin:
 
 
 def kin_of(relatives: Sequence[Relative], weights: str, version: str | None, shrinkage: float) -> Kin | None:
-    """None where no relative was uploaded: an edition's own fit has seen its runs already.
+    """None where no relative was uploaded: a catalog release's own fit has seen its runs already.
 
     weights: the format asked for, whose kernels are its own: relatives in it go before those in others. version: of the engine
     asked for; None stands for any. shrinkage: k above, in configurations.

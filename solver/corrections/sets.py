@@ -73,7 +73,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellEvidence:
-    """What uploads, and the edition's own runs, say about one cell. versions: of the engine, that were measured."""
+    """What uploads, and the catalog's own runs, say about one cell. versions: of the engine, that were measured."""
 
     versions: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -84,7 +84,7 @@ class CellEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionSet:
-    """cells: what was learnt since the edition was made, by configuration; it goes before the edition's evidence.
+    """cells: what was learnt since the catalog release was made, by configuration; it goes before the catalog's evidence.
     probed: constants of devices from their own micro-measurements. uploaded: the cells again, by device, engine and model.
     """
 
@@ -289,16 +289,16 @@ def _by_metric(
     return result
 
 
-def joined_factor(edition_factor: float, edition_runs: int, log_ratios: list[float], shrinkage: float = 2.0) -> float:
-    """The factor of a configuration from the edition's own runs, known by their shrunk factor, and later residuals.
+def joined_factor(release_factor: float, release_runs: int, log_ratios: list[float], shrinkage: float = 2.0) -> float:
+    """The factor of a configuration from the catalog's own runs, known by their shrunk factor, and later residuals.
 
-    The edition's median is what its factor was shrunk from; it counts once for each of its runs.
+    The catalog's median is what its factor was shrunk from; it counts once for each of its runs.
 
     >>> round(joined_factor(1.0, 0, [math.log(1.1)] * 2), 4), round(joined_factor(1.0488, 2, []), 4)
     (1.0488, 1.0488)
     """
-    median = math.log(edition_factor) * (edition_runs + shrinkage) / edition_runs if edition_runs else 0.0
-    return shrunk_factor([median] * edition_runs + log_ratios, shrinkage)
+    median = math.log(release_factor) * (release_runs + shrinkage) / release_runs if release_runs else 0.0
+    return shrunk_factor([median] * release_runs + log_ratios, shrinkage)
 
 
 def quantile_spread(log_ratios: list[float], coverage: float = 0.9) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Classes of providers and devices, and places that regions name, in the shipped edition."""
+"""Classes of providers and devices, and places that regions name, in the shipped catalog."""
 
 from collections import Counter
 

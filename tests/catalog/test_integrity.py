@@ -1,4 +1,4 @@
-"""The shipped edition: every figure sourced, dense below sparse, everything within what physics and markets allow."""
+"""The shipped catalog release: every figure sourced, dense below sparse, everything within what physics and markets allow."""
 
 import datetime as dt
 import re

@@ -68,8 +68,8 @@ SOURCES = '[sources.list]\ntext = "the price list of a cloud"\n'
 
 
 @pytest.fixture
-def edition(tmp_path: Path) -> Path:
-    """A small edition that reads without fault."""
+def release(tmp_path: Path) -> Path:
+    """A small catalog release that reads without fault."""
     for name, content in {
         "devices/all.toml": DEVICE,
         "nodes/all.toml": NODE,
@@ -85,46 +85,46 @@ def edition(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def replace(edition: Path, name: str, old: str, new: str) -> None:
-    path = edition / name
+def replace(release: Path, name: str, old: str, new: str) -> None:
+    path = release / name
     content = path.read_text(encoding="utf-8")
     assert old in content
     path.write_text(content.replace(old, new), encoding="utf-8")
 
 
-def problems(edition: Path) -> tuple[str, ...]:
+def problems(release: Path) -> tuple[str, ...]:
     with pytest.raises(CatalogError) as caught:
-        read_catalog(edition)
+        read_catalog(release)
     return caught.value.problems
 
 
 class TestWhatIsRead:
-    def test_a_small_edition(self, edition: Path) -> None:
-        catalog = read_catalog(edition)
+    def test_a_small_release(self, release: Path) -> None:
+        catalog = read_catalog(release)
         assert list(catalog.devices) == ["one"]
         assert catalog.nodes["one-8"].device == "one"
         assert catalog.offers["cloud:one-8:here:on_demand"].region == "here"
         assert str(catalog.prices[0].usd_per_hour) == "20.000000"
         assert catalog.prices[0].source == "the price list of a cloud"
 
-    def test_folders_without_files_are_empty(self, edition: Path) -> None:
-        catalog = read_catalog(edition)
+    def test_folders_without_files_are_empty(self, release: Path) -> None:
+        catalog = read_catalog(release)
         assert catalog.llms == {}
         assert catalog.constants == ()
         assert catalog.energy == {}
 
-    def test_constants_come_from_their_folder(self, edition: Path) -> None:
-        (edition / "constants").mkdir()
-        (edition / "constants" / "a.toml").write_text(
+    def test_constants_come_from_their_folder(self, release: Path) -> None:
+        (release / "constants").mkdir()
+        (release / "constants" / "a.toml").write_text(
             '[[constant]]\nname = "memory_efficiency"\nfamily = "a"\nvalue = 0.8\nlow = 0.7\nhigh = 0.9\nunit = "1"\n'
             'basis = "measured"\n'
             'provenance = { source = "runs", retrieved_on = 2026-11-21, checked = "measured" }\n',
             encoding="utf-8",
         )
-        assert read_catalog(edition).constants[0].value == 0.8
+        assert read_catalog(release).constants[0].value == 0.8
 
-    def test_a_device_has_the_class_of_its_line(self, edition: Path) -> None:
-        assert read_catalog(edition).device_lines["one"].device_class == "datacentre"
+    def test_a_device_has_the_class_of_its_line(self, release: Path) -> None:
+        assert read_catalog(release).device_lines["one"].device_class == "datacentre"
 
     @pytest.mark.parametrize(
         ("old", "new", "found"),
@@ -134,9 +134,9 @@ class TestWhatIsRead:
             ('devices = ["one"]', 'devices = ["one", "one"]', "device one: in 2 product lines"),
         ],
     )
-    def test_lines_hold_every_device_once(self, edition: Path, old: str, new: str, found: str) -> None:
-        replace(edition, "device_lines/all.toml", old, new)
-        assert any(problem.startswith(found) for problem in problems(edition))
+    def test_lines_hold_every_device_once(self, release: Path, old: str, new: str, found: str) -> None:
+        replace(release, "device_lines/all.toml", old, new)
+        assert any(problem.startswith(found) for problem in problems(release))
 
     @pytest.mark.parametrize(
         ("old", "new", "found"),
@@ -148,51 +148,51 @@ class TestWhatIsRead:
         ],
     )
     def test_every_region_of_an_offer_is_named_or_said_to_name_nothing(
-        self, edition: Path, old: str, new: str, found: str
+        self, release: Path, old: str, new: str, found: str
     ) -> None:
-        replace(edition, "providers/all.toml", old, new)
-        assert any(problem.startswith(found) for problem in problems(edition))
+        replace(release, "providers/all.toml", old, new)
+        assert any(problem.startswith(found) for problem in problems(release))
 
-    def test_partitions_must_fit_their_device(self, edition: Path) -> None:
-        (edition / "partitions").mkdir()
+    def test_partitions_must_fit_their_device(self, release: Path) -> None:
+        (release / "partitions").mkdir()
         row = (
             '[[partition]]\ndevice = "{device}"\nprofile = "1g"\ninstances = {instances}\nmultiprocessors = 16\n'
             "device_multiprocessors = 132\nmemory_gib = 1.0\nslices = 1\ndevice_slices = 8\n"
             'provenance = {{ source = "a guide", retrieved_on = 2026-11-21, checked = "read" }}\n'
         )
-        path = edition / "partitions" / "a.toml"
+        path = release / "partitions" / "a.toml"
         path.write_text(row.format(device="one", instances=7), encoding="utf-8")
-        assert read_catalog(edition).partitions[0].profile == "1g"
+        assert read_catalog(release).partitions[0].profile == "1g"
         path.write_text(row.format(device="one", instances=9) + row.format(device="two", instances=7), encoding="utf-8")
-        assert problems(edition) == (
+        assert problems(release) == (
             "partition 1g of one: 9 instances of 16 multiprocessors exceed the device's 132",
             "partition 1g of one: 9 instances of 1 slices exceed the device's 8",
             "partition 1g of two: unknown device",
         )
 
-    def test_an_entry_overrides_the_provenance_of_its_file(self, edition: Path) -> None:
-        path = edition / "devices/all.toml"
+    def test_an_entry_overrides_the_provenance_of_its_file(self, release: Path) -> None:
+        path = release / "devices/all.toml"
         path.write_text(path.read_text() + '[device.provenance]\nchecked = "memory"\n', encoding="utf-8")
-        provenance = read_catalog(edition).devices["one"].provenance
+        provenance = read_catalog(release).devices["one"].provenance
         assert (provenance.checked, provenance.source) == ("memory", "a datasheet")
 
-    def test_an_empty_price_withdraws_the_offer(self, edition: Path) -> None:
-        path = edition / "prices/cloud.csv"
+    def test_an_empty_price_withdraws_the_offer(self, release: Path) -> None:
+        path = release / "prices/cloud.csv"
         path.write_text(PRICES + "cloud:one-8:here:on_demand,2026-06-01,,high,list,2026-11-21\n", encoding="utf-8")
-        assert read_catalog(edition).prices[1].usd_per_hour is None
+        assert read_catalog(release).prices[1].usd_per_hour is None
 
-    def test_a_catalog_cannot_be_changed(self, edition: Path) -> None:
-        catalog = read_catalog(edition)
+    def test_a_catalog_cannot_be_changed(self, release: Path) -> None:
+        catalog = read_catalog(release)
         with pytest.raises(dataclasses.FrozenInstanceError):
             catalog.prices = ()
 
 
 class TestFaults:
-    def test_all_faults_are_named_at_once(self, edition: Path) -> None:
-        replace(edition, "devices/all.toml", "memory_gib = 80", 'memory_gib = -1\ncolour = "red"')
-        replace(edition, "offers/cloud.csv", "one-8,,", "nine,,")
-        replace(edition, "prices/cloud.csv", "20.000000", "cheap")
-        found = "\n".join(problems(edition))
+    def test_all_faults_are_named_at_once(self, release: Path) -> None:
+        replace(release, "devices/all.toml", "memory_gib = 80", 'memory_gib = -1\ncolour = "red"')
+        replace(release, "offers/cloud.csv", "one-8,,", "nine,,")
+        replace(release, "prices/cloud.csv", "20.000000", "cheap")
+        found = "\n".join(problems(release))
         for fault in ("one: memory_gib", "one: colour", "unknown node 'nine'", "prices/cloud.csv:2", "usd_per_hour"):
             assert fault in found
 
@@ -225,55 +225,55 @@ class TestFaults:
             ("prices/cloud.csv", "here:on_demand", "there:on_demand", "unknown offer"),
         ],
     )
-    def test_each_fault_is_named(self, edition: Path, name: str, old: str, new: str, fault: str) -> None:
-        replace(edition, name, old, new)
-        assert any(fault in problem for problem in problems(edition)), problems(edition)
+    def test_each_fault_is_named(self, release: Path, name: str, old: str, new: str, fault: str) -> None:
+        replace(release, name, old, new)
+        assert any(fault in problem for problem in problems(release)), problems(release)
 
-    def test_the_same_id_in_two_files(self, edition: Path) -> None:
-        shutil.copy(edition / "devices/all.toml", edition / "devices/again.toml")
-        assert problems(edition) == ("devices/all.toml: one: id 'one' appears twice",)
+    def test_the_same_id_in_two_files(self, release: Path) -> None:
+        shutil.copy(release / "devices/all.toml", release / "devices/again.toml")
+        assert problems(release) == ("devices/all.toml: one: id 'one' appears twice",)
 
-    def test_two_price_steps_on_one_day(self, edition: Path) -> None:
-        path = edition / "prices/cloud.csv"
+    def test_two_price_steps_on_one_day(self, release: Path) -> None:
+        path = release / "prices/cloud.csv"
         path.write_text(PRICES + PRICES.splitlines()[1] + "\n", encoding="utf-8")
-        assert problems(edition) == ("offer cloud:one-8:here:on_demand: 2 price steps on 2026-01-01",)
+        assert problems(release) == ("offer cloud:one-8:here:on_demand: 2 price steps on 2026-01-01",)
 
-    def test_an_offer_without_price(self, edition: Path) -> None:
-        (edition / "prices/cloud.csv").unlink()
-        assert problems(edition) == ("offer cloud:one-8:here:on_demand: no price",)
+    def test_an_offer_without_price(self, release: Path) -> None:
+        (release / "prices/cloud.csv").unlink()
+        assert problems(release) == ("offer cloud:one-8:here:on_demand: no price",)
 
-    def test_a_constant_outside_its_own_range(self, edition: Path) -> None:
-        (edition / "constants").mkdir()
-        (edition / "constants" / "a.toml").write_text(
+    def test_a_constant_outside_its_own_range(self, release: Path) -> None:
+        (release / "constants").mkdir()
+        (release / "constants" / "a.toml").write_text(
             '[[constant]]\nname = "x"\nfamily = "b"\ndevice = "two"\nvalue = 2.0\nlow = 0.7\nhigh = 0.9\nunit = "1"\n'
             'basis = "measured"\n'
             'provenance = { source = "runs", retrieved_on = 2026-11-21, checked = "measured" }\n',
             encoding="utf-8",
         )
-        found = "\n".join(problems(edition))
+        found = "\n".join(problems(release))
         for fault in ("unknown family", "unknown device", "2.0 is outside its range 0.7 to 0.9"):
             assert fault in found
 
 
 class TestDigest:
-    def test_it_is_the_same_for_the_same_files(self, edition: Path) -> None:
-        assert digest(edition) == digest(edition) == read_catalog(edition).digest
+    def test_it_is_the_same_for_the_same_files(self, release: Path) -> None:
+        assert digest(release) == digest(release) == read_catalog(release).digest
 
-    def test_any_changed_figure_changes_it(self, edition: Path) -> None:
-        before = digest(edition)
-        replace(edition, "prices/cloud.csv", "20.000000", "20.000001")
-        assert digest(edition) != before
+    def test_any_changed_figure_changes_it(self, release: Path) -> None:
+        before = digest(release)
+        replace(release, "prices/cloud.csv", "20.000000", "20.000001")
+        assert digest(release) != before
 
-    def test_a_renamed_file_changes_it(self, edition: Path) -> None:
-        before = digest(edition)
-        (edition / "devices/all.toml").rename(edition / "devices/some.toml")
-        assert digest(edition) != before
+    def test_a_renamed_file_changes_it(self, release: Path) -> None:
+        before = digest(release)
+        (release / "devices/all.toml").rename(release / "devices/some.toml")
+        assert digest(release) != before
 
-    def test_line_ends_do_not_change_it(self, edition: Path) -> None:
-        before = digest(edition)
-        path = edition / "offers/cloud.csv"
+    def test_line_ends_do_not_change_it(self, release: Path) -> None:
+        before = digest(release)
+        path = release / "offers/cloud.csv"
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-        assert digest(edition) == before
+        assert digest(release) == before
 
 
 def test_the_whole_catalog_reads_in_a_second_of_processor_time() -> None:

@@ -36,7 +36,7 @@ LLMS = iter(
         "gemma-2-2b",
     )
 )
-# A configuration the edition has no run of; 4 clients, 40 requests of 100 tokens.
+# A configuration the catalog release has no run of; 4 clients, 40 requests of 100 tokens.
 DEPLOYMENT: dict[str, Any] = {
     "device": "h100-sxm", "llm": "qwen3-32b", "layout": {"tensor_parallel": 2}, "precision": {"weights": "bf16"},
 }  # fmt: skip

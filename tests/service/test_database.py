@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from service.catalog_edition.queries import record_change, require_edition
+from service.catalog_release.queries import record_change, require_release
 from service.database import Database, WriteSession
 from service.offers.tables import PriceStepTable
 from tests.conftest import NOW
@@ -56,7 +56,7 @@ class TestCommitBeforeResponse:
 class TestWriters:
     def test_four_writers_lose_nothing(self, database: Database) -> None:
         with database.reading() as session:
-            before = require_edition(session).revision
+            before = require_release(session).revision
         each = 25
 
         def write() -> None:
@@ -70,11 +70,11 @@ class TestWriters:
         for thread in threads:
             thread.join()
         with database.reading() as session:
-            assert require_edition(session).revision == before + 4 * each
+            assert require_release(session).revision == before + 4 * each
 
     def test_an_error_leaves_nothing(self, database: Database) -> None:
         with database.reading() as session:
-            before = require_edition(session).digest
+            before = require_release(session).digest
 
         def fail_half_way() -> None:
             with database.writing() as session:
@@ -85,7 +85,7 @@ class TestWriters:
         with pytest.raises(ZeroDivisionError):
             fail_half_way()
         with database.reading() as session:
-            assert require_edition(session).digest == before
+            assert require_release(session).digest == before
 
     def test_a_lock_is_not_waited_for_for_ever(self, seeded_url: str) -> None:
         first, second = Database(seeded_url), Database(seeded_url, lock_timeout_s=0.2)

@@ -145,6 +145,29 @@ class TestMigrate:
         to("0015", command.downgrade)
         assert read() == plan("survive")
 
+    def test_what_comes_with_the_package_is_of_the_catalog(self, database: Database) -> None:
+        to = stepper(database)
+
+        def read(table: str, column: str) -> list[Any]:
+            with database.reading() as session:
+                return list(session.connection().exec_driver_sql(f"SELECT {column} FROM {table}").scalars())
+
+        to("0017", command.upgrade)
+        with database.writing() as session:
+            run = session.connection().exec_driver_sql
+            run("INSERT INTO edition VALUES (1, 7, 'd', 's', '2026-01-01 00:00:00')")
+            for number, origin in ((1, "edition"), (1_000_001, "uploads")):
+                run(
+                    "INSERT INTO correction_set (number, made_at, origin, content)"
+                    f" VALUES ({number}, '2026-01-01 00:00:00', '{origin}', '{{}}')"
+                )
+        to("0018", command.upgrade)
+        assert read("catalog_release", "revision") == [7]
+        assert sorted(read("correction_set", "origin")) == ["catalog", "uploads"]
+        to("0017", command.downgrade)
+        assert read("edition", "digest") == ["d"]
+        assert sorted(read("correction_set", "origin")) == ["edition", "uploads"]
+
     def test_the_queue_has_the_schema_its_version_was_made_for(self) -> None:
         """Fails when an upgrade of procrastinate changes its schema: then its migrations become a version of ours."""
         digest = hashlib.sha256(SchemaManager.get_schema().encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The edition's own measured runs in every database: evidence that estimates cite, counted once."""
+"""The catalog's own measured runs in every database: evidence that estimates cite, counted once."""
 
 import dataclasses
 import datetime as dt
@@ -35,7 +35,7 @@ def body_of(catalog: Catalog, run_id: str) -> dict[str, Any]:
 class TestStored:
     def test_all_are_listed_with_their_status_and_reasons(self, client: TestClient, catalog: Catalog) -> None:
         runs = {run.id: run for file in catalog.benchmarks for run in file.runs}
-        answer = client.get("/v1/benchmarks", params={"tool": "edition", "limit": 500}).json()
+        answer = client.get("/v1/benchmarks", params={"tool": "catalog", "limit": 500}).json()
         items = {item["id"]: item for item in answer["items"]}
         assert items.keys() == runs.keys()
         for run_id, run in runs.items():
@@ -69,7 +69,7 @@ class TestStored:
         for action in ("retract", "release"):
             answer = client.post(f"/v1/benchmarks/{RUN}/{action}", json={"reason": "I would rather not"})
             assert answer.status_code == 409
-            assert "edition" in answer.json()["detail"]
+            assert "catalog" in answer.json()["detail"]
 
 
 class TestCountedOnce:
@@ -87,10 +87,10 @@ class TestCountedOnce:
         database = Database(empty_url)
         migrate(database)
         answers = []
-        for edition in (without, catalog):
+        for release in (without, catalog):
             with database.writing() as session:
-                stored = seed(session, edition, clock).benchmarks
-            assert stored == sum(len(file.runs) for file in edition.benchmarks)
+                stored = seed(session, release, clock).benchmarks
+            assert stored == sum(len(file.runs) for file in release.benchmarks)
             app = create_app(Settings(database_url=empty_url, shutdown_grace_s=0.5), clock)
             with TestClient(app, base_url="http://localhost", client=LOOPBACK) as client:
                 answers.append(client.post("/v1/estimates", json={"estimates": [ESTIMATE]}).json())
@@ -118,7 +118,7 @@ class TestCountedOnce:
                 assert session.exec(select(func.count()).select_from(table)).one() == total
         database.close()
 
-    def test_a_run_that_names_nothing_the_catalog_holds_is_an_error_of_the_edition(self, catalog: Catalog) -> None:
+    def test_a_run_that_names_nothing_the_catalog_holds_is_an_error_of_the_release(self, catalog: Catalog) -> None:
         from catalog.relations import benchmark_errors
 
         devices = {k: v for k, v in catalog.devices.items() if k != "h200-sxm"}

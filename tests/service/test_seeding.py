@@ -9,7 +9,7 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from catalog.read import Catalog
-from service.catalog_edition.queries import require_edition
+from service.catalog_release.queries import require_release
 from service.database import Database
 from service.migrate import migrate
 from service.offers.queries import prices_at
@@ -32,7 +32,7 @@ def repriced(catalog: Catalog, amount: str) -> Catalog:
     """The offer's newest step at another amount."""
     newest = max((p for p in catalog.prices if p.offer == OFFER), key=lambda p: p.valid_from)
     prices = tuple(p.model_copy(update={"usd_per_hour": Decimal(amount)}) if p is newest else p for p in catalog.prices)
-    return dataclasses.replace(catalog, prices=prices, digest="another edition")
+    return dataclasses.replace(catalog, prices=prices, digest="another catalog release")
 
 
 class TestSeed:
@@ -44,14 +44,14 @@ class TestSeed:
         )  # fmt: skip
         assert report.price_steps == len(catalog.prices)
         with database.reading() as session:
-            assert require_edition(session).digest == catalog.digest
+            assert require_release(session).digest == catalog.digest
 
     def test_again_changes_nothing(self, database: Database, catalog: Catalog, clock: FixedClock) -> None:
         for expected in (False, True):
             with database.writing() as session:
                 assert seed(session, catalog, clock).unchanged is expected
         with database.reading() as session:
-            assert require_edition(session).revision == 1
+            assert require_release(session).revision == 1
 
     def test_a_changed_price_is_a_later_belief(self, database: Database, catalog: Catalog, clock: FixedClock) -> None:
         with database.writing() as session:
@@ -73,7 +73,7 @@ class TestSeed:
             catalog,
             offers={k: v for k, v in catalog.offers.items() if k != OFFER},
             prices=tuple(p for p in catalog.prices if p.offer != OFFER),
-            digest="a smaller edition",
+            digest="a smaller catalog release",
         )
         with database.writing() as session:
             assert seed(session, less, clock).withdrawn == 1

@@ -51,10 +51,10 @@ def test_the_same_format_of_weights_goes_before_others() -> None:
     assert both.factors["power"] == pytest.approx((2.0 * 1.1) ** (1 / 3))
 
 
-def test_an_edition_alone_has_been_fitted_already() -> None:
-    edition = Relative("fp8", ("1",), ("own",), {"power": 1.5}, False)
-    assert kin_of([edition], "fp8", None, 1.0) is None
-    kin = kin_of([edition, *uploaded(1.5)], "fp8", None, 1.0)
+def test_an_release_alone_has_been_fitted_already() -> None:
+    release = Relative("fp8", ("1",), ("own",), {"power": 1.5}, False)
+    assert kin_of([release], "fp8", None, 1.0) is None
+    kin = kin_of([release, *uploaded(1.5)], "fp8", None, 1.0)
     assert kin is not None
     assert kin.factors["power"] == pytest.approx(1.5 ** (2 / 3))
 

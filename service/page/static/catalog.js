@@ -20,7 +20,7 @@ const LISTS = {
     ["id", link("nodes")], ["device", (i) => i.device], ["devices", (i) => i.devices], ["kind", (i) => words(i.kind)], ["linked", (i) => i.link_domain_devices], ["network Gbit/s", (i) => figure(i.network_gbit_per_s)]] },
   providers: { title: "Providers", filters: ["provider_class"], right: [], columns: [["id", link("providers")], ["name", (i) => i.name], ["class", (i) => i.provider_class]] },
 };
-const CHOICES = { commitment: ["", "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block"], provider_class: ["", "hyperscaler", "specialist", "marketplace"], device_class: ["", "datacentre", "workstation", "consumer", "edge"], origin: ["", "edition", "user"] };
+const CHOICES = { commitment: ["", "on_demand", "spot", "reserved_1y", "reserved_1y_no_upfront", "reserved_3y", "reserved_3y_no_upfront", "capacity_block"], provider_class: ["", "hyperscaler", "specialist", "marketplace"], device_class: ["", "datacentre", "workstation", "consumer", "edge"], origin: ["", "catalog", "user"] };
 const FIRST_ROWS = 100;
 const byPrice = (one, other) => Number(one.usd_per_device_hour ?? Infinity) - Number(other.usd_per_device_hour ?? Infinity) || one.id.localeCompare(other.id);  // once all are there
 const SUGGESTED = { device: "devices", provider: "providers" };

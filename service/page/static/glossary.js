@@ -27,7 +27,7 @@ export const TERMS = {
   "confirmation rounds": "How often the optimiser ran until everything it chose held in simulation.",
   binding: "A limit the plan would be cheaper without, found by solving again.",
   "on demand": "Rented by the hour, without a commitment.",
-  edition: "The catalog that comes with this version: every figure with its source.",
+  catalog: "The catalog that comes with this version: every figure with its source.",
   promised: "The tightest target that the plan keeps with the confidence asked for. What is expected of it is faster.",
   "buying policy": "What a plan may be bought from unless you ask for anything: sellers that are no marketplaces, prices of known confidence, data-centre devices in regions that say where they are, each workload with one seller, in one region, on one kind of device.",
   quarantined: "Kept and listed, but moves no prediction until an editor releases it.",

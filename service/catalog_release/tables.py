@@ -8,15 +8,15 @@ from sqlmodel import Field, SQLModel
 from service.database import UtcInstant
 
 
-class EditionTable(SQLModel, table=True):
-    __tablename__ = "edition"
+class CatalogReleaseTable(SQLModel, table=True):
+    __tablename__ = "catalog_release"
     __table_args__ = (CheckConstraint("id = 1", name="single_row"),)
 
     id: int = Field(default=1, primary_key=True)
     revision: int
     """Counts catalog writes; caches are keyed by it."""
     digest: str = Field(max_length=64)
-    """What is known: the seeded edition's digest, chained with every later write."""
+    """What is known: the seeded catalog release's digest, chained with every later write."""
     seeded_digest: str = Field(max_length=64)
     """Digest of the catalog files last seeded."""
     changed_at: dt.datetime = Field(sa_type=UtcInstant)
