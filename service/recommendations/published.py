@@ -71,13 +71,13 @@ def mistakes_by_the_token(asked: RecommendationIn) -> list[FieldError]:
         for position, name in enumerate(named)
         if name not in sellers()
     ]
-    survive = asked.limits.survive
+    losses = asked.limits.fault_tolerance
     for wrong, said in (
         (asked.objective != "cost", "the objective cost: what power their machines draw is not published"),
         (asked.current is not None, "a new fleet, not one that runs"),
         (asked.limits.max_power_kw is not None, "plans without a limit of power: their machines' is not published"),
         (
-            asked.limits.spare_nodes or survive.nodes or survive.providers or survive.regions,
+            asked.limits.spare_nodes or losses.nodes or losses.providers or losses.regions,
             "plans without losses to be survived: what a seller of tokens loses is not published",
         ),
         (any(w.traffic_classes for w in asked.workloads), "workloads of one kind of requests"),

@@ -110,7 +110,7 @@ def test_a_model_that_is_served_no_more_is_not_planned(client: TestClient) -> No
         ({"by_the_token": []}, {}, "/limits/by_the_token", ""),
         ({"by_the_token": [7]}, {}, "/limits/by_the_token/0", ""),
         ({"by_the_token": ["groq"], "spare_nodes": 1}, {}, "/limits/by_the_token", "losses"),
-        ({"by_the_token": ["groq"], "survive": {"providers": 1}}, {}, "/limits/by_the_token", "losses"),
+        ({"by_the_token": ["groq"], "fault_tolerance": {"providers": 1}}, {}, "/limits/by_the_token", "losses"),
         ({"by_the_token": ["groq"], "max_power_kw": 3}, {}, "/limits/by_the_token", "power"),
         ({"by_the_token": ["groq"]}, {"objective": "power"}, "/limits/by_the_token", "cost"),
     ],
