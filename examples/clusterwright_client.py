@@ -98,6 +98,59 @@ class Client:
             if following is None:
                 return
 
+    def post_training_run(
+        self,
+        body: TrainingRunIn,
+    ) -> TrainingRunOut:
+        """``POST /v1/benchmarks/training-runs``. Upload a measured training run, or the log of one"""
+        answer = self.call(
+            "POST",
+            "/v1/benchmarks/training-runs",
+            body=body,
+        )
+        return cast("TrainingRunOut", answer)
+
+    def get_training_runs(
+        self,
+        *,
+        limit: int | None = None,
+        next: str | None = None,
+        llm: str | None = None,
+        device: str | None = None,
+    ) -> PageTrainingRunOut:
+        """``GET /v1/benchmarks/training-runs``. Measured training runs, by id"""
+        answer = self.call(
+            "GET",
+            "/v1/benchmarks/training-runs",
+            query={"limit": limit, "next": next, "llm": llm, "device": device},
+        )
+        return cast("PageTrainingRunOut", answer)
+
+    def get_training_run(
+        self,
+        run_id: str,
+    ) -> TrainingRunOut:
+        """``GET /v1/benchmarks/training-runs/{run_id}``. One measured training run, beside what is predicted of it
+        """
+        answer = self.call(
+            "GET",
+            f"/v1/benchmarks/training-runs/{quote(run_id, safe='')}",
+        )
+        return cast("TrainingRunOut", answer)
+
+    def post_retract(
+        self,
+        run_id: str,
+    ) -> TrainingRunOut:
+        """``POST /v1/benchmarks/training-runs/{run_id}/retract``. Withdraw a training run; it stays stored and
+        corrects nothing any more
+        """
+        answer = self.call(
+            "POST",
+            f"/v1/benchmarks/training-runs/{quote(run_id, safe='')}/retract",
+        )
+        return cast("TrainingRunOut", answer)
+
     def post_benchmark(
         self,
         body: BenchmarkUpload,
@@ -454,14 +507,71 @@ class Client:
     def post_training_recommendation(
         self,
         body: TrainingRecommendationIn,
+        *,
+        idempotency_key: str | None = None,
     ) -> TrainingRecommendationOut:
         """``POST /v1/training/recommendations``. Training jobs in, the cheapest machines, layouts and dates out"""
         answer = self.call(
             "POST",
             "/v1/training/recommendations",
             body=body,
+            headers={"Idempotency-Key": idempotency_key},
         )
         return cast("TrainingRecommendationOut", answer)
+
+    def get_training_recommendations(
+        self,
+        *,
+        limit: int | None = None,
+        next: str | None = None,
+    ) -> PageTrainingPlanSummaryOut:
+        """``GET /v1/training/recommendations``. Stored training plans, newest first"""
+        answer = self.call(
+            "GET",
+            "/v1/training/recommendations",
+            query={"limit": limit, "next": next},
+        )
+        return cast("PageTrainingPlanSummaryOut", answer)
+
+    def get_training_recommendation(
+        self,
+        plan_id: str,
+    ) -> TrainingRecommendationOut:
+        """``GET /v1/training/recommendations/{plan_id}``. One stored training plan; it never changes"""
+        answer = self.call(
+            "GET",
+            f"/v1/training/recommendations/{quote(plan_id, safe='')}",
+        )
+        return cast("TrainingRecommendationOut", answer)
+
+    def post_training_why_not(
+        self,
+        plan_id: str,
+        body: TrainingWhyNotIn,
+    ) -> TrainingWhyNotOut:
+        """``POST /v1/training/recommendations/{plan_id}/why-not``. What the jobs would cost on a device that the plan
+        leaves out
+        """
+        answer = self.call(
+            "POST",
+            f"/v1/training/recommendations/{quote(plan_id, safe='')}/why-not",
+            body=body,
+        )
+        return cast("TrainingWhyNotOut", answer)
+
+    def get_training_deployments(
+        self,
+        plan_id: str,
+        *,
+        target: str,
+    ) -> TrainingDeploymentOut:
+        """``GET /v1/training/recommendations/{plan_id}/deployments``. Files that start the plan's jobs"""
+        answer = self.call(
+            "GET",
+            f"/v1/training/recommendations/{quote(plan_id, safe='')}/deployments",
+            query={"target": target},
+        )
+        return cast("TrainingDeploymentOut", answer)
 
     def post_recommendation(
         self,
@@ -4131,6 +4241,24 @@ class PageRecommendationSummaryOut(TypedDict):
     """How many there are in all, on every page together, under the same filters; a count."""
 
 
+class PageTrainingPlanSummaryOut(TypedDict):
+    items: list[TrainingPlanSummaryOut]
+    """The entries of this page."""
+    next: str | None
+    """What to send as `?next=` for the following page; null on the last one."""
+    total: int
+    """How many there are in all, on every page together, under the same filters; a count."""
+
+
+class PageTrainingRunOut(TypedDict):
+    items: list[TrainingRunOut]
+    """The entries of this page."""
+    next: str | None
+    """What to send as `?next=` for the following page; null on the last one."""
+    total: int
+    """How many there are in all, on every page together, under the same filters; a count."""
+
+
 class PageUnpricedOut(TypedDict):
     items: list[UnpricedOut]
     """The entries of this page."""
@@ -6014,6 +6142,20 @@ class TrainingChoiceOut(TypedDict):
     """`pass`, `flag`, `fail` or `skipped`."""
 
 
+class TrainingDeploymentOut(TypedDict):
+    """Files that start the plan's jobs; the same plan gives the same bytes."""
+    recommendation: str
+    """Id of a stored recommendation."""
+    target: str
+    """What the files are for: vllm, sglang, compose, kubernetes, …"""
+    generator_version: str
+    """Version of what wrote the files: it goes up when it writes others."""
+    files: list[DeploymentFileOut]
+    """Files, each with its path and text."""
+    notes: list[DeploymentNoteOut]
+    """Remarks."""
+
+
 class TrainingEstimateIn(TypedDict):
     """One run on so many devices."""
     llm: str
@@ -6273,14 +6415,30 @@ class TrainingLineOut(TypedDict):
     basis: Literal["measured", "corrected", "borrowed", "analytical"]
     """What the prediction rests on: `measured`, `corrected`, `borrowed` or `analytical`, from surest to least sure.
     """
+    evidence: list[str]
+    """Ids of the runs that the prediction rests on."""
     stack: str
     """Training software whose constants hold."""
+    sequence_tokens: int
+    """Tokens of one packed sequence."""
+    global_batch_sequences: int
+    """Sequences of one optimizer step, over all devices."""
     usd: str
     """What the job's machines cost, in whole hours of every node, US dollars."""
     usd_low: str
     """The same at the fast end of the interval, US dollars."""
     usd_high: str
     """The same at the slow end of the interval, US dollars."""
+
+
+class TrainingLogIn(TypedDict):
+    """What a training programme wrote: its rate and peak of memory are read from it."""
+    tool: Literal["torchtitan", "megatron", "hf_trainer"]
+    """Which programme wrote it."""
+    content: str
+    """The log as it was written: TorchTitan's or Megatron's output, or what the Hugging Face Trainer printed or saved
+    at the end.
+    """
 
 
 class TrainingMemoryOut(TypedDict):
@@ -6303,6 +6461,22 @@ class TrainingMemoryOut(TypedDict):
     """Memory of a device, GiB."""
     verdict: Literal["fits", "tight", "does_not_fit"]
     """`pass`, `flag`, `fail` or `skipped`."""
+
+
+class TrainingPlanSummaryOut(TypedDict):
+    """A line of the list."""
+    id: str
+    """Its id."""
+    created_at: str
+    """When it was made, RFC 3339."""
+    outcome: str
+    """How it ended."""
+    jobs: list[str]
+    """Names of the jobs."""
+    llms: list[str]
+    """Ids of the language models."""
+    usd: str | None
+    """What all jobs cost, US dollars; null where there is no plan."""
 
 
 class TrainingPointOut(TypedDict):
@@ -6333,6 +6507,12 @@ class TrainingRecommendationIn(TypedDict):
 
 class TrainingRecommendationOut(TypedDict):
     """The cheapest plan among all enumerated choices, or why there is none."""
+    id: str
+    """Its id."""
+    link: str
+    """Address to hand on; its id cannot be guessed."""
+    created_at: str
+    """When it was made, RFC 3339."""
     outcome: Literal["optimal", "feasible", "infeasible"]
     """How it ended."""
     solve: TrainingSolveOut
@@ -6363,6 +6543,96 @@ class TrainingRelaxationOut(TypedDict):
     """What the limit would become; `any` lifts a choice of places."""
     usd: str
     """What the job then costs, US dollars."""
+
+
+class TrainingRunIn(TypedDict):
+    """A run that was measured: ``tokens_per_s_per_device``, ``step_s`` or a ``log`` says how fast."""
+    llm: str
+    """Id of the language model."""
+    method: Literal["pretrain", "full", "lora", "qlora"]
+    """Which method."""
+    precision: NotRequired[str]
+    """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
+    sequence_tokens: NotRequired[int | None]
+    """Tokens of one packed sequence. Tokens of a packed sequence; null: what the stack takes unless told."""
+    global_batch_sequences: NotRequired[int | None]
+    """Sequences of one optimizer step, over all devices. Sequences of one optimizer step; null: one micro-batch a
+    device.
+    """
+    micro_batch_sequences: NotRequired[int | None]
+    """Sequences that one replica computes at a time."""
+    layout: NotRequired[TrainingLayoutIn]
+    """How the model is spread over devices."""
+    sharding: NotRequired[Literal["zero1", "zero3"] | None]
+    """What replicas share out among them: `zero1` the optimizer's states, `zero3` weights and gradients too (FSDP).
+    """
+    recompute: NotRequired[Literal["none", "selective", "full"] | None]
+    """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+    optimizer: NotRequired[Literal["adamw", "adamw_8bit", "sgd"] | None]
+    """Which optimizer updates the weights; its states take memory."""
+    stack: NotRequired[str | None]
+    """Training software whose constants hold. Software by its usual name (megatron-bridge 26.04, torchtitan, maxtext,
+    hf-trl); null or unknown: the usual one for the method on the device.
+    """
+    adapter_rank: NotRequired[int | None]
+    """Rank of the low-rank adapters that are trained, on every linear matrix of the layers; null: the stack's usual
+    one.
+    """
+    device: str
+    """Id of the accelerator."""
+    devices: int
+    """How many accelerators."""
+    tokens_per_s_per_device: NotRequired[float | None]
+    """Tokens a second that each device trained on, evaluation and checkpoints left out."""
+    step_s: NotRequired[float | None]
+    """Median time of one optimizer step, s; says how fast with the tokens of a sequence and the sequences of a step.
+    """
+    peak_memory_gib: NotRequired[float | None]
+    """Most memory that a device had reserved, GiB; null where it was not measured."""
+    log: NotRequired[TrainingLogIn | None]
+    """What the training programme wrote; the rate and the peak of memory are read from it, past the first logged
+    steps.
+    """
+
+
+class TrainingRunOut(TypedDict):
+    """A stored run. Later estimates of its model, device, method, precision and software are corrected by it."""
+    id: str
+    """Its id."""
+    link: str
+    """Address to hand on; its id cannot be guessed."""
+    recorded_at: str
+    """When it was stored, RFC 3339."""
+    status: Literal["accepted", "retracted"]
+    """Its state."""
+    llm: str
+    """Id of the language model."""
+    device: str
+    """Id of the accelerator."""
+    devices: int
+    """How many accelerators."""
+    method: Literal["pretrain", "full", "lora", "qlora"]
+    """Which method."""
+    precision: str
+    """Number formats of weights and KV cache."""
+    stack: str
+    """Training software whose constants hold."""
+    sequence_tokens: int
+    """Tokens of one packed sequence."""
+    global_batch_sequences: int
+    """Sequences of one optimizer step, over all devices."""
+    layout: TrainingLayoutIn
+    """How the model is spread over devices."""
+    tokens_per_s_per_device: float
+    """Tokens a second that each device trained on."""
+    predicted_tokens_per_s_per_device: float
+    """Tokens a second and device that the model predicts of it now. By the constants alone, without any anchor."""
+    error_fraction: float
+    """Predicted over measured rate, less one: a share, above 0 where the prediction was too fast."""
+    peak_memory_gib: float | None
+    """Most memory that a device had reserved, GiB; null where it was not measured."""
+    steps: int | None
+    """Logged steps that the rate is the median of; null where it was stated."""
 
 
 class TrainingSolveOut(TypedDict):
@@ -6401,6 +6671,45 @@ class TrainingUnsupportedOut(TypedDict):
     """The same in words."""
     close_matches: list[str]
     """Known names that are near."""
+
+
+class TrainingWhyNotIn(TypedDict):
+    """A device, a provider or an offer that the plan does without, and which job is meant; null: every job."""
+    device: NotRequired[str | None]
+    """Id of the accelerator."""
+    provider: NotRequired[str | None]
+    """Id of the seller."""
+    offer: NotRequired[str | None]
+    """Id of the offer: provider, instance, region and commitment."""
+    job: NotRequired[str | None]
+    """Name of the job."""
+
+
+class TrainingWhyNotOut(TypedDict):
+    """What the jobs would cost there: solved again with the same prices, dates and measured runs."""
+    kind: Literal["device", "provider", "offer"]
+    """Which kind it is."""
+    name: str
+    """Its name."""
+    in_plan: bool
+    """Whether the plan has it already."""
+    excluded_by: list[str]
+    """Limits of the request that leave it out; it is priced as if they did not. Limits of the request that keep it
+    out; the answer is without them.
+    """
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    """How it ended."""
+    usd: str | None
+    """What the jobs' machines cost there, US dollars; null where there is no plan."""
+    extra_usd: str | None
+    """Cost above the stored plan's, US dollars; null where there is no such plan. Above what the stored plan costs.
+    """
+    plan: list[TrainingLineOut]
+    """Lines of the plan: what runs where; empty where there is none."""
+    reasons: list[str]
+    """Why, each in words. Why there is no plan there."""
+    seconds: float
+    """How long the answer took, s."""
 
 
 class UncertaintyOut(TypedDict):

@@ -8,6 +8,7 @@ from service.benchmarks.tables import (
     BenchmarkUploadTable,
     IdempotencyKeyTable,
 )
+from service.benchmarks.training_runs.tables import TrainingRunTable
 from service.catalog_release.tables import CatalogReleaseTable
 from service.constants.tables import ConstantTable
 from service.corrections.tables import BenchmarkResidualTable, ChangedCellTable, CorrectionSetTable
@@ -25,6 +26,7 @@ from service.recommendations.tables import RecommendationTable
 from service.tco.tables import ComparisonTable
 from service.tokens.tables import TokenTable
 from service.traces.tables import TraceTable
+from service.training.tables import TrainingPlanTable
 
 TABLES: tuple[type[SQLModel], ...] = (
     AgentTable,
@@ -55,5 +57,7 @@ TABLES: tuple[type[SQLModel], ...] = (
     StoredKeyTable,
     TokenTable,
     TraceTable,
+    TrainingPlanTable,
+    TrainingRunTable,
 )
 METADATA = SQLModel.metadata

@@ -13,6 +13,7 @@ from service.benchmarks import routes as benchmarks
 from service.benchmarks.predict import planner_loop
 from service.benchmarks.preparing import loop_of
 from service.benchmarks.storing import store_admitted
+from service.benchmarks.training_runs import routes as training_runs
 from service.body_limit import BodyLimit
 from service.clock import Clock, system_clock
 from service.corrections import routes as corrections
@@ -136,6 +137,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
     app.state.solved_requests = SolvedRequestCache()
     install_problem_handlers(app)
     for router in (
+        training_runs.router,  # before benchmarks, one of whose routes would take its address for an id
         benchmarks.router,  # first: it gets by far the most requests, and routers are tried in this order
         devices.router,
         nodes.router,

@@ -5,6 +5,7 @@ import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from rich.console import Console
 
 from catalog.read import read_catalog
@@ -13,8 +14,11 @@ from catalog.rows import ConstantRow
 from service.cli.exit_codes import ExitCode
 from service.settings import Settings
 from service.training.evaluation import (
+    Anchored,
     ErrorLine,
     LeftOut,
+    anchored_pairs,
+    anchored_spread,
     by_model,
     by_source,
     error_lines,
@@ -23,7 +27,7 @@ from service.training.evaluation import (
     values_of,
 )
 from service.training.fitting import Key, fitted_model, published_runs, shapes_of
-from service.training.inputs import SPREAD_HIGH, SPREAD_LOW, model_of, place
+from service.training.inputs import ANCHORED, SPREAD_HIGH, SPREAD_LOW, model_of, place
 
 KINDS = ("dense", "mixture", "adapters")
 NINETY_PERCENT_DEVIATIONS = 1.645
@@ -44,12 +48,14 @@ def training_fit_command(arguments: argparse.Namespace, _settings: Settings) -> 
             fitted, runs, assumed, by_model, "model"
         )
         peaks = left_out(fitted, runs, assumed, by_source, "source", of_memory=True)
-    spreads = {kind: measured_spread(found, kind) for kind in KINDS}
+    pairs = anchored_pairs(runs)
+    spreads = {kind: measured_spread(found, kind) for kind in KINDS} | {ANCHORED: anchored_spread(pairs)}
     if arguments.write:
         path = TRAINING_FOLDER / FITTED_FILE
         path.write_text(fitted_text(assumed_catalog.constants, values, spreads), encoding="utf-8")
         console.print(f"kept as {path}")
     print_errors(found, peaks, spreads)
+    print_anchored(pairs)
     for name, why in refused:
         sys.stdout.write(f"refused: {name}: {why}\n")
     return ExitCode.ok
@@ -65,6 +71,16 @@ def print_errors(
         if label == "source":
             _table("the same by source", error_lines(own, lambda one: one.run.row.source, spreads))
     _table("peak memory, each source left out", error_lines(peaks, lambda one: one.run.row.source, {}))
+
+
+def print_anchored(pairs: Sequence[Anchored]) -> None:
+    """What one measured run on fewer devices leaves of the error."""
+    sys.stdout.write("\none run measured on fewer devices\n\n| | pairs | median % | p90 % |\n|---|---|---|---|\n")
+    for title, few, many in (("all", sys.maxsize, 0), ("from at most 512 to at least 2,048 devices", 512, 2048)):
+        off = [abs(1.0 / p.ratio - 1.0) for p in pairs if p.anchor.row.devices <= few and p.run.row.devices >= many]
+        if off:
+            median, ninetieth = (100.0 * float(np.quantile(off, q)) for q in (0.5, 0.9))
+            sys.stdout.write(f"| {title} | {len(off)} | {median:.1f} | {ninetieth:.1f} |\n")
 
 
 def _table(title: str, lines: Sequence[ErrorLine]) -> None:

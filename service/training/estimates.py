@@ -16,6 +16,7 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCa
 from service.recommendations.snapshot import llm_from_row
 from service.solver_pool import SolverPool
 from service.training.inputs import training_model
+from service.training.measured import MeasuredRun, measured_runs
 from service.training.predict import REFUSED_FIELDS, predict_training
 from service.wire.training import (
     TrainingEstimatedOut,
@@ -44,6 +45,8 @@ class Case:
     asked: TrainingEstimateIn
     shape: LlmShape
     snapshot: CatalogSnapshot
+    runs: Sequence[MeasuredRun]
+    """Stored ones of the models asked about."""
 
     @property
     def node(self) -> Node | None:
@@ -98,12 +101,14 @@ def _resolve_all(
         rows = llms_by_ids(session, {one.llm for one in meant})
         shapes = {row.id: llm_from_row(row.row) for row in rows}
         known = llm_ids(session) if len(shapes) < len({one.llm for one in meant}) else []
-    return [_resolve(one, shapes, snapshot, known) for one in meant]
+        runs = measured_runs(session, shapes, clock())
+    return [_resolve(one, shapes, snapshot, known, runs) for one in meant]
 
 
 def _resolve(
-    asked: TrainingEstimateIn, shapes: Mapping[str, LlmShape], snapshot: CatalogSnapshot, known_llms: Sequence[str]
-) -> Case | Refused:
+    asked: TrainingEstimateIn, shapes: Mapping[str, LlmShape], snapshot: CatalogSnapshot, known_llms: Sequence[str],
+    runs: Sequence[MeasuredRun],
+) -> Case | Refused:  # fmt: skip
     if asked.llm not in shapes:
         return _unknown("llm", asked.llm, known_llms)
     if asked.device not in snapshot.device_ids:
@@ -119,7 +124,7 @@ def _resolve(
             return Refused(
                 unsupported("node_of_another_device", f"{asked.node} holds {held}, not {asked.device}"), "node"
             )
-    return Case(asked, shapes[asked.llm], snapshot)
+    return Case(asked, shapes[asked.llm], snapshot, runs)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> Refused:
@@ -147,7 +152,7 @@ def _outcomes(cases: Sequence[Case | Refused], time_limit_s: float) -> list[Trai
 
 def _outcome(case: Case) -> TrainingEstimatedOut | Refused:
     try:
-        return predict_training(case.asked, case.shape, case.snapshot, case.node, training_model())
+        return predict_training(case.asked, case.shape, case.snapshot, case.node, training_model(), case.runs)
     except UnsupportedError as error:
         return Refused(unsupported(error.reason, str(error)), REFUSED_FIELDS.get(error.reason, "layout"))
     except FigureMissingError as error:

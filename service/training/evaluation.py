@@ -9,6 +9,7 @@ import numpy as np
 
 from service.training.fitting import Key, PublishedRun, fit_rows, log_peak, log_rate, problem_of, with_constants
 from service.training.inputs import TrainingModel
+from solver.training import step
 from solver.training.constants import TrainingPrior
 from solver.training.estimate import model_flop_per_token
 from solver.training.fit import cluster_weights, quantiles
@@ -92,6 +93,44 @@ def measured_spread(found: Sequence[LeftOut], kind: str) -> tuple[float, float]:
     weights = cluster_weights([one.run.cluster for one in own])
     ratios = np.array([one.measured / one.predicted for one in own])
     return quantiles(ratios, weights, LOW_QUANTILE, HIGH_QUANTILE)
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """A run predicted from a measured one of the same model, device and software on fewer devices.
+
+    ratio: measured over predicted.
+    """
+
+    run: PublishedRun
+    anchor: PublishedRun
+    ratio: float
+
+
+def anchored_pairs(runs: Sequence[PublishedRun]) -> list[Anchored]:
+    """Of each model, device, release, precision and sequence: the runs on more devices than the smallest."""
+    groups: dict[tuple[object, ...], list[PublishedRun]] = defaultdict(list)
+    for run in runs:
+        if run.row.tokens_per_s_per_device is not None and not run.row.left_out_because:
+            groups[(*run.cluster, run.row.sequence_tokens)].append(run)
+    found = []
+    for own in groups.values():
+        first = min(own, key=lambda r: r.row.devices)
+        larger = [run for run in own if run.row.devices > first.row.devices]
+        off = {id(run): _measured_over_predicted(run) for run in (first, *larger)}
+        found += [Anchored(run, first, off[id(run)] / off[id(first)]) for run in larger]
+    return found
+
+
+def anchored_spread(pairs: Sequence[Anchored]) -> tuple[float, float]:
+    """Between which ratios of measured to predicted nine of ten anchored runs lie."""
+    weights = cluster_weights([pair.run.cluster for pair in pairs])
+    return quantiles(np.array([pair.ratio for pair in pairs]), weights, LOW_QUANTILE, HIGH_QUANTILE)
+
+
+def _measured_over_predicted(run: PublishedRun) -> float:
+    predicted = float(step.tokens_per_s_per_device(run.work, run.trained.constants)[0])
+    return (run.row.tokens_per_s_per_device or 0.0) / predicted
 
 
 @dataclass(frozen=True)

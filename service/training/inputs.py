@@ -28,6 +28,7 @@ from solver.training.work import COMPUTE_RATE, Method, Recompute, Run, Sharding,
 
 NETWORK = "network_bytes_per_s"
 SPREAD_LOW, SPREAD_HIGH = "speed_low_ratio", "speed_high_ratio"
+ANCHORED = "anchored"
 MOST_EXTENSION = "context_extension_factor"
 ADAPTER_RANK = "adapter_rank"
 DEFAULT_SEQUENCE = "default_sequence_tokens"
@@ -157,7 +158,7 @@ def prepare(
     optimizer: str | None = None,
 ) -> Trained:
     """Fill in what is not stated, from the stack. Raises UnsupportedError, FigureMissingError."""
-    row = _chosen_stack(model, stack, method, device.family)
+    row = chosen_stack(model, stack, method, device.family)
     if row is None:
         raise FigureMissingError(device.id, f"training stack for {method}")
     stacks = model.catalog.lineage(row)
@@ -199,7 +200,7 @@ def _rows(
     return chosen_rows(model.priors, device=device_id, family=family, stacks=stacks, precision=precision)
 
 
-def _chosen_stack(model: TrainingModel, name: str | None, method: str, family: str) -> TrainingStackRow | None:
+def chosen_stack(model: TrainingModel, name: str | None, method: str, family: str) -> TrainingStackRow | None:
     """The stack named, unless the family has one of its own and this is none of it."""
     own = [row for row in model.catalog.stacks.values() if family in row.families]
     named = model.catalog.stack_named(name) if name else None
@@ -233,9 +234,13 @@ def adapter_weights(shape: TrainingShape, rank: int) -> float:
     return float(shape.layers * matrices * 2.0 * rank * mean**0.5)
 
 
-def spread_of(model: TrainingModel, method: str, mixture: bool, stacks: Sequence[str]) -> Spread:
-    """How far measured rates were from predicted ones, of runs of the same kind."""
-    kind = run_kind(method, mixture)
+def spread_of(
+    model: TrainingModel, method: str, mixture: bool, stacks: Sequence[str], anchored: bool = False
+) -> Spread:
+    """How far measured rates were from predicted ones, of runs of the same kind; anchored: of runs beside another of the same
+    model, device and software that was measured.
+    """
+    kind = ANCHORED if anchored else run_kind(method, mixture)
     return Spread(_needed(model, f"{SPREAD_LOW}_{kind}", stacks), _needed(model, f"{SPREAD_HIGH}_{kind}", stacks))
 
 

@@ -1,52 +1,74 @@
-"""POST /v1/training/recommendations: read, plan, answer. Nothing is stored: the same body at the same instants has the same answer."""
+"""POST /v1/training/recommendations: read, plan, store, answer. The same body at the same instants has the same plan."""
 
 import datetime as dt
-from collections.abc import Sequence
-from decimal import Decimal
+from dataclasses import dataclass
 
 from fastapi.concurrency import run_in_threadpool
+from ulid import ULID
 
 from service import VERSION
-from service.clock import Clock
 from service.database import Database
+from service.idempotency.keys import Named, claim_or_stop, settle
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
-from service.metrics import Metrics
 from service.names_meant import llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, unknown_name
-from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
+from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.create import PlanningContext
 from service.recommendations.snapshot import llm_from_row
-from service.solver_pool import SolverPool
-from service.training.inputs import TrainingModel, training_model
-from service.training.predict import cautions, interval, present_layout, present_memory
-from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, plan_training, relaxed
-from service.wire.quantities import Interval
+from service.training.inputs import training_model
+from service.training.measured import MeasuredRun, measured_runs
+from service.training.present_plan import present_plan
+from service.training.recommend import Planned, plan_training
+from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
-from service.wire.training_plans import (
-    TrainingFrontOut,
-    TrainingLineOut,
-    TrainingPointOut,
-    TrainingRecommendationIn,
-    TrainingRecommendationOut,
-    TrainingRelaxationOut,
-    TrainingSolveOut,
-)
+from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut
 from solver.llm_shape import LlmShape
-from solver.training.programme import Column, frontier
 
-MOST_POINTS = 12
+
+@dataclass(frozen=True)
+class PreparedPlan:
+    """A request with all that a plan of it rests on."""
+
+    asked: TrainingRecommendationIn
+    shapes: dict[str, LlmShape]
+    snapshot: CatalogSnapshot
+    runs: tuple[MeasuredRun, ...]
+    starts_at: dt.datetime
+    price_as_of: dt.datetime
+
+    @property
+    def shapes_by_job(self) -> dict[str, LlmShape]:
+        return {job.name: self.shapes[job.llm] for job in self.asked.jobs}
+
+    @property
+    def inputs(self) -> InputsOut:
+        return InputsOut(
+            price_as_of=self.price_as_of, catalog_digest=self.snapshot.digest, correction_set=None, version=VERSION
+        )
 
 
 async def create_training_plan(
-    asked: TrainingRecommendationIn,
-    *,
-    database: Database,
-    snapshots: SnapshotCache,
-    pool: SolverPool,
-    metrics: Metrics,
-    clock: Clock,
+    asked: TrainingRecommendationIn, context: PlanningContext, named: Named | None = None
 ) -> TrainingRecommendationOut:
-    """Raises InvalidFieldsError for unknown models, a deadline that has passed, and jobs that nothing can be computed for."""
-    starts_at = asked.starts_at or clock()
+    """Raises InvalidFieldsError for unknown models, a deadline that has passed, and jobs that nothing can be computed for;
+    StoredBeforeError when the same request under the same key was stored meanwhile.
+    """
+    now = context.clock()
+    prepared = await run_in_threadpool(prepare_plan, asked, context, now)
+    planned = await context.pool.run("training plan", lambda: planned_of(prepared))
+    context.metrics.count_outcome("training_plan", "infeasible" if planned.chosen.columns is None else "optimal")
+    return await run_in_threadpool(_store, prepared, planned, context.database, now, named)
+
+
+def planned_of(prepared: PreparedPlan) -> Planned:
+    return plan_training(
+        prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs
+    )
+
+
+def prepare_plan(asked: TrainingRecommendationIn, context: PlanningContext, now: dt.datetime) -> PreparedPlan:
+    """Read in one transaction. now: by when measured runs were stored, and the instant of what the request leaves open."""
+    starts_at, as_of = asked.starts_at or now, asked.price_as_of or now
     late = [
         FieldError(
             f"{job.deadline.isoformat()} is not after the beginning, {starts_at.isoformat()}",
@@ -57,28 +79,13 @@ async def create_training_plan(
     ]
     if late:
         raise InvalidFieldsError(late)
-    asked, shapes, snapshot, as_of = await run_in_threadpool(_read, asked, database, snapshots, clock)
-    model = training_model()
-    planned = await pool.run("training plan", lambda: plan_training(asked, shapes, snapshot.offers, model, starts_at))
-    metrics.count_outcome("training_plan", "infeasible" if planned.chosen.columns is None else "optimal")
-    inputs = InputsOut(price_as_of=as_of, catalog_digest=snapshot.digest, correction_set=None, version=VERSION)
-    return present_plan(planned, shapes_by_job(asked, shapes), starts_at, inputs, model)
-
-
-def shapes_by_job(asked: TrainingRecommendationIn, shapes: dict[str, LlmShape]) -> dict[str, LlmShape]:
-    return {job.name: shapes[job.llm] for job in asked.jobs}
-
-
-def _read(
-    asked: TrainingRecommendationIn, database: Database, snapshots: SnapshotCache, clock: Clock
-) -> tuple[TrainingRecommendationIn, dict[str, LlmShape], CatalogSnapshot, dt.datetime]:
-    as_of = asked.price_as_of or clock()
-    with database.reading() as session:
-        snapshot = snapshots.at(session, as_of)
+    with context.database.reading() as session:
+        snapshot = context.snapshots.at(session, as_of)
         hub_names = hub_names_by_id(session)
         jobs = tuple(job.model_copy(update={"llm": llm_name_meant(job.llm, hub_names)}) for job in asked.jobs)
         shapes = {row.id: llm_from_row(row.row) for row in llms_by_ids(session, {job.llm for job in jobs})}
         known = llm_ids(session) if len(shapes) < len({job.llm for job in jobs}) else []
+        runs = measured_runs(session, shapes, now)
     wrong = [
         FieldError(unknown_name("llm", job.llm, known), pointer=f"/jobs/{n}/llm")
         for n, job in enumerate(jobs)
@@ -86,143 +93,32 @@ def _read(
     ]
     if wrong:
         raise InvalidFieldsError(wrong)
-    return asked.model_copy(update={"jobs": jobs}), shapes, snapshot, as_of
+    return PreparedPlan(asked.model_copy(update={"jobs": jobs}), shapes, snapshot, runs, starts_at, as_of)
 
 
-def usd(amount: float) -> Decimal:
-    return Decimal(f"{amount:.6f}")
-
-
-def present_plan(
-    planned: Planned, shapes: dict[str, LlmShape], starts_at: dt.datetime, inputs: InputsOut, model: TrainingModel
+def _store(
+    prepared: PreparedPlan, planned: Planned, database: Database, now: dt.datetime, named: Named | None
 ) -> TrainingRecommendationOut:
-    """On the wire: dates, days, dollars; each line with what is doubtful about it."""
-    chosen = planned.chosen
-    lines = [_line(planned, column, starts_at) for column in chosen.columns or ()]
-    told = [note for column in chosen.columns or () for note in _doubts(planned, column, shapes[column.job])]
-    found = chosen.columns is not None
-    status = (
-        ("proven_optimal" if chosen.proven else "feasible")
-        if found
-        else ("proven_infeasible" if chosen.proven else "no_plan_found")
+    """The instants that the request left open are stored with it: asked again, it is the same."""
+    plan_id, model = f"train_{ULID()}", training_model()
+    result = present_plan(planned, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, model, (plan_id, now))
+    fixed = prepared.asked.model_copy(update={"starts_at": prepared.starts_at, "price_as_of": prepared.price_as_of})
+    row = TrainingPlanTable(
+        id=plan_id,
+        created_at=now,
+        outcome=result.outcome,
+        jobs=[{"name": job.name, "llm": job.llm, "method": job.method} for job in prepared.asked.jobs],
+        usd=result.solve.usd,
+        price_as_of=prepared.price_as_of,
+        catalog_digest=prepared.snapshot.digest,
+        training_digest=model.catalog.digest,
+        version=VERSION,
+        request=fixed.model_dump(mode="json"),
+        result=result.model_dump(mode="json"),
     )
-    return TrainingRecommendationOut.model_validate(
-        {
-            "outcome": ("optimal" if chosen.proven else "feasible") if found else "infeasible",
-            "solve": TrainingSolveOut.model_validate(
-                {
-                    "status": status,
-                    "usd": usd(chosen.usd) if found else None,
-                    "bound_usd": None if chosen.bound_usd is None else usd(chosen.bound_usd),
-                    "candidates": chosen.considered,
-                    "seconds": chosen.seconds,
-                }
-            ),
-            "plan": lines,
-            "fronts": [_front(planned, task.name) for task in planned.tasks],
-            "conflicts": [] if found else _conflicts(planned),
-            "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
-            "cautions": told,
-            "inputs": inputs,
-            "training_digest": model.catalog.digest,
-        }
-    )
-
-
-def _line(planned: Planned, column: Column, starts_at: dt.datetime) -> TrainingLineOut:
-    way, offer = planned.ways[column.key], planned.offers[column.offer]
-    begins = starts_at + dt.timedelta(days=column.start_slot)
-    slow, fast = way.seconds / min(way.spread.low_ratio, 1.0), way.seconds / max(way.spread.high_ratio, 1.0)
-    return TrainingLineOut(
-        job=column.job,
-        offer=offer.id,
-        provider=offer.provider,
-        region=offer.region,
-        node=offer.node.id,
-        device=offer.node.device.id,
-        nodes=way.nodes,
-        devices=way.devices,
-        starts_at=begins,
-        finishes_at=begins + dt.timedelta(seconds=round(way.seconds)),
-        duration_days=Interval(
-            expected=way.seconds / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
-        ),
-        goodput_fraction=way.goodput,
-        tokens_per_s_per_device=interval(way.found.chosen.tokens_per_s_per_device, way.spread),
-        mfu_fraction=interval(way.found.mfu_fraction, way.spread),
-        layout=present_layout(way.found.chosen),
-        memory=present_memory(way.found),
-        basis="corrected" if way.trained.evidence else "borrowed" if way.trained.is_fitted else "analytical",
-        stack=way.trained.stack.id,
-        usd=usd(column.usd),
-        usd_low=usd(job_usd(offer, way.nodes, fast)),
-        usd_high=usd(job_usd(offer, way.nodes, slow)),
-    )
-
-
-def _doubts(planned: Planned, column: Column, shape: LlmShape) -> list[str]:
-    way = planned.ways[column.key]
-    task = next(one for one in planned.tasks if one.name == column.job)
-    slow = way.seconds / min(way.spread.low_ratio, 1.0)
-    told = [f"{column.job}: {note}" for note in cautions(way.trained, shape, way.found)]
-    if task.deadline_s is not None and column.start_slot * SECONDS_PER_DAY + slow > task.deadline_s:
-        told.append(
-            f"{column.job}: at the slow end of its interval it takes {slow / SECONDS_PER_DAY:.1f} days, past its deadline"
-        )
-    if task.max_usd is not None and job_usd(planned.offers[column.offer], way.nodes, slow) > task.max_usd:
-        told.append(f"{column.job}: at the slow end of its interval it costs more than its budget")
-    if column.offer not in planned.nodes_of_offer:
-        told.append(
-            f"{column.job}: ask whether {column.offer} has {way.nodes} nodes; nobody publishes how many there are"
-        )
-    return told
-
-
-def _front(planned: Planned, job: str) -> TrainingFrontOut:
-    found = beyond_the_first_hour(frontier(planned.columns, job))
-    step = max(1, -(-len(found) // MOST_POINTS))
-    shown = found[::-1][::step][::-1]
-    points = [
-        TrainingPointOut(offer=c.offer, nodes=c.nodes, duration_days=c.finish_s / SECONDS_PER_DAY, usd=usd(c.usd))
-        for c in shown
-    ]
-    return TrainingFrontOut(job=job, points=points)
-
-
-def beyond_the_first_hour(front: Sequence[Column]) -> list[Column]:
-    """Without ways that pay for more machines only to end sooner within an hour: hours are paid whole, and what it takes to
-    start machines is not part of the prediction."""
-    return [c for c in front if c.finish_s > 3600.0 or c.usd <= min(o.usd for o in front if o.finish_s <= 3600.0)]
-
-
-def _conflicts(planned: Planned) -> list[str]:
-    """Which limits rule everything out, in words."""
-    told = []
-    for task in planned.tasks:
-        own = [c for c in planned.columns if c.job == task.name]
-        if not own:
-            reasons = ", ".join(f"{name} ({count})" for name, count in sorted(planned.dropped.items()))
-            told.append(
-                f"{task.name}: nothing that the limits admit trains it in time{': ' + reasons if reasons else ''}"
-            )
-        elif not any(task.allows(c) for c in own):
-            told.append(f"{task.name}: no way keeps both its deadline and its budget")
-    return told or ["the jobs' limits hold one by one: together they need more nodes or money than there is"]
-
-
-def _relaxation(job: str, limit: str, column: Column, starts_at: dt.datetime) -> TrainingRelaxationOut:
-    to = (
-        (starts_at + dt.timedelta(seconds=whole_hours_s(column.finish_s))).isoformat()
-        if limit == "deadline"
-        else f"{column.usd:.6f}"
-    )
-    return TrainingRelaxationOut(job=job, limit=limit, relaxing_to=to, usd=usd(column.usd))
-
-
-def whole_hours_s(seconds: float) -> float:
-    """Whole hours, in seconds: a deadline that is sure to be kept.
-
-    >>> whole_hours_s(3601.0)
-    7200.0
-    """
-    return -(-seconds // 3600.0) * 3600.0
+    with database.writing() as session:
+        claim_or_stop(session, named, now)
+        session.add(row)
+        session.flush()
+        settle(session, named, plan_id)
+    return result

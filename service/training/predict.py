@@ -1,10 +1,11 @@
 """One training run to the solver, and its prediction back to the wire."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.training.inputs import Trained, TrainingModel, prepare, spread_of, training_device
+from service.training.inputs import Trained, TrainingModel, chosen_stack, prepare, spread_of, training_device
+from service.training.measured import OF_THE_RUN, MeasuredRun, of_the_same
 from service.wire.quantities import Interval
 from service.wire.training import (
     TrainingAnchorIn,
@@ -39,21 +40,23 @@ REFUSED_FIELDS = {
     "expert_parallel": "layout/expert_parallel",
 }
 """Why the model refuses a run → the field that says so."""
-ANCHORED_SPREAD_FRACTION = 0.5
-"""A measured run of the same model and device halves the error's logarithm: what is left is of scaling."""
 
 
 def predict_training(
-    asked: TrainingEstimateIn, shape: LlmShape, snapshot: CatalogSnapshot, node: Node | None, model: TrainingModel
-) -> TrainingEstimatedOut:
+    asked: TrainingEstimateIn, shape: LlmShape, snapshot: CatalogSnapshot, node: Node | None, model: TrainingModel,
+    runs: Sequence[MeasuredRun] = (),
+) -> TrainingEstimatedOut:  # fmt: skip
     """Raises what the solver raises."""
     device = training_device(snapshot.devices[asked.device], snapshot.nodes.values(), asked.precision, model, node)
     trained = prepared(asked, shape, device, asked.devices, model)
     found = estimate_training(trained.run, trained.constants, asked.devices, trained.freedom, trained.batch_stated)
-    factor, spread = anchored(asked, shape, device, model, trained)
+    stored = own_runs(runs, asked, device, model, trained)
+    anchors = [*asked.anchors, *(run.anchor for run in stored)]
+    factor, spread = anchored(asked, shape, device, model, trained, anchors)
     return present_training(
-        found, trained, factor, spread, anchors=len(asked.anchors), cautions=cautions(trained, shape, found)
-    )
+        found, trained, factor, spread, anchors=len(anchors), stored=[run.id for run in stored],
+        cautions=cautions(trained, shape, found),
+    )  # fmt: skip
 
 
 def prepared(
@@ -76,32 +79,39 @@ def stated_degrees(layout: TrainingLayoutIn, micro_batch_sequences: int | None) 
 
 
 def anchored(
-    asked: TrainingEstimateIn, shape: LlmShape, device: TrainingDevice, model: TrainingModel, trained: Trained
-) -> tuple[float, Spread]:
+    asked: TrainingCase, shape: LlmShape, device: TrainingDevice, model: TrainingModel, trained: Trained,
+    anchors: Sequence[TrainingAnchorIn],
+) -> tuple[float, Spread]:  # fmt: skip
     """What rates are multiplied with, and how far the result may be off: by the geometric mean of measured over predicted
     rates of the anchors.
     """
-    spread = spread_of(model, asked.method, trained.run.shape.experts > 0, trained.stacks)
-    ratios = [measured_ratio(asked, anchor, shape, device, model) for anchor in asked.anchors]
+    spread = spread_of(model, asked.method, trained.run.shape.experts > 0, trained.stacks, anchored=bool(anchors))
+    ratios = [measured_ratio(asked, anchor, shape, device, model) for anchor in anchors]
     if not ratios:
         return 1.0, spread
-    factor = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return factor, Spread(spread.low_ratio**ANCHORED_SPREAD_FRACTION, spread.high_ratio**ANCHORED_SPREAD_FRACTION)
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)), spread
 
 
 def measured_ratio(
-    asked: TrainingEstimateIn, anchor: TrainingAnchorIn, shape: LlmShape, device: TrainingDevice, model: TrainingModel
+    asked: TrainingCase, anchor: TrainingAnchorIn, shape: LlmShape, device: TrainingDevice, model: TrainingModel
 ) -> float:
     """Measured over predicted rate of an anchor; what it does not state is as in the case."""
-    own = {
-        name: value
-        for name in ("sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "sharding", "recompute")
-        if (value := getattr(anchor, name)) is not None
-    }
-    case = asked.model_copy(update={"devices": anchor.devices, "layout": anchor.layout, "anchors": (), **own})
+    own = {name: value for name in OF_THE_RUN if (value := getattr(anchor, name)) is not None}
+    case = asked.model_copy(update={"layout": anchor.layout, **own})
     trained = prepared(case, shape, device, anchor.devices, model)
     found = estimate_training(trained.run, trained.constants, anchor.devices, trained.freedom, trained.batch_stated)
     return anchor.tokens_per_s_per_device / found.chosen.tokens_per_s_per_device
+
+
+def own_runs(
+    runs: Sequence[MeasuredRun], asked: TrainingCase, device: TrainingDevice, model: TrainingModel, trained: Trained
+) -> list[MeasuredRun]:
+    """Stored runs of the same model, device, method and precision with the same software."""
+    return [
+        run
+        for run in of_the_same(runs, asked.llm, device.id, asked.method, asked.precision)
+        if chosen_stack(model, run.stack, run.method, device.family) is trained.stack
+    ]
 
 
 def cautions(trained: Trained, shape: LlmShape, found: TrainingEstimate) -> list[str]:
@@ -125,8 +135,9 @@ def interval(expected: float, spread: Spread) -> Interval:
 
 
 def present_training(
-    found: TrainingEstimate, trained: Trained, factor: float, spread: Spread, *, anchors: int, cautions: Iterable[str]
-) -> TrainingEstimatedOut:
+    found: TrainingEstimate, trained: Trained, factor: float, spread: Spread, *, anchors: int, stored: Iterable[str],
+    cautions: Iterable[str],
+) -> TrainingEstimatedOut:  # fmt: skip
     """On the wire: seconds, GiB, every default echoed."""
     rate = found.chosen.tokens_per_s_per_device * factor
     slow = Spread(1.0 / max(spread.high_ratio, 1.0), 1.0 / min(spread.low_ratio, 1.0))
@@ -136,7 +147,7 @@ def present_training(
         outcome="estimated" if fits else "does_not_fit",
         detail="" if fits else f"no layout needs less than {need:.1f} GiB of a device's {have:.1f} GiB",
         basis="corrected" if anchors or trained.evidence else "borrowed" if trained.is_fitted else "analytical",
-        evidence=list(trained.evidence),
+        evidence=[*trained.evidence, *stored],
         tokens_per_s_per_device=interval(rate, spread),
         step_s=interval(found.step_s / factor, slow),
         mfu_fraction=interval(found.mfu_fraction * factor, spread),

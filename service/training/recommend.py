@@ -2,13 +2,14 @@
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
-from service.training.inputs import Trained, TrainingModel, spread_of, training_device
-from service.training.predict import prepared
+from service.training.inputs import Trained, TrainingModel, training_device
+from service.training.measured import MeasuredRun
+from service.training.predict import anchored, own_runs, prepared
 from service.wire.recommendations import LimitsIn
 from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, SolverError
@@ -32,7 +33,7 @@ SLOWER_THAN_DEADLINE = 2.0
 
 @dataclass(frozen=True)
 class Way:
-    """A job on so many nodes of one kind: what failures leave of its rate."""
+    """A job on so many nodes of one kind: what failures leave of its rate. factor: measured over predicted, by anchors."""
 
     trained: Trained
     spread: Spread
@@ -40,6 +41,8 @@ class Way:
     nodes: int
     devices: int
     seconds: float
+    factor: float
+    anchors: tuple[str, ...]
 
     @cached_property
     def found(self) -> TrainingEstimate:
@@ -76,8 +79,13 @@ def plan_training(
     offers: tuple[Offer, ...],
     model: TrainingModel,
     starts_at: dt.datetime,
+    runs: Sequence[MeasuredRun] = (),
+    only: Callable[[str, Offer], bool] = lambda _job, _offer: True,
 ) -> Planned:
-    """Enumerate and choose. Raises what the solver raises when nothing can be computed."""
+    """Enumerate and choose. runs: measured ones, by which predictions are corrected. only: which offers a job may have.
+
+    Raises what the solver raises when nothing can be computed.
+    """
     allowed = allowed_offers(offers, limits_of(asked))
     limited = {o.id: o.max_nodes for o in allowed if o.max_nodes is not None}
     tasks, columns, ways, dropped = [], list[Column](), list[Way](), dict[str, int]()
@@ -86,9 +94,9 @@ def plan_training(
         tasks.append(Task(job.name, deadline_s, None if job.max_usd is None else float(job.max_usd)))
         most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
         cache: dict[tuple[object, ...], Way | None] = {}
-        for offer in allowed:
+        for offer in (one for one in allowed if only(job.name, one)):
             for nodes in node_counts(offer, job.max_devices):
-                way = _way(job, shapes[job.llm], offer, nodes, model, asked, most_s, cache, dropped)
+                way = _way(job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped)
                 if way is None:
                     continue
                 starts = range(WEEKS) if len(asked.jobs) > 1 and offer.id in limited else range(1)
@@ -119,7 +127,7 @@ def tokens_of(job: TrainingJobIn) -> float:
 
 def _way(
     job: TrainingJobIn, shape: LlmShape, offer: Offer, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
-    most_s: float, cache: dict[tuple[object, ...], Way | None], dropped: dict[str, int],
+    runs: Sequence[MeasuredRun], most_s: float, cache: dict[tuple[object, ...], Way | None], dropped: dict[str, int],
 ) -> Way | None:  # fmt: skip
     """The best layout on so many nodes; None: it cannot run there, or not in time."""
     node = offer.node
@@ -135,7 +143,7 @@ def _way(
     )
     if key not in cache:
         try:
-            cache[key] = _computed(job, shape, node, nodes, model, asked, most_s, spot)
+            cache[key] = _computed(job, shape, node, nodes, model, asked, runs, most_s, spot)
         except SolverError as error:
             reason = getattr(error, "reason", "figure_missing")
             dropped[reason] = dropped.get(reason, 0) + 1
@@ -145,7 +153,7 @@ def _way(
 
 def _computed(
     job: TrainingJobIn, shape: LlmShape, node: Node, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
-    most_s: float, spot: bool,
+    runs: Sequence[MeasuredRun], most_s: float, spot: bool,
 ) -> Way | None:  # fmt: skip
     devices = node.devices * nodes
     device = training_device(node.device, (), job.precision, model, node)
@@ -168,11 +176,12 @@ def _computed(
     goodput = goodput_fraction(reliability, devices, nodes)
     if goodput <= 0.0:
         return None
-    seconds = tokens / float(alone.tokens_per_step[0]) * float(found.seconds[found.best]) / goodput
+    own = own_runs(runs, job, device, model, trained)
+    factor, spread = anchored(job, shape, device, model, trained, [run.anchor for run in own])
+    seconds = tokens / float(alone.tokens_per_step[0]) * float(found.seconds[found.best]) / goodput / factor
     if seconds > most_s:
         return None
-    spread = spread_of(model, job.method, trained.run.shape.experts > 0, trained.stacks)
-    return Way(trained, spread, goodput, nodes, devices, seconds)
+    return Way(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own))
 
 
 def job_usd(offer: Offer, nodes: int, seconds: float) -> float:

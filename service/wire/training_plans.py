@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
 from service.wire.quantities import Answer, Basis, Commitment, Instant, Interval, Name, Request, Usd, UsdIn, at_most
 from service.wire.recommendations import MOST_NAMES, InputsOut, OfferLimitIn
 from service.wire.sourcing import Sourcing, SourcingIn
@@ -91,7 +92,10 @@ class TrainingLineOut(Answer):
     layout: TrainingLayoutOut
     memory: TrainingMemoryOut
     basis: Basis
+    evidence: list[str]
     stack: str
+    sequence_tokens: int
+    global_batch_sequences: int
     usd: Usd
     usd_low: Usd
     usd_high: Usd
@@ -135,6 +139,9 @@ class TrainingSolveOut(Answer):
 class TrainingRecommendationOut(Answer):
     """The cheapest plan among all enumerated choices, or why there is none."""
 
+    id: str
+    link: str
+    created_at: dt.datetime
     outcome: Literal["optimal", "feasible", "infeasible"]
     solve: TrainingSolveOut
     plan: list[TrainingLineOut]
@@ -144,3 +151,57 @@ class TrainingRecommendationOut(Answer):
     cautions: list[str]
     inputs: InputsOut
     training_digest: str
+
+
+class TrainingPlanSummaryOut(Answer):
+    """A line of the list."""
+
+    id: str
+    created_at: dt.datetime
+    outcome: str
+    jobs: list[str]
+    llms: list[str]
+    usd: Usd | None
+
+
+class TrainingWhyNotIn(Request):
+    """A device, a provider or an offer that the plan does without, and which job is meant; null: every job."""
+
+    device: Name | None = None
+    provider: Name | None = None
+    offer: Name | None = None
+    job: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        if sum(one is not None for one in (self.device, self.provider, self.offer)) != 1:
+            raise ValueError("ask about one thing: a device, a provider or an offer")
+        return self
+
+
+class TrainingWhyNotOut(Answer):
+    """What the jobs would cost there: solved again with the same prices, dates and measured runs."""
+
+    kind: Literal["device", "provider", "offer"]
+    name: str
+    in_plan: bool
+    excluded_by: list[str]
+    """Limits of the request that keep it out; the answer is without them."""
+    outcome: Literal["optimal", "feasible", "infeasible"]
+    usd: Usd | None
+    extra_usd: Usd | None
+    """Above what the stored plan costs."""
+    plan: list[TrainingLineOut]
+    reasons: list[str]
+    """Why there is no plan there."""
+    seconds: float
+
+
+class TrainingDeploymentOut(Answer):
+    """Files that start the plan's jobs; the same plan gives the same bytes."""
+
+    recommendation: str
+    target: str
+    generator_version: str
+    files: list[DeploymentFileOut]
+    notes: list[DeploymentNoteOut]

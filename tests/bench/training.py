@@ -1,19 +1,15 @@
-"""Training: seconds of a plan and of a search, published layouts among those found, scaling from one measured run:
+"""Training: seconds of a plan and of a search, and published layouts beside the best found:
 ``python -m tests.bench.training``. Processor time.
 """
 
 import argparse
 import datetime as dt
-import math
 import statistics
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from catalog.read import read_catalog
 from service.clock import system_clock
@@ -21,11 +17,10 @@ from service.database import Database
 from service.llms.queries import llms_by_ids
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.snapshot import llm_from_row
-from service.training.fitting import PublishedRun, Shapes, published_runs, shapes_of
+from service.training.fitting import Shapes, shapes_of
 from service.training.inputs import Trained, TrainingModel, prepare, training_device, training_model
 from service.training.recommend import plan_training
 from service.wire.training_plans import TrainingRecommendationIn
-from solver.training import step
 from solver.training.estimate import compared, estimate_training
 from tests.bench.planner import seeded_database
 
@@ -133,28 +128,6 @@ def known_layouts(model: TrainingModel, shapes: Shapes) -> Iterator[tuple[str, f
         yield f"{llm} on {devices} {device} {precision}, {sequence} tokens: {split}", gap
 
 
-def scaling(runs: Sequence[PublishedRun]) -> Iterator[tuple[str, int, int, float]]:
-    """Every pair of counts of one model, device, stack and precision: the larger predicted from the smaller's measured rate."""
-    groups: dict[tuple[object, ...], list[PublishedRun]] = defaultdict(list)
-    for run in runs:
-        row = run.row
-        if row.tokens_per_s_per_device is not None and not row.left_out_because:
-            groups[row.source, row.stack, row.device, row.llm, row.precision, row.method, row.sequence_tokens].append(
-                run
-            )
-    for own in groups.values():
-        first = min(own, key=lambda r: r.row.devices)
-        for run in own:
-            if run.row.devices > first.row.devices:
-                ratio = _rate(run) / _rate(first)
-                truth = (run.row.tokens_per_s_per_device or 1.0) / (first.row.tokens_per_s_per_device or 1.0)
-                yield run.row.llm, first.row.devices, run.row.devices, ratio / truth - 1.0
-
-
-def _rate(run: PublishedRun) -> float:
-    return float(step.tokens_per_s_per_device(run.work, run.trained.constants)[0])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=3)
@@ -170,13 +143,6 @@ def main() -> None:
     for name, gap in gaps:
         print(f"  {name}: {100 * gap:+.1f} %")
     print(f"  within 5 %: {sum(gap <= 0.05 for _, gap in gaps)} of {len(gaps)}")
-    runs, _ = published_runs(model, shapes, model.catalog.runs)
-    errors = list(scaling(runs))
-    for title, low, high in (("any", 0, math.inf), ("from at most 512 to at least 2,048", 512, 2048)):
-        some = [abs(e) for _, a, b, e in errors if low == 0 or (a <= low and b >= high)]
-        if some:
-            median, ninetieth = (100.0 * float(np.quantile(some, q)) for q in (0.5, 0.9))
-            print(f"scaling, {title}: {len(some)} pairs, median {median:.1f} %, p90 {ninetieth:.1f} %")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ LIMITS = {"devices": ["a100-sxm-80", "h100-sxm"]}
 
 def planned(client: TestClient, *jobs: dict[str, Any], **limits: Any) -> dict[str, Any]:
     answer = client.post(PATH, json={"jobs": list(jobs), "limits": LIMITS | limits})
-    assert answer.status_code == 200, answer.text
+    assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     return found
 

@@ -1,0 +1,1 @@
+"""Measured training runs: read, checked, stored, and used as anchors of later estimates."""

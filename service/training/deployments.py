@@ -1,0 +1,319 @@
+"""GET /v1/training/recommendations/{id}/deployments: files that start a stored plan's jobs. A pure function of the plan."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlmodel import Session
+
+from service import VERSION
+from service.deployments.words import shell_command, yaml_documents
+from service.llms.queries import llms_by_ids
+from service.problems import ConflictError, FieldError, InvalidFieldsError
+from service.recommendations.snapshot import llm_from_row
+from service.training.why_not import stored_plan
+from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
+from service.wire.training_plans import (
+    TrainingDeploymentOut,
+    TrainingJobIn,
+    TrainingLineOut,
+    TrainingRecommendationIn,
+    TrainingRecommendationOut,
+)
+from solver.llm_shape import LlmShape
+
+PORT = 29_500
+DATA, OUTPUT = "$DATA", "$OUTPUT"
+SKYPILOT_CLOUDS = {
+    "aws": "aws",
+    "azure": "azure",
+    "gcp": "gcp",
+    "lambda": "lambda",
+    "nebius": "nebius",
+    "runpod": "runpod",
+}
+"""Providers by the names that SkyPilot has for them."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """One job of the plan with what it rents. hub: the checkpoint it begins from, null in pre-training or where none is known."""
+
+    job: TrainingJobIn
+    line: TrainingLineOut
+    shape: LlmShape
+    hub: str | None
+    sequence_tokens: int
+    global_batch_sequences: int
+
+    @property
+    def name(self) -> str:
+        return "".join(c if c.isalnum() or c in "-_" else "-" for c in self.job.name)
+
+    @property
+    def devices_a_node(self) -> int:
+        return self.line.devices // self.line.nodes
+
+    @property
+    def accumulated(self) -> int:
+        """Micro-batches of one step on one replica."""
+        layout = self.line.layout
+        return max(1, self.global_batch_sequences // (layout.data_parallel * layout.micro_batch_sequences))
+
+    @property
+    def steps(self) -> int:
+        once = self.job.tokens if self.job.tokens is not None else float(self.job.samples or 0) * self.sequence_tokens
+        return max(1, round(once * self.job.epochs / (self.sequence_tokens * self.global_batch_sequences)))
+
+
+def answer_training_deployment(session: Session, plan_id: str, target: str) -> TrainingDeploymentOut:
+    """Raises NotFoundError, InvalidFieldsError for an unknown target, ConflictError where there is no plan or the target
+    cannot say it.
+    """
+    if target not in TARGETS:
+        raise InvalidFieldsError([FieldError(f"no target {target[:80]!r}: {', '.join(TARGETS)}", parameter="target")])
+    row = stored_plan(session, plan_id)
+    found = TrainingRecommendationOut.model_validate(row.result)
+    if not found.plan:
+        raise ConflictError(f"{row.id} is {found.outcome}: it has no plan to start")
+    asked = TrainingRecommendationIn.model_validate(row.request)
+    llms = {one.id: one.row for one in llms_by_ids(session, {job.llm for job in asked.jobs})}
+    jobs = {job.name: job for job in asked.jobs}
+    files, notes = dict[str, str](), dict[str, str]()
+    for line in found.plan:
+        job = jobs[line.job]
+        if job.llm not in llms:
+            raise ConflictError(f"the catalog has no {job.llm} any more")
+        started = Started(
+            job, line, llm_from_row(llms[job.llm]), llms[job.llm].get("hugging_face_id"), line.sequence_tokens,
+            line.global_batch_sequences,
+        )  # fmt: skip
+        files |= TARGETS[target](started)
+        notes |= _notes(started)
+    return TrainingDeploymentOut(
+        recommendation=row.id,
+        target=target,
+        generator_version=VERSION,
+        files=[DeploymentFileOut(path=path, content=content) for path, content in files.items()],
+        notes=[DeploymentNoteOut(about=about, text=text) for about, text in notes.items()],
+    )
+
+
+def _notes(started: Started) -> dict[str, str]:
+    told = {
+        "DATA": "where the training data is: a data set's name or a path that every node sees",
+        "OUTPUT": "where checkpoints go: a path that every node sees",
+        f"checkpoint of {started.name}": f"begins from {started.hub}" if started.hub and started.job.method != "pretrain"
+        else "random weights" if started.job.method == "pretrain" else "the catalog names no checkpoint: put it in its place",
+        f"measure {started.name}": "upload the log of the first minutes to POST /v1/benchmarks/training-runs: what remains"
+        " of the plan is then predicted from it",
+    }  # fmt: skip
+    if started.line.nodes > 1:
+        told["HEAD"] = "the address of the first node, which the others reach on port 29500"
+    return told
+
+
+def _torchrun_words(started: Started) -> list[str]:
+    words = ["torchrun", "--nnodes", str(started.line.nodes), "--nproc-per-node", str(started.devices_a_node)]
+    if started.line.nodes == 1:
+        return [*words, "--standalone"]
+    return [*words, "--rdzv-backend", "c10d", "--rdzv-id", started.name, "--rdzv-endpoint", f"$HEAD:{PORT}"]
+
+
+def _command(words: list[str]) -> str:
+    """One line of shell; the variables in it are expanded."""
+    return shell_command(words).replace("'$DATA'", '"$DATA"').replace("'$OUTPUT'", '"$OUTPUT"').replace(
+        f"'$HEAD:{PORT}'", f'"$HEAD:{PORT}"'
+    )  # fmt: skip
+
+
+def _trl(started: Started) -> list[str]:
+    """TRL's supervised fine-tuning, whose options are those of the Hugging Face Trainer."""
+    layout, method = started.line.layout, started.job.method
+    if layout.tensor_parallel * layout.pipeline_parallel * layout.context_parallel * layout.expert_parallel > 1:
+        raise ConflictError(
+            f"{started.job.name}: its layout splits the model, which the Trainer does not; take megatron or torchtitan"
+        )
+    words = [
+        "-m", "trl.scripts.sft", "--model_name_or_path", started.hub or started.job.llm, "--dataset_name", DATA,
+        "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens), "--packing", "true", "--bf16", "true",
+        "--per_device_train_batch_size", str(layout.micro_batch_sequences),
+        "--gradient_accumulation_steps", str(started.accumulated), "--max_steps", str(started.steps),
+        "--gradient_checkpointing", "true" if layout.recompute == "full" else "false",
+        "--include_num_input_tokens_seen", "true", "--logging_steps", "10",
+    ]  # fmt: skip
+    if method in ("lora", "qlora"):
+        words += ["--use_peft", "--lora_r", str(started.job.adapter_rank or 16)]
+    if method == "qlora":
+        words += ["--load_in_4bit", "--bnb_4bit_quant_type", "nf4"]
+    if layout.sharding == "zero3" and started.line.devices > 1:
+        words += ["--fsdp", "full_shard auto_wrap"]
+    return words
+
+
+def _megatron(started: Started) -> list[str]:
+    """Megatron-LM's ``pretrain_gpt.py``."""
+    layout, shape = started.line.layout, started.shape
+    if started.job.method in ("lora", "qlora"):
+        raise ConflictError(f"{started.job.name}: pretrain_gpt.py trains no adapters; take torchrun")
+    full = [group for group in shape.attention if group.kind == "full"]
+    dense = [group for group in shape.feed_forward if group.intermediate]
+    if len(full) != 1 or len(shape.attention) != 1 or len(dense) != 1 or len(shape.feed_forward) != 1:
+        raise ConflictError(f"{started.job.name}: layers of {shape.id} differ; state them to Megatron yourself")
+    attention, feed_forward = full[0], dense[0]
+    words = [
+        "pretrain_gpt.py", "--use-mcore-models", "--transformer-impl", "transformer_engine",
+        "--num-layers", str(shape.layers), "--hidden-size", str(shape.hidden),
+        "--ffn-hidden-size", str(feed_forward.intermediate), "--num-attention-heads", str(attention.heads),
+        "--group-query-attention", "--num-query-groups", str(attention.kv_heads), "--kv-channels", str(attention.head_dim),
+        "--seq-length", str(started.sequence_tokens), "--max-position-embeddings", str(started.sequence_tokens),
+        "--position-embedding-type", "rope", "--normalization", "RMSNorm", "--disable-bias-linear",
+        "--micro-batch-size", str(layout.micro_batch_sequences), "--global-batch-size", str(started.global_batch_sequences),
+        "--train-iters", str(started.steps), "--tensor-model-parallel-size", str(layout.tensor_parallel),
+        "--pipeline-model-parallel-size", str(layout.pipeline_parallel),
+        "--context-parallel-size", str(layout.context_parallel), "--use-distributed-optimizer", "--overlap-grad-reduce",
+        "--overlap-param-gather", "--bf16", "--log-throughput", "--log-interval", "10", "--data-path", DATA, "--save", OUTPUT,
+    ]  # fmt: skip
+    words += ["--swiglu"] if feed_forward.gated else []
+    words += [] if shape.tied_embeddings else ["--untie-embeddings-and-output-weights"]
+    words += ["--sequence-parallel"] if layout.tensor_parallel > 1 else []
+    if layout.virtual_pipeline > 1:
+        a_part = shape.layers // (layout.pipeline_parallel * layout.virtual_pipeline)
+        words += ["--num-layers-per-virtual-pipeline-stage", str(max(a_part, 1))]
+    if layout.recompute == "full":
+        again = max(1, round(layout.recomputed_layers_fraction * shape.layers / layout.pipeline_parallel))
+        words += [
+            "--recompute-granularity",
+            "full",
+            "--recompute-method",
+            "block",
+            "--recompute-num-layers",
+            str(again),
+        ]
+    elif layout.recompute == "selective":
+        words += ["--recompute-granularity", "selective"]
+    if layout.sharding == "zero3":
+        words += ["--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads_params"]
+    precision = {"fp8": ["--fp8-format", "hybrid"], "mxfp8": ["--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"]}
+    return words + precision.get(started.job.precision, [])
+
+
+def _torchtitan(started: Started) -> str:
+    """A configuration file of TorchTitan."""
+    layout, line = started.line.layout, started.line
+    if started.job.method in ("lora", "qlora"):
+        raise ConflictError(f"{started.job.name}: TorchTitan trains no adapters; take torchrun")
+    sharded = layout.sharding == "zero3"
+    tables: Mapping[str, Mapping[str, object]] = {
+        "job": {"description": f"{started.job.llm} on {line.devices} x {line.device}", "dump_folder": "outputs"},
+        "training": {
+            "local_batch_size": layout.micro_batch_sequences
+            * (started.accumulated if layout.pipeline_parallel > 1 else 1),
+            "global_batch_size": started.global_batch_sequences,
+            "seq_len": started.sequence_tokens,
+            "steps": started.steps,
+        },
+        "parallelism": {
+            "data_parallel_replicate_degree": 1 if sharded else layout.data_parallel,
+            "data_parallel_shard_degree": layout.data_parallel if sharded else 1,
+            "tensor_parallel_degree": layout.tensor_parallel,
+            "pipeline_parallel_degree": layout.pipeline_parallel,
+            "pipeline_parallel_microbatch_size": layout.micro_batch_sequences,
+            "context_parallel_degree": layout.context_parallel,
+            "expert_parallel_degree": layout.expert_parallel,
+        },
+        "activation_checkpoint": {"mode": layout.recompute},
+        "metrics": {"log_freq": 10},
+    }
+    return "\n".join(
+        f"[{table}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+        for table, values in tables.items()
+    )
+
+
+def _toml(value: object) -> str:
+    return str(value) if isinstance(value, int) else f'"{value}"'
+
+
+def _script(started: Started, words: list[str]) -> str:
+    head = [f"# {started.job.name}: {started.line.nodes} x {started.line.offer}, {started.line.devices} devices"]
+    if started.line.nodes > 1:
+        head.append("# run it on every node; HEAD is the first one's address")
+    return "\n".join(["#!/bin/sh", "set -eu", *head, _command([*_torchrun_words(started), *words]), ""])
+
+
+def _torchrun_files(started: Started) -> dict[str, str]:
+    return {f"{started.name}.sh": _script(started, _trl(started))}
+
+
+def _megatron_files(started: Started) -> dict[str, str]:
+    return {f"{started.name}.sh": _script(started, _megatron(started))}
+
+
+def _torchtitan_files(started: Started) -> dict[str, str]:
+    config = f"{started.name}.toml"
+    words = ["-m", "torchtitan.train", "--job.config_file", config]
+    return {config: _torchtitan(started), f"{started.name}.sh": _script(started, words)}
+
+
+def _usual_words(started: Started) -> tuple[list[str], dict[str, str]]:
+    """What the plan's own software is started with, and the files beside it."""
+    if started.line.stack.startswith("megatron"):
+        return _megatron(started), {}
+    if started.line.stack == "torchtitan":
+        config = f"{started.name}.toml"
+        return ["-m", "torchtitan.train", "--job.config_file", config], {config: _torchtitan(started)}
+    return _trl(started), {}
+
+
+def _slurm_files(started: Started) -> dict[str, str]:
+    words, beside = _usual_words(started)
+    lines = [
+        "#!/bin/bash",
+        f"#SBATCH --job-name={started.name}",
+        f"#SBATCH --nodes={started.line.nodes}",
+        "#SBATCH --ntasks-per-node=1",
+        f"#SBATCH --gpus-per-node={started.devices_a_node}",
+        "#SBATCH --exclusive",
+        "set -eu",
+        'export HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+        f"srun {_command([*_torchrun_words(started), *words])}",
+        "",
+    ]
+    return {f"{started.name}.sbatch": "\n".join(lines)} | beside
+
+
+def _skypilot_files(started: Started) -> dict[str, str]:
+    line = started.line
+    cloud = SKYPILOT_CLOUDS.get(line.provider)
+    if cloud is None:
+        raise ConflictError(f"{started.job.name}: what SkyPilot calls {line.provider} is not known here")
+    words, beside = _usual_words(started)
+    task = {
+        "name": started.name,
+        "num_nodes": line.nodes,
+        "resources": {"infra": cloud, "accelerators": f"{_sky_device(line.device)}:{started.devices_a_node}"},
+        "envs": {"DATA": "", "OUTPUT": ""},
+        "run": 'export HEAD=$(echo "$SKYPILOT_NODE_IPS" | head -n 1)\n'
+        + _command([*_torchrun_words(started), *words])
+        + "\n",
+    }
+    return {f"{started.name}.sky.yaml": yaml_documents([task])} | beside
+
+
+def _sky_device(device: str) -> str:
+    """SkyPilot's name of an accelerator.
+
+    >>> _sky_device("h100-sxm"), _sky_device("a100-sxm-80"), _sky_device("l40s")
+    ('H100', 'A100-80GB', 'L40S')
+    """
+    base, _, rest = device.partition("-")
+    return f"{base.upper()}-80GB" if base == "a100" and rest.endswith("80") else base.upper()
+
+
+TARGETS: Mapping[str, Callable[[Started], dict[str, str]]] = {
+    "torchrun": _torchrun_files,
+    "torchtitan": _torchtitan_files,
+    "megatron": _megatron_files,
+    "slurm": _slurm_files,
+    "skypilot": _skypilot_files,
+}

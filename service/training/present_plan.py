@@ -1,0 +1,191 @@
+"""A training plan on the wire."""
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+
+from service.training.inputs import TrainingModel
+from service.training.predict import cautions, interval, present_layout, present_memory
+from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, relaxed
+from service.training.tables import TrainingPlanTable
+from service.wire.quantities import Interval
+from service.wire.recommendations import InputsOut
+from service.wire.training_plans import (
+    TrainingFrontOut,
+    TrainingLineOut,
+    TrainingPlanSummaryOut,
+    TrainingPointOut,
+    TrainingRecommendationOut,
+    TrainingRelaxationOut,
+    TrainingSolveOut,
+)
+from solver.llm_shape import LlmShape
+from solver.training.programme import Column, frontier
+
+MOST_POINTS = 12
+
+
+def present_summary(row: TrainingPlanTable) -> TrainingPlanSummaryOut:
+    """A line of the list; requests and results are not read for it."""
+    return TrainingPlanSummaryOut(
+        id=row.id,
+        created_at=row.created_at,
+        outcome=row.outcome,
+        jobs=[job["name"] for job in row.jobs],
+        llms=[job["llm"] for job in row.jobs],
+        usd=None if row.usd is None else Decimal(row.usd),
+    )
+
+
+def usd(amount: float) -> Decimal:
+    return Decimal(f"{amount:.6f}")
+
+
+def present_plan(
+    planned: Planned,
+    shapes: dict[str, LlmShape],
+    starts_at: dt.datetime,
+    inputs: InputsOut,
+    model: TrainingModel,
+    identity: tuple[str, dt.datetime],
+) -> TrainingRecommendationOut:
+    """On the wire: dates, days, dollars; each line with what is doubtful about it. identity: id, and when it was made."""
+    chosen = planned.chosen
+    lines = [present_line(planned, column, starts_at) for column in chosen.columns or ()]
+    told = [note for column in chosen.columns or () for note in _doubts(planned, column, shapes[column.job])]
+    found = chosen.columns is not None
+    status = (
+        ("proven_optimal" if chosen.proven else "feasible")
+        if found
+        else ("proven_infeasible" if chosen.proven else "no_plan_found")
+    )
+    return TrainingRecommendationOut.model_validate(
+        {
+            "id": identity[0],
+            "link": f"/v1/training/recommendations/{identity[0]}",
+            "created_at": identity[1],
+            "outcome": ("optimal" if chosen.proven else "feasible") if found else "infeasible",
+            "solve": TrainingSolveOut.model_validate(
+                {
+                    "status": status,
+                    "usd": usd(chosen.usd) if found else None,
+                    "bound_usd": None if chosen.bound_usd is None else usd(chosen.bound_usd),
+                    "candidates": chosen.considered,
+                    "seconds": chosen.seconds,
+                }
+            ),
+            "plan": lines,
+            "fronts": [_front(planned, task.name) for task in planned.tasks],
+            "conflicts": [] if found else conflicts(planned),
+            "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
+            "cautions": told,
+            "inputs": inputs,
+            "training_digest": model.catalog.digest,
+        }
+    )
+
+
+def present_line(planned: Planned, column: Column, starts_at: dt.datetime) -> TrainingLineOut:
+    way, offer = planned.ways[column.key], planned.offers[column.offer]
+    begins = starts_at + dt.timedelta(days=column.start_slot)
+    slow, fast = way.seconds / min(way.spread.low_ratio, 1.0), way.seconds / max(way.spread.high_ratio, 1.0)
+    return TrainingLineOut(
+        job=column.job,
+        offer=offer.id,
+        provider=offer.provider,
+        region=offer.region,
+        node=offer.node.id,
+        device=offer.node.device.id,
+        nodes=way.nodes,
+        devices=way.devices,
+        starts_at=begins,
+        finishes_at=begins + dt.timedelta(seconds=round(way.seconds)),
+        duration_days=Interval(
+            expected=way.seconds / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
+        ),
+        goodput_fraction=way.goodput,
+        tokens_per_s_per_device=interval(way.found.chosen.tokens_per_s_per_device * way.factor, way.spread),
+        mfu_fraction=interval(way.found.mfu_fraction * way.factor, way.spread),
+        layout=present_layout(way.found.chosen),
+        memory=present_memory(way.found),
+        basis="corrected"
+        if way.anchors or way.trained.evidence
+        else "borrowed"
+        if way.trained.is_fitted
+        else "analytical",
+        evidence=[*way.trained.evidence, *way.anchors],
+        stack=way.trained.stack.id,
+        sequence_tokens=way.trained.run.sequence_tokens,
+        global_batch_sequences=way.trained.run.global_batch_sequences,
+        usd=usd(column.usd),
+        usd_low=usd(job_usd(offer, way.nodes, fast)),
+        usd_high=usd(job_usd(offer, way.nodes, slow)),
+    )
+
+
+def _doubts(planned: Planned, column: Column, shape: LlmShape) -> list[str]:
+    way = planned.ways[column.key]
+    task = next(one for one in planned.tasks if one.name == column.job)
+    slow = way.seconds / min(way.spread.low_ratio, 1.0)
+    told = [f"{column.job}: {note}" for note in cautions(way.trained, shape, way.found)]
+    if task.deadline_s is not None and column.start_slot * SECONDS_PER_DAY + slow > task.deadline_s:
+        told.append(
+            f"{column.job}: at the slow end of its interval it takes {slow / SECONDS_PER_DAY:.1f} days, past its deadline"
+        )
+    if task.max_usd is not None and job_usd(planned.offers[column.offer], way.nodes, slow) > task.max_usd:
+        told.append(f"{column.job}: at the slow end of its interval it costs more than its budget")
+    if column.offer not in planned.nodes_of_offer:
+        told.append(
+            f"{column.job}: ask whether {column.offer} has {way.nodes} nodes; nobody publishes how many there are"
+        )
+    return told
+
+
+def _front(planned: Planned, job: str) -> TrainingFrontOut:
+    found = beyond_the_first_hour(frontier(planned.columns, job))
+    step = max(1, -(-len(found) // MOST_POINTS))
+    shown = found[::-1][::step][::-1]
+    points = [
+        TrainingPointOut(offer=c.offer, nodes=c.nodes, duration_days=c.finish_s / SECONDS_PER_DAY, usd=usd(c.usd))
+        for c in shown
+    ]
+    return TrainingFrontOut(job=job, points=points)
+
+
+def beyond_the_first_hour(front: Sequence[Column]) -> list[Column]:
+    """Without ways that pay for more machines only to end sooner within an hour: hours are paid whole, and what it takes to
+    start machines is not part of the prediction."""
+    return [c for c in front if c.finish_s > 3600.0 or c.usd <= min(o.usd for o in front if o.finish_s <= 3600.0)]
+
+
+def conflicts(planned: Planned) -> list[str]:
+    """Which limits rule everything out, in words."""
+    told = []
+    for task in planned.tasks:
+        own = [c for c in planned.columns if c.job == task.name]
+        if not own:
+            reasons = ", ".join(f"{name} ({count})" for name, count in sorted(planned.dropped.items()))
+            told.append(
+                f"{task.name}: nothing that the limits admit trains it in time{': ' + reasons if reasons else ''}"
+            )
+        elif not any(task.allows(c) for c in own):
+            told.append(f"{task.name}: no way keeps both its deadline and its budget")
+    return told or ["the jobs' limits hold one by one: together they need more nodes or money than there is"]
+
+
+def _relaxation(job: str, limit: str, column: Column, starts_at: dt.datetime) -> TrainingRelaxationOut:
+    to = (
+        (starts_at + dt.timedelta(seconds=whole_hours_s(column.finish_s))).isoformat()
+        if limit == "deadline"
+        else f"{column.usd:.6f}"
+    )
+    return TrainingRelaxationOut(job=job, limit=limit, relaxing_to=to, usd=usd(column.usd))
+
+
+def whole_hours_s(seconds: float) -> float:
+    """Whole hours, in seconds: a deadline that is sure to be kept.
+
+    >>> whole_hours_s(3601.0)
+    7200.0
+    """
+    return -(-seconds // 3600.0) * 3600.0
