@@ -198,14 +198,18 @@ def table(rows: Iterable[System]) -> str:
 
 
 def summary(rows: list[System]) -> str:
-    shipping = [row for row in rows if row.status in ("shipping", "legacy")]
+    """How many have what, of all that are or were sold and of those that are."""
 
-    def having(attribute: str) -> int:
-        return sum(not getattr(row, attribute).startswith("no") for row in shipping)
+    def counted(statuses: tuple[str, ...], whose: str) -> str:
+        among = [row for row in rows if row.status in statuses]
+        counts: Mapping[str, int] = {
+            name: sum(not getattr(row, name).startswith("no") for row in among)
+            for name in ("figures", "engine", "estimate", "offer", "plan")
+        }
+        said = ", ".join(f"{name} {count}" for name, count in counts.items())
+        return f"Of {len(among)} that {whose}, so many have: {said}.\n"
 
-    counts: Mapping[str, int] = {name: having(name) for name in ("figures", "engine", "estimate", "offer", "plan")}
-    said = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return f"Of {len(shipping)} that ship or have shipped, so many have: {said}.\n"
+    return counted(("shipping", "legacy"), "ship or have shipped") + counted(("shipping",), "ship")
 
 
 def written(text: str) -> dict[str, dict[str, str]]:
@@ -219,7 +223,12 @@ def main() -> int:
     parser.add_argument(
         "--keep-plans", action="store_true", help="take the plans from the document as it stands: seconds"
     )
-    told = written(DOCUMENT.read_text()) if parser.parse_args().keep_plans else {}
+    parser.add_argument(
+        "--except-of", nargs="*", default=[], help="with --keep-plans: devices whose plans are made anew"
+    )
+    asked = parser.parse_args()
+    told = written(DOCUMENT.read_text()) if asked.keep_plans else {}
+    told = {device: cells for device, cells in told.items() if device not in asked.except_of}
     with tempfile.TemporaryDirectory() as folder:
         url = seeded_database(Path(folder) / "systems.sqlite")
         app = create_app(Settings(database_url=url))
