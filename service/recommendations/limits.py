@@ -7,9 +7,8 @@ from service.recommendations.bought_offers import is_bought
 from service.recommendations.sourcing import most_places, rules_against
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import QuotaIn
-from solver.fleet.problem import FaultTolerance, Quota
 from solver.hardware import Offer
-from solver.limit import Limit, LimitKind
+from solver.limit import FaultTolerance, Limit, LimitKind, Quota
 from solver.planning.types import PlanLimits
 from solver.workload import ANYWHERE, Places
 

@@ -3,9 +3,10 @@
 from solver.errors import SolverFailedError
 from solver.fleet.deployments import ANY_SITE, WHOLE, Deployment, DeploymentTable, Split
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
-from solver.fleet.problem import Demand, FaultTolerance, FleetProblem, Limits, MustUse, Objective, OfferSlot, Quota
+from solver.fleet.problem import Demand, FleetProblem, Limits, MustUse, Objective, OfferSlot
 from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
+from solver.limit import FaultTolerance, Quota
 
 __all__ = [
     "ANY_SITE",

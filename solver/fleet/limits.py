@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from solver.fleet.plan import FleetResult
-from solver.fleet.problem import Demand, DomainKind, FleetProblem, Limits, OfferSlot
-from solver.limit import Limit, LimitKind
+from solver.fleet.problem import Demand, FleetProblem, Limits, OfferSlot
+from solver.limit import DomainKind, Limit, LimitKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Literal
 from solver.errors import InvalidInputError
 from solver.fleet.deployments import DeploymentTable
 from solver.hardware import PlaceKind
+from solver.limit import DomainKind, FaultTolerance, Quota
 
 Objective = Literal["cost", "throughput", "power", "carbon"]
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
-DomainKind = Literal["provider", "region"]
 MOST_LOSSES = 500
 """Sets of lost domains of which each needs a routing of its own; only workloads of several traffic classes do."""
 
@@ -94,42 +94,6 @@ class Demand:
             raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
         if self.min_replicas < 0:
             raise InvalidInputError("min_replicas is negative")
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """At most ``max_devices`` devices over these offers together (an account's limit in a region)."""
-
-    name: str
-    offer_ids: frozenset[str]
-    max_devices: int
-
-
-@dataclass(frozen=True, slots=True)
-class FaultTolerance:
-    """N − k: after which losses all demand is still served: any so many providers, any so many regions.
-
-    One kind is lost at a time. Regions are told apart by name: providers that share a name share its fate.
-    utilisation_limit_fraction: share of a replica's capacity that may be used after such a loss; in normal operation
-    the workload's own limit holds. nodes: any so many, whose replicas restart on idle spares (``Limits.spare_nodes``).
-    """
-
-    providers: int = 0
-    regions: int = 0
-    utilisation_limit_fraction: float = 1.0
-    nodes: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.providers, self.regions, self.nodes) < 0:
-            raise InvalidInputError("what is to be survived cannot be negative")
-        if not 0.0 < self.utilisation_limit_fraction <= 1.0:
-            raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
-
-    @property
-    def losses(self) -> tuple[tuple[DomainKind, int], ...]:
-        """(kind of failure domain, how many may be lost) of what is asked for."""
-        asked: tuple[tuple[DomainKind, int], ...] = (("provider", self.providers), ("region", self.regions))
-        return tuple((kind, count) for kind, count in asked if count)
 
 
 @dataclass(frozen=True, slots=True)

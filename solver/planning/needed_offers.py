@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from solver.fleet.problem import FaultTolerance
 from solver.hardware import Offer
+from solver.limit import FaultTolerance
 from solver.planning.types import PlanningInput
 from solver.workload import ANYWHERE
 

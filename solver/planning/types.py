@@ -7,9 +7,8 @@ from typing import Literal
 from solver.candidates.rejections import Rejection
 from solver.corrections.sets import CorrectionSet
 from solver.deployment.configuration import Configuration
-from solver.fleet.problem import FaultTolerance, Quota
 from solver.hardware import Node, Offer, PlaceKind
-from solver.limit import Limit
+from solver.limit import FaultTolerance, Limit, Quota
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
 from solver.planning.published import PublishedEntry, PublishedOffer

@@ -11,7 +11,7 @@ from solver.candidates.screening import screen
 from solver.candidates.space import build_space
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
-from solver.fleet.problem import FaultTolerance, Quota
+from solver.limit import FaultTolerance, Quota
 from solver.planning.types import PlanEntry, PlanLimits, Recommendation
 from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, replan
 from solver.replay.disaggregated import replay_disaggregated

@@ -14,8 +14,9 @@ import numpy as np
 from solver.fleet.deployments import FloatArray
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, loads
 from solver.fleet.plan import Plan
-from solver.fleet.problem import DomainKind, FleetProblem
+from solver.fleet.problem import FleetProblem
 from solver.fleet.routing import Placed, route
+from solver.limit import DomainKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import pulp
 from solver.fleet.groups.losses import headroom_factor, is_routed_by_class
 from solver.fleet.model.programme import FleetProgramme, Routing, Terms
 from solver.fleet.model.served import add_exchanges, routed_classes, served
-from solver.fleet.problem import DomainKind
 from solver.fleet.reduce import workload_ranges
+from solver.limit import DomainKind
 
 SPREAD_CHORDS = 12
 """Chords drawn of the capacity that so many domains ask for; after the twelfth it falls by less than a hundredth."""
