@@ -14,6 +14,7 @@ from service.cli.output import print_json, standard_output
 from service.cli.training_arguments import run_of
 from service.settings import Settings
 
+ABOUT = ("why-not", "deploy", "upload")
 DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 
 
@@ -22,6 +23,10 @@ def training_command(arguments: argparse.Namespace, settings: Settings) -> int:
         from service.cli.training_fit import training_fit_command
 
         return training_fit_command(arguments, settings)
+    if arguments.action in ABOUT:
+        from service.cli.training_stored import stored_command
+
+        return stored_command(arguments, settings)
     return _estimate(arguments, settings)
 
 
@@ -67,6 +72,7 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
             f"{rate['expected']:,.0f} tokens/s a device, MFU {100 * line['mfu_fraction']['expected']:.0f} %,"
             f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
         )
+    say(f"plan {answer['id']}")
     if answer["plan"]:
         say(
             f"proof: none of {solve['candidates']} ways costs less than ${money(solve['bound_usd'])} ({solve['status']})"

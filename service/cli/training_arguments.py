@@ -2,6 +2,7 @@
 
 import argparse
 
+TARGETS = ("torchrun", "torchtitan", "megatron", "slurm", "skypilot")
 METHODS = ("pretrain", "full", "lora", "qlora")
 
 
@@ -22,6 +23,22 @@ def add_training_command(parser: argparse.ArgumentParser) -> None:
     asking.add_argument("--recompute", choices=("none", "selective", "full"), help="searched if not stated")
     asking.add_argument("--json", action="store_true", help="print the answer's JSON")
     asking.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
+    listing = actions.add_parser("why-not", help="what a stored training plan would cost on a device it leaves out")
+    listing.add_argument("id", metavar="ID", help="of the plan, as train prints it")
+    listing.add_argument("--device", required=True, help="accelerator, such as a100-sxm-80")
+    starting = actions.add_parser("deploy", help="files that start a stored training plan's jobs")
+    starting.add_argument("id", metavar="ID", help="of the plan, as train prints it")
+    starting.add_argument("--target", choices=TARGETS, default="torchrun", help="default: %(default)s")
+    measuring = actions.add_parser("upload", help="a training programme's log: later estimates are corrected by it")
+    measuring.add_argument("log", metavar="FILE", help="what it wrote")
+    measuring.add_argument("--tool", choices=("torchtitan", "megatron", "hf_trainer"), required=True)
+    measuring.add_argument("--llm", required=True, help="language model, such as llama-3.1-8b")
+    measuring.add_argument("--device", required=True, help="accelerator, such as h100-sxm")
+    measuring.add_argument("--devices", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
+    add_run_arguments(measuring)
+    for one in (listing, starting, measuring):
+        one.add_argument("--json", action="store_true", help="print the answer's JSON")
+        one.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
     fitting = actions.add_parser(
         "fit", help="fit the model to the published runs in the catalog, print how accurate it is"
     )

@@ -12,9 +12,10 @@ import { fleetsView } from "./fleets.js";
 import { glossaryView } from "./glossary.js";
 import { jobsView } from "./jobs.js";
 import { planView } from "./plan.js";
+import { trainingView } from "./training.js";
 
 const VIEWS = {
-  plan: ["Plan", planView], estimate: ["Estimate", estimateView], compare: ["Compare", compareView], cost: ["Costs", costView], fleets: ["Fleets", fleetsView], accuracy: ["Accuracy", accuracyView],
+  plan: ["Plan", planView], estimate: ["Estimate", estimateView], compare: ["Compare", compareView], cost: ["Costs", costView], fleets: ["Fleets", fleetsView], training: ["Training", trainingView], accuracy: ["Accuracy", accuracyView],
   benchmarks: ["Benchmarks", benchmarksView], catalog: ["Catalog", catalogView], jobs: ["Jobs", jobsView], glossary: ["Glossary", async () => glossaryView()],
 };
 const main = document.getElementById("main");

@@ -1,0 +1,123 @@
+// The Training view: one job, the machines that do it in time and budget, the proof, the doubts, and the files that start it.
+import { badge, intervalWords } from "./answer.js";
+import { Problem, curlOf, get, knownIds, post } from "./api.js";
+import { question } from "./asked.js";
+import { stack } from "./chart.js";
+import { button, copyButton, count, day, download, empty, facts, field, figure, h, interval, percent, say, select, suggest, table, usd, words } from "./dom.js";
+import { number, problemCard, showAtFields } from "./form.js";
+
+const PATH = "/v1/training/recommendations";
+const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "" };
+const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"]];
+const PRECISIONS = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4"];
+const TARGETS = [["torchrun", "torchrun with TRL"], ["megatron", "Megatron-LM"], ["torchtitan", "TorchTitan"], ["slurm", "SLURM"], ["skypilot", "SkyPilot"]];
+
+/** #/training, #/training?llm=…: what is in the address is asked at once; #/training/ID: a stored plan. */
+export async function trainingView({ parts, parameters, navigate, signal }) {
+  const isAsked = parameters.size > 0;
+  const v = { ...EXAMPLE, ...(isAsked ? { days: "", max_usd: "" } : {}), ...Object.fromEntries([...parameters].filter(([name]) => name in EXAMPLE)) };
+  const input = (name, attributes) => h("input", { id: `in-${name}`, name, value: v[name], autocomplete: "off", spellcheck: "false", oninput: (e) => { v[name] = e.target.value; }, ...attributes });
+  const num = (name, attributes) => input(name, { type: "number", inputmode: "decimal", step: "any", min: "0", ...attributes });
+  const choice = (name, options) => select(options, v[name], { id: `in-${name}`, name, onchange: (e) => { v[name] = e.target.value; } });
+  const llm = input("llm", { type: "text", required: true }), device = input("device", { type: "text", placeholder: "any" });
+  const answer = h("section.answer-side", { "aria-label": "The training plan", "aria-live": "polite" });
+  const form = h("form.workload", { novalidate: true, "aria-label": "Training job", onsubmit: (event) => {
+    event.preventDefault();
+    navigate(`#/training?${new URLSearchParams(Object.entries(v).filter(([, value]) => value !== ""))}`, { silent: true });
+    ask();
+  } },
+  h("h2", {}, "What is trained"),
+  field("Language model", llm, "an id of the catalog"), suggest(llm, () => knownIds("llms")),
+  field("Method", choice("method", METHODS)),
+  h("div.pair", {}, field("Million tokens", num("tokens", { required: true }), "all that is trained on"), field("Tokens of a sequence", num("sequence_tokens"))),
+  h("div.pair", {}, field("Sequences of a step", num("batch", { placeholder: "one a device" })), field("Precision", choice("precision", PRECISIONS.map((p) => [p, p])))),
+  h("h2", {}, "By when, for how much"),
+  h("div.pair", {}, field("Days", num("days", { placeholder: "any" })), field("At most, US dollars", num("max_usd", { placeholder: "any" }))),
+  h("div.pair", {}, field("Device", device, "only this"), field("Devices at most", num("max_devices", { placeholder: "4096" }))), suggest(device, () => knownIds("devices")),
+  h("button.primary", { type: "submit" }, "Plan the training"));
+
+  async function ask() {
+    showAtFields(form, null);
+    const body = bodyOf(v);
+    empty(answer, h("p.loading", {}, "Comparing machines, counts and layouts…"));
+    try {
+      const plan = await post(PATH, body, { signal });
+      empty(answer, cards(plan, { signal }), h("p.buttons", {}, copyButton(() => curlOf("POST", PATH, body), "this plan as a curl command", "Copy as curl"), copyButton(() => `${location.origin}${location.pathname}#/training/${plan.id}`, "the link to this plan", "Copy link")));
+      say("The training plan is there.");
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (!(problem instanceof Problem)) throw problem;
+      empty(answer, h("section.card", {}, h("h2", {}, "The request was refused"), problem.status === 422 ? showAtFields(form, problem) : problemCard(problem)));
+    }
+  }
+  if (parts[0]) empty(answer, cards(await get(`${PATH}/${encodeURIComponent(parts[0])}`, {}, { signal }), { signal }));
+  else if (isAsked) ask();
+  else empty(answer, h("section.card.invitation", {}, h("h2", {}, "Which machines train it, and what does that cost?"), h("p", {}, "State one job. The answer: the cheapest machines that do it in time, how the model is split over them, when it ends, how sure that is, and what ending sooner costs.")));
+  return h("div.plan", {}, h("h1.visually-hidden", {}, "Plan a training job"), h("section.form-side", { "aria-label": "What is trained" }, form), answer);
+}
+
+function bodyOf(v) {
+  const stated = { sequence_tokens: number(v.sequence_tokens), global_batch_sequences: number(v.batch), max_devices: number(v.max_devices) };
+  const job = {
+    name: "job", llm: v.llm.trim(), method: v.method, precision: v.precision, tokens: Number(v.tokens) * 1e6, ...stated,
+    ...(v.days ? { deadline: new Date(Date.now() + Number(v.days) * 86_400_000).toISOString() } : {}), ...(v.max_usd ? { max_usd: v.max_usd } : {}),
+  };
+  return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {} };
+}
+
+const spanOf = (days) => (days >= 1 ? count(figure(days), "day") : count(figure(24 * days), "hour"));
+
+function cards(plan, actions) {
+  const solve = plan.solve;
+  return [
+    ...plan.plan.map((line) => lineCard(line, solve)),
+    plan.plan.length ? null : h("section.card", {}, h("h2", {}, "There is no such plan"), h("ul", {}, plan.conflicts.map((c) => h("li", {}, c))),
+      plan.relaxations.length ? table("What would make one possible", ["job", "limit", "to", "then costs"], plan.relaxations.map((r) => [r.job, words(r.limit), r.relaxing_to, usd(r.usd)]), { right: [3] }) : null),
+    plan.cautions.length ? h("section.card", {}, h("h2", {}, "Before you sign"), h("ul", {}, plan.cautions.map((c) => h("li", {}, c)))) : null,
+    ...plan.fronts.filter((f) => f.points.length).map((front) => h("section.card", {}, h("h2", {}, `What ending sooner costs: ${front.job}`),
+      table("No other way is both cheaper and sooner", ["takes", "USD", "rents"], front.points.map((p) => [spanOf(p.duration_days), usd(p.usd), `${p.nodes} × ${p.offer}`]), { right: [1] }))),
+    whyNot(plan, actions), plan.plan.length ? filesCard(plan, actions) : null,
+  ];
+}
+
+function lineCard(line, solve) {
+  const degrees = [["TP", "tensor_parallel"], ["PP", "pipeline_parallel"], ["CP", "context_parallel"], ["EP", "expert_parallel"], ["DP", "data_parallel"]].filter(([, n]) => line.layout[n] > 1).map(([name, n]) => name + line.layout[n]).join(" ") || "one device";
+  const again = line.layout.recompute === "full" && line.layout.recomputed_layers_fraction < 1 ? `${percent(line.layout.recomputed_layers_fraction)} of layers` : line.layout.recompute;
+  return h("section.card.headline", {}, h("div.spread", {}, h("h2", {}, `${line.nodes} × ${line.offer}: ${usd(line.usd)}`), badge(line.basis)),
+    h("p", {}, `${count(line.devices, line.device)}, ${degrees}, micro-batch ${line.layout.micro_batch_sequences}, ${line.layout.sharding}, recomputed: ${again}; ${line.stack}`),
+    facts([
+      ["takes", `${spanOf(line.duration_days.expected)} (${spanOf(line.duration_days.low)}–${spanOf(line.duration_days.high)})`], ["done by", `${line.finishes_at.slice(0, 16).replace("T", " ")} UTC`],
+      ["costs", `${usd(line.usd)} (${usd(line.usd_low)}–${usd(line.usd_high)})`], ["tokens/s a device", interval(line.tokens_per_s_per_device)],
+      ["MFU", percent(line.mfu_fraction.expected)], ["time that counts", percent(line.goodput_fraction, 1)],
+    ]),
+    h("h3", {}, `Memory of the fullest device: ${words(line.memory.verdict)}`),
+    stack(["weights", "gradients", "optimizer", "activations", "logits", "reserved"].map((name) => ({ name, value: line.memory[`${name}_gib`] })).filter((part) => part.value > 0.005), "GiB"),
+    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); prices of ${day(line.starts_at)}.`));
+}
+
+function whyNot(plan, { signal }) {
+  const device = h("input", { type: "text", id: "why-device", autocomplete: "off", required: true });
+  const asked = question("Why not this?", `${PATH}/${plan.id}/why-not`, () => {
+    if (!device.value.trim()) { device.focus(); return null; }
+    return { device: device.value.trim() };
+  }, (said) => h("div.verdict", {}, h("p", {}, h("strong", {}, said.name), said.in_plan ? ": it is in the plan" : said.usd === null ? ": no plan on it" : `: ${usd(said.usd)}, ${usd(said.extra_usd)} more (${said.plan.map((l) => `${l.nodes} × ${l.offer}, ${spanOf(l.duration_days.expected)}`).join("; ")})`),
+    said.excluded_by.length ? h("p", {}, `Left out by ${said.excluded_by.join(", ")}; priced as if it were not.`) : null, said.reasons.length ? h("ul", {}, said.reasons.map((r) => h("li", {}, r))) : null), { signal });
+  return h("section.card", {}, h("h2", {}, "Why not another device?"),
+    h("form.inline", { onsubmit: (event) => { event.preventDefault(); asked.ask(); } }, field("Device", device), suggest(device, () => knownIds("devices")), asked.start), asked.panel);
+}
+
+function filesCard(plan, { signal }) {
+  const target = select(TARGETS, "torchrun", { id: "train-target" });
+  const shown = h("div", { "aria-live": "polite" });
+  const make = async () => {
+    try {
+      const made = await get(`${PATH}/${plan.id}/deployments`, { target: target.value }, { signal });
+      empty(shown, made.files.map((file) => [h("h3", {}, file.path), h("pre", { tabindex: "0" }, file.content), button("Download", () => download(file.path, file.content, "text/plain"))]), h("ul", {}, made.notes.map((n) => h("li", {}, `${n.about}: ${n.text}`))));
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (!(problem instanceof Problem)) throw problem;
+      empty(shown, problemCard(problem));
+    }
+  };
+  return h("section.card", {}, h("h2", {}, "Start it"), h("form.inline", { onsubmit: (event) => { event.preventDefault(); make(); } }, field("With", target), h("button", { type: "submit" }, "Make the files")), shown);
+}
