@@ -64,6 +64,7 @@ def test_a_log_is_stored_once_and_listed(client: TestClient) -> None:
     page = client.get(PATH, params={"llm": "llama-3.1-8b"}).json()
     assert [one["id"] for one in page["items"]] == [run["id"]]
     assert client.get(PATH, params={"device": "b200-sxm"}).json()["items"] == []
+    assert client.post(f"{run['link']}/retract").json()["status"] == "retracted"
 
 
 def test_it_corrects_later_estimates_until_it_is_retracted(client: TestClient) -> None:
@@ -82,7 +83,7 @@ def test_it_corrects_later_estimates_until_it_is_retracted(client: TestClient) -
 
 
 def test_it_says_nothing_about_another_method_precision_or_software(client: TestClient) -> None:
-    uploaded(client, tokens_per_s_per_device=3_000.0)
+    uploaded(client, tokens_per_s_per_device=3_100.0)
     for change in ({"method": "lora"}, {"precision": "fp8"}, {"stack": "megatron-bridge"}, {"device": "h200-sxm"}):
         answer = client.post("/v1/training/estimates", json={"estimates": [RUN | change]}).json()["estimates"][0]
         assert not any(name.startswith("trun_") for name in answer["evidence"]), change
