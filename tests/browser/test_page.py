@@ -233,7 +233,9 @@ class TestAboutAPlan:
 
 class TestTraining:
     def test_a_job_is_planned_questioned_and_started(self, page: Page, server: ServerProcess) -> None:
-        page.goto("/#/training?llm=llama-3.1-8b&method=lora&tokens=50&sequence_tokens=4096&device=h100-sxm&max_devices=8")
+        page.goto(
+            "/#/training?llm=llama-3.1-8b&method=lora&tokens=50&sequence_tokens=4096&device=h100-sxm&max_devices=8"
+        )
         expect(page.get_by_role("heading", name="Start it")).to_be_visible(timeout=PATIENCE_MS)
         (stored,) = httpx.get(f"{server.address}/v1/training/recommendations", params={"limit": 1}).json()["items"]
         answer = httpx.get(f"{server.address}/v1/training/recommendations/{stored['id']}").json()
