@@ -80,17 +80,22 @@ def test_what_lacks_a_price_says_which(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "reason", "seller"),
-    [("groq-lpu-v1", "no_offer", "groq/"), ("cerebras-wse3", "figure_missing", "cerebras/")],
+    ("device", "llm", "reason", "seller"),
+    [
+        ("groq-lpu-v1", "llama-3.1-8b", "no_offer", "groq/"),
+        ("cerebras-wse3", "gpt-oss-120b", "figure_missing", "cerebras/"),
+    ],
 )
-def test_a_maker_that_sells_tokens_is_named(client: TestClient, device: str, reason: str, seller: str) -> None:
-    found = answered(client, limited_to(device) | {"time_limit_s": 3})
+def test_a_maker_that_sells_tokens_is_named(client: TestClient, device: str, llm: str, reason: str, seller: str) -> None:
+    body = changed(limited_to(device), "workloads/0/llm", llm)
+    del body["workloads"][0]["precision"]
+    found = answered(client, body | {"time_limit_s": 3})
     row = found["rejected"][0]
     assert (row["device"], row["reason"]) == (device, reason)
     assert row["by_token"], row
     for one in row["by_token"]:
         assert one["id"].startswith(seller)
-        assert "llama-3.1-8b" in one["id"].lower()
+        assert llm in one["id"].lower()
         assert float(one["usd_per_million_output_tokens"]) > 0
     assert "USD a million of prompts" in row["nearest"]
 
