@@ -105,8 +105,47 @@ def _normal_quantile(fraction: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Sessions:
+    """Requests that are turns of sessions: every prompt is all of the session so far and what the user adds.
+
+        prompt of turn t = system prompt + document + user₁ + reply₁ + … + reply₍t−1₎ + user_t
+
+    turns: of a session. user: tokens added a turn. think_s: mean seconds between the end of a reply and the next turn,
+    exponential. system_prompts, documents: how many different ones there are, each session being about any one of them.
+    spread_over: replicas among which turns are sent at random; 1: a session stays where it began.
+    """
+
+    turns: Lengths
+    user: Lengths
+    think_s: float
+    system_tokens: int = 0
+    system_prompts: int = 1
+    document_tokens: int = 0
+    documents: int = 1
+    spread_over: int = 1
+
+    def __post_init__(self) -> None:
+        if self.turns.tokens[0] < 1 or self.user.tokens[0] < 1:
+            raise InvalidInputError("a session has at least one turn, and a turn at least one token of its user")
+        if not 0.0 <= self.think_s < math.inf:
+            raise InvalidInputError(f"{self.think_s} is not a time between turns")
+        if min(self.system_tokens, self.document_tokens) < 0:
+            raise InvalidInputError("system prompts and documents have no fewer than 0 tokens")
+        if min(self.system_prompts, self.documents, self.spread_over) < 1:
+            raise InvalidInputError("there is at least one system prompt, one document and one replica")
+
+    @property
+    def opening_tokens(self) -> int:
+        """What every prompt of a session begins with."""
+        return self.system_tokens + self.document_tokens
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """Shape of the requests. shared_prefix_fraction: share of every prompt that is already cached.
+
+    sessions: where requests are turns of sessions; ``prompt`` is then what follows from them, and shared_prefix_fraction what a
+    cache that forgets nothing finds (``solver.sessions``): no replica finds more.
 
     longest_tokens: prompt and reply together end there (``within_context``); None where no request is longer.
     """
@@ -115,6 +154,14 @@ class Traffic:
     output: Lengths
     shared_prefix_fraction: float = 0.0
     longest_tokens: int | None = None
+    sessions: Sessions | None = None
+    held_once_fraction: float | None = None
+    """Share of prompts that all requests in progress hold once between them; None: what is shared at all."""
+
+    @property
+    def shared_memory_fraction(self) -> float:
+        """Share of every prompt that takes no memory of its own."""
+        return self.shared_prefix_fraction if self.held_once_fraction is None else self.held_once_fraction
 
     @property
     def maximum(self) -> int:

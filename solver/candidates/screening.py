@@ -176,10 +176,10 @@ def screen(
     """
     traffic = workload.traffic
     mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
-    unshared = 1.0 - traffic.shared_prefix_fraction
+    unshared = 1.0 - traffic.shared_memory_fraction
     cache = space.cache_tokens(mean_context)
     # A shared prefix is held once: requests add only what is their own.
-    own = mean_context - traffic.prompt.mean * traffic.shared_prefix_fraction
+    own = mean_context - traffic.prompt.mean * traffic.shared_memory_fraction
     cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
     rows = len(space.rows)
     result: list[tuple[NDArray[np.int64], OperatingPoints]] = []

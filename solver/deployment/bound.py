@@ -89,7 +89,7 @@ def roofline_bound(configuration: "Configuration", traffic: Traffic, load: Load)
     alone = token_bound_s(configuration, 1.0, float(traffic.prompt.tokens[0]))
     layout = configuration.layout
     copies = layout.data_parallel
-    held = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction) + 1.0)
+    held = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_memory_fraction) + 1.0)
     most = min(float(configuration.engine.max_sequences), max(1.0, configuration.kv_cache_tokens / held))
     if load.kind == "closed":
         most = min(most, max(1.0, load.concurrency / copies))

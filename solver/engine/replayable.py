@@ -40,6 +40,30 @@ class Prefixes:
     held_tokens: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionTurns:
+    """Requests that are turns of sessions, those of a session in a row, and the chains of blocks that they go through.
+
+    By request: think_s, seconds after the end of the turn before it; later, 1 where the next request is the next turn;
+    aside_tokens, those of the prompt in chains that other sessions share; kept_tokens, of prompt and reply, those that the
+    next turn begins with; chain, that of its session. starts: first turns, in the order in which their sessions begin.
+
+    By chain: parent, the one it goes on from (-1: none), and blocks, how many it has, of those shared. held_chains,
+    held_blocks: what the cache holds before the run, the least recently used first.
+    """
+
+    think_s: NDArray[np.float64]
+    later: Whole
+    aside_tokens: Whole
+    kept_tokens: Whole
+    chain: Whole
+    starts: Whole
+    parent: Whole
+    blocks: Whole
+    held_chains: Whole
+    held_blocks: Whole
+
+
 def one_prefix(prompts: Sequence[int] | Whole, fraction: float) -> Prefixes:
     """A share of every prompt, of one prefix that the longest has in full.
 

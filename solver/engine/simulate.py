@@ -6,13 +6,22 @@ of a run grows with the number of requests, not of tokens. The loop itself is in
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.replayable import Prefixes, check_replayable, check_tabulated, one_prefix
+from solver.engine.replayable import (
+    Prefixes,
+    SessionTurns,
+    check_fitting,
+    check_replayable,
+    check_tabulated,
+    longest_tokens,
+    one_prefix,
+)
+from solver.errors import InvalidInputError
 from solver.step.tables import StepTables
 
 if TYPE_CHECKING:
@@ -113,6 +122,56 @@ def simulate(
     on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps)
     outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes)
     return trace_of(outcome, outputs, concurrency)
+
+
+def simulate_sessions(
+    tables: StepTables,
+    schedule: Schedule,
+    prompts: Whole,
+    outputs: Whole,
+    turns: SessionTurns,
+    *,
+    concurrency: int = 0,
+    arrivals_s: Vector | None = None,
+    notes_gaps: bool = True,
+) -> "SessionTrace":
+    """Replay turns of sessions, whose prompts are found in the cache as far as it still holds what they begin with.
+
+    arrivals_s: when the first turn of each session is sent, in the order of ``turns.starts``; else a closed loop of
+    ``concurrency`` clients, each with one session after the other. Raises as ``simulate`` does.
+    """
+    if (arrivals_s is None) == (concurrency < 1):
+        raise InvalidInputError("give either a concurrency of at least 1 or arrival times")
+    if arrivals_s is not None and len(arrivals_s) != len(turns.starts):
+        raise InvalidInputError("one arrival time for each session")
+    check_fitting(schedule, longest_tokens(prompts, outputs, Prefixes(np.zeros(len(prompts), dtype=np.int64), 0)))
+    check_tabulated(schedule, len(prompts), len(tables.decode_s), len(tables.head_s))
+    from solver.engine.kernel.columns import engine, replayed  # imports numba, which listing devices need not wait for
+
+    on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps, sessions=True)
+    nothing = Prefixes(np.zeros(len(prompts), dtype=np.int64), 0)
+    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, nothing, sessions=turns)
+    order = np.argsort(outcome.sent_s, kind="stable")
+    in_order = replace(
+        outcome, sent_s=outcome.sent_s[order], first_s=outcome.first_s[order], last_s=outcome.last_s[order]
+    )
+    trace = trace_of(in_order, outputs[order], concurrency)
+    return SessionTrace(trace, order, in_order.sent_s, outcome.cached_tokens[order], prompts[order])
+
+
+@dataclass(slots=True, eq=False)
+class SessionTrace:
+    """A trace of turns in the order of sending. order: which request each is. cached_tokens: found of its prompt."""
+
+    trace: Trace
+    order: Whole
+    sent_s: Vector
+    cached_tokens: Whole
+    prompts: Whole
+
+    def found_fraction(self, first: int = 0) -> float:
+        """Share of the tokens of prompts that were found in the cache, from turn ``first`` on."""
+        return float(self.cached_tokens[first:].sum()) / max(float(self.prompts[first:].sum()), 1.0)
 
 
 def trace_of(outcome: "RequestTimes", outputs: Whole, clients: int) -> Trace:

@@ -13,8 +13,9 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
+from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
-from solver.workload import Lengths, Load, Percentile, Traffic
+from solver.workload import Load, Percentile, Traffic
 
 QUANTILES: dict[Percentile, float] = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
 STEADY_REQUESTS = 2_000
@@ -58,17 +59,6 @@ class Replay:
     mean_in_flight: float
     """Requests in flight per lane, by Little's law."""
     preemptions: int
-
-
-def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> Whole:
-    """``count`` lengths that represent a distribution: its quantiles at even steps, shuffled.
-
-    Less noisy than drawing at random, and reproducible.
-    """
-    at = (np.arange(count) + 0.5) / count
-    index = np.searchsorted(np.cumsum(lengths.shares) + 1e-12, at)
-    values = np.maximum(1, np.asarray(lengths.tokens, dtype=np.int64)[np.minimum(index, len(lengths.tokens) - 1)])
-    return values[rng.permutation(count)]
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +134,7 @@ def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statis
 
 def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
     """Requests one lane can have in progress at once: engine seats, or what the KV cache holds at mean context."""
-    held = traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction) + traffic.output.mean / 2.0
+    held = traffic.prompt.mean * (1.0 - traffic.shared_memory_fraction) + traffic.output.mean / 2.0
     held += schedule.block_slack_tokens
     return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / max(held, 1.0))))
 

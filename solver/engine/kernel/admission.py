@@ -4,6 +4,7 @@ import math
 
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.completions import forget_evicted, pop, push
+from solver.engine.kernel.prefixes import find, forget, free_tokens, give_back, hold, pinned_tokens
 from solver.engine.kernel.records import (
     MOST_KERNEL_REQUESTS,
     NOT_RUNNING,
@@ -13,12 +14,14 @@ from solver.engine.kernel.records import (
     Rules,
     State,
 )
+from solver.engine.kernel.turns import follow
 
 
 @inner
-def send(rules: Rules, u: State, requests: Requests, at: float) -> None:
+def send(rules: Rules, u: State, requests: Requests, queues: Queues, at: float) -> None:
     """Send the next request at ``at``; the front end takes prompts in one after the other."""
     request = u.sent
+    queues.order[u.sent] = request
     requests.sent[request] = at
     taken_in = max(u.ingest, at + rules.half_overhead_s)
     u.ingest = taken_in + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
@@ -27,30 +30,34 @@ def send(rules: Rules, u: State, requests: Requests, at: float) -> None:
 
 
 @inner
-def finish(rules: Rules, u: State, requests: Requests, request: int) -> None:
-    """The last token is out; in a closed loop its client sends the next request."""
+def finish(rules: Rules, u: State, requests: Requests, queues: Queues, request: int) -> None:
+    """The last token is out; in a closed loop its client sends the next request, in a session its user thinks about one."""
     at = u.front + rules.half_overhead_s
     requests.last[request] = at
     u.done += 1
-    u.promised -= requests.prompts[request] - requests.cached[request] + requests.outputs[request]
-    if rules.closed and u.sent < len(requests.prompts):
-        send(rules, u, requests, at)
+    u.promised -= requests.prompts[request] - requests.aside[request] + requests.outputs[request]
+    if rules.sessions:
+        follow(rules, u, queues, request, at)
+    elif rules.closed and u.sent < len(requests.prompts):
+        send(rules, u, requests, queues, at)
 
 
 @inner
-def join(rules: Rules, u: State, requests: Requests, queues: Queues, request: int, need: int, have: int) -> None:
-    """Start decoding a sequence whose cache holds its prompt and ``have`` outputs, with the next one sampled."""
+def join(rules: Rules, u: State, requests: Requests, queues: Queues, request: int, own: int, have: int) -> None:
+    """Start decoding a sequence that holds ``own`` tokens of its prompt and ``have`` outputs, with the next one sampled."""
     if u.heaped == len(queues.heap):
         forget_evicted(u, queues)
     ends = u.step + max(1, math.ceil((requests.outputs[request] - have - 1) / rules.gain))
     queues.ends[request] = ends
-    queues.base[request] = need + have + 1 - rules.gain * u.step
+    queues.base[request] = own + have + 1 - rules.gain * u.step
     queues.stack[u.stacked] = request
     u.stacked += 1
     u.running += 1
     push(queues.heap, u.heaped, (ends << REQUEST_BITS) + request)
     u.heaped += 1
-    u.context += need + have + 1
+    u.context += own + have + 1
+    if rules.sessions:
+        u.beside += requests.aside[request]
 
 
 @inner
@@ -64,22 +71,30 @@ def retire(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
         request = key & (MOST_KERNEL_REQUESTS - 1)
         if queues.ends[request] == key >> REQUEST_BITS:
             queues.ends[request] = NOT_RUNNING
+            if rules.sessions:
+                give_back(rules, u, queues, request, queues.chains.kept[request])
+                u.beside -= requests.aside[request]
             u.running -= 1
             u.context -= queues.base[request] + rules.gain * u.step
             u.blocked = 0
-            finish(rules, u, requests, request)
+            finish(rules, u, requests, queues, request)
     if not u.running:
         u.context = 0.0
+        u.beside = 0.0
         u.stacked = 0
 
 
 @inner
 def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
     """Send the latest admitted back to the queue."""
+    if rules.sessions:
+        forget(rules, u, queues.chains, 0.0)
     if u.partial:
         u.partial -= 1
         victim = queues.partial_request[u.partial]
-        u.reserved -= queues.partial_need[u.partial]
+        if rules.sessions:
+            give_back(rules, u, queues, victim, requests.cached[victim] + queues.partial_done[u.partial])
+        u.reserved -= requests.prompts[victim] - requests.aside[victim] + queues.have[victim]
     else:
         u.stacked -= 1
         while queues.ends[queues.stack[u.stacked]] == NOT_RUNNING:
@@ -89,19 +104,15 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
         output = requests.outputs[victim]
         queues.have[victim] = max(1, min(output - left, output - 1))
         queues.ends[victim] = NOT_RUNNING
+        if rules.sessions:
+            give_back(rules, u, queues, victim, requests.prompts[victim] + queues.have[victim] - 1)
+            u.beside -= requests.aside[victim]
         u.running -= 1
         u.context -= queues.base[victim] + rules.gain * u.step
     queues.evicted[u.evicted] = victim
     u.evicted += 1
     u.preemptions += 1
     u.blocked = 1
-
-
-@inner
-def free_tokens(rules: Rules, u: State) -> float:
-    """Cache that nobody holds."""
-    slack = rules.block_slack_tokens * (u.running + u.partial)
-    return rules.kv_cache_tokens - u.context - u.reserved - slack
 
 
 @inner
@@ -122,16 +133,22 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     if seated >= rules.max_sequences:
         u.blocked = 1
         return 0
-    request = queues.evicted[u.evicted - 1] if u.evicted else u.admitted
+    request = queues.evicted[u.evicted - 1] if u.evicted else queues.order[u.admitted]
     have = queues.have[request]
-    need = requests.prompts[request] - requests.cached[request] + have
-    whole = need + requests.outputs[request] - have
-    held = u.context + u.reserved + need if rules.preempts else u.promised + whole
+    own = requests.prompts[request] - requests.aside[request] + have
+    whole = own + requests.outputs[request] - have
+    held = u.context + u.reserved + own if rules.preempts else u.promised + whole
+    if rules.sessions:
+        held += pinned_tokens(rules, queues, request)
+        requests.cached[request] = find(rules, u, queues, request, requests.prompts[request] + have)
     if held + rules.block_slack_tokens * (seated + 1) > rules.kv_cache_tokens and seated:
         u.blocked = 1
         return 0
+    need = requests.prompts[request] - requests.cached[request] + have
     if not rules.chunked_prefill and work and need > budget:
         return 0
+    if rules.sessions:
+        hold(rules, u, queues, request, requests.cached[request])
     if u.evicted:
         u.evicted -= 1
     else:
@@ -139,9 +156,9 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     u.promised += whole
     if rules.prefilled and have == 0:
         requests.first[request] = requests.sent[request]
-        join(rules, u, requests, queues, request, need, 0)
+        join(rules, u, requests, queues, request, own, 0)
         return 2
-    u.reserved += need
+    u.reserved += own
     queues.partial_request[u.partial] = request
     queues.partial_done[u.partial] = 0
     queues.partial_need[u.partial] = need

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.kernel import admission, completions, records, stepping, timing
+from solver.engine.kernel import admission, completions, prefill, prefixes, records, stepping, timing, turns
 from solver.engine.kernel.compiled import COMPILED
-from solver.engine.replayable import Prefixes
+from solver.engine.replayable import Prefixes, SessionTurns
 from solver.engine.simulate import Schedule
 from solver.step.tables import StepTables
 
@@ -31,6 +31,8 @@ class RequestTimes:
     last_s: Vector
     gaps: Vector
     end: records.State
+    cached_tokens: Whole
+    """Of each prompt, found in the cache."""
 
 
 NO_GAPS: Vector = np.zeros((0, 2))
@@ -40,7 +42,7 @@ NO_GAPS.flags.writeable = False
 def source_digest() -> str:
     """Of all the source of the kernel: numba takes the machine code it kept for right as long as the file of the entry is
     as it was, whatever became of the functions compiled into it."""
-    parts = (records, completions, admission, timing, stepping)
+    parts = (records, completions, prefixes, turns, admission, timing, prefill, stepping)
     return hashlib.sha256("".join(inspect.getsource(part) for part in parts).encode()).hexdigest()[:16]
 
 
@@ -81,10 +83,13 @@ def first_state(held: float) -> Any:
         return [records.State(reserved=held, promised=held)]
     state = np.zeros(1, dtype=STATE_TYPE)
     state["reserved"] = state["promised"] = held
+    state["oldest"] = state["newest"] = -1
     return state
 
 
-def engine_rules(tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool) -> records.Rules:
+def engine_rules(
+    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool, sessions: bool
+) -> records.Rules:
     """What does not change in a run."""
     contending = schedule.contending_lanes
     return records.Rules(
@@ -100,6 +105,8 @@ def engine_rules(tables: StepTables, schedule: Schedule, *, closed: bool, notes_
         windowed=int(tables.windowed),
         closed=int(closed),
         notes_gaps=int(notes_gaps),
+        sessions=int(sessions),
+        block_tokens=round(2.0 * schedule.block_slack_tokens) + 1,
         kv_cache_tokens=float(schedule.kv_cache_tokens),
         block_slack_tokens=schedule.block_slack_tokens,
         lag_fraction=schedule.lag_fraction,
@@ -138,16 +145,50 @@ def _law_columns(laws: tuple[tuple[float, float, float], ...]) -> Vector:
     return np.array(laws, dtype=np.float64).reshape(-1, 3).T.copy()
 
 
-def working_space(count: int, seats: int) -> records.Queues:
-    """Empty queues for ``count`` requests of which ``seats`` can be in progress. A run that is over leaves them empty."""
-    whole: Whole = np.zeros((4, count), dtype=np.int64)
+def no_turns() -> tuple[records.Turns, records.Chains]:
+    """Where requests belong to no sessions: nothing reads these."""
+    none, times = column(np.zeros(1, dtype=np.int64)), column(np.zeros(1))
+    return records.Turns(times, none, none, times, none), records.Chains(*(none,) * len(records.Chains._fields))
+
+
+NO_TURNS = no_turns()
+
+
+def session_columns(sessions: SessionTurns) -> tuple[records.Turns, records.Chains]:
+    """Turns and chains before a run, with what the cache holds then in the order of last use."""
+    count, chains = len(sessions.think_s), len(sessions.parent)
+    before: Whole = np.full(chains, -1, dtype=np.int64)
+    after = before.copy()
+    held = sessions.held_chains
+    before[held[1:]], after[held[:-1]] = held[:-1], held[1:]
+    resident: Whole = np.zeros(chains, dtype=np.int64)
+    resident[held] = sessions.held_blocks
+    turns = records.Turns(
+        column(sessions.think_s), column(sessions.later), column(sessions.starts),
+        column(np.zeros(count)), column(np.zeros(count, dtype=np.int64)),
+    )  # fmt: skip
+    return turns, records.Chains(
+        column(sessions.chain), column(sessions.kept_tokens), column(np.full(count, -1, dtype=np.int64)),
+        column(sessions.parent), column(sessions.blocks),
+        column(resident), column(np.zeros(chains, dtype=np.int64)), column(before), column(after),
+    )  # fmt: skip
+
+
+def working_space(
+    count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS
+) -> records.Queues:
+    """Empty queues for ``count`` requests of which ``seats`` can be in progress. A run that is over leaves them empty, but for
+    those of sessions (``turns``)."""
+    whole: Whole = np.zeros((5, count), dtype=np.int64)
     whole[0] = records.NOT_RUNNING
     partial: Whole = np.zeros((3, seats + 1), dtype=np.int64)
-    ends, have, stack, evicted = (column(row) for row in whole)
+    ends, have, stack, evicted, order = (column(row) for row in whole)
     # Twice as many keys as can be right: what evictions leave is then cleared away now and then, not at every turn.
     heap: Whole = np.zeros(2 * seats, dtype=np.int64)
     request, done, need = (column(row) for row in partial)
-    return records.Queues(ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need)
+    return records.Queues(
+        ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need, order, *turns
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +201,12 @@ class Engine:
     notes_gaps: bool
 
 
-def engine(tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool = True) -> Engine:
-    """``closed``: clients send their next request when the last is done, rather than requests at times of their own."""
-    rules = rules_column(engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps))
+def engine(
+    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool = True, sessions: bool = False
+) -> Engine:
+    """``closed``: clients send their next request when the last is done, rather than requests at times of their own.
+    ``sessions``: requests are turns of sessions, and what of their prompts is cached is found as the run goes."""
+    rules = rules_column(engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions))
     return Engine(rules, table_columns(tables), schedule.max_sequences, notes_gaps)
 
 
@@ -176,6 +220,7 @@ def replayed(
     *,
     room: int | None = None,
     queues: records.Queues | None = None,
+    sessions: SessionTurns | None = None,
 ) -> RequestTimes:
     """The run of requests that are known to be replayable (``check_replayable``).
 
@@ -186,11 +231,18 @@ def replayed(
     state = first_state(float(prefixes.held_tokens))
     cached: Whole = np.asarray(prefixes.cached_tokens, dtype=np.int64)
     times: Vector = np.zeros((4, count))
-    requests = records.Requests(column(prompts), column(outputs), column(cached), *(column(row) for row in times))
+    found = column(cached)
+    aside = found if sessions is None else column(sessions.aside_tokens)
+    if sessions is not None:
+        found = column(np.zeros(count, dtype=np.int64))
+    requests = records.Requests(column(prompts), column(outputs), found, aside, *(column(row) for row in times))
     if queues is None:
-        queues = working_space(count, min(count, on.seats))
+        turns_of = NO_TURNS if sessions is None else session_columns(sessions)
+        queues = working_space(count, min(count, on.seats), turns_of)
+    if sessions is not None:
+        first_chains(state, sessions)
     space = (room or 3 * count + 64) if on.notes_gaps else 1
-    stepping.start(on.rules, state, requests, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency)
+    stepping.start(on.rules, state, requests, queues, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency)
     gaps: list[Vector] = []
     end = state_of(state)
     while end.done < count:
@@ -200,7 +252,21 @@ def replayed(
         if on.notes_gaps:
             gaps.append(np.stack([noted.seconds[: end.gaps], noted.tokens[: end.gaps]]).T)
     sent_s, first_s, last_s = (np.asarray(each) for each in (requests.sent, requests.first, requests.last))
-    return RequestTimes(sent_s, first_s, last_s, gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps]), end)
+    noted_gaps = gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps])
+    return RequestTimes(sent_s, first_s, last_s, noted_gaps, end, np.asarray(queues.chains.found))
+
+
+def first_chains(one_state: Any, sessions: SessionTurns) -> None:
+    """What the cache holds before a run, put down in the state."""
+    if not len(sessions.held_chains):
+        return
+    u = one_state[0]
+    oldest, newest = int(sessions.held_chains[0]), int(sessions.held_chains[-1])
+    blocks = int(sessions.held_blocks.sum())
+    if COMPILED:
+        one_state["oldest"], one_state["newest"], one_state["cached_blocks"] = oldest, newest, blocks
+    else:
+        u.oldest, u.newest, u.cached_blocks = oldest, newest, blocks
 
 
 def state_of(one_state: Any) -> records.State:

@@ -2,6 +2,7 @@
 
 from solver.engine.kernel.admission import admit, finish, join
 from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.prefixes import give_back
 from solver.engine.kernel.records import (
     Queues,
     Requests,
@@ -43,18 +44,21 @@ def sample_first_tokens(rules: Rules, u: State, requests: Requests, queues: Queu
     """The oldest ``whole`` prompts in prefill have their first token: they decode from here, or are done."""
     for place in range(whole):
         request = queues.partial_request[place]
-        need = requests.prompts[request] - requests.cached[request]
+        own = requests.prompts[request] - requests.aside[request]
         have = queues.have[request]
         queues.have[request] = 0
-        u.reserved -= need + have
+        ends = requests.outputs[request] - have - 1 <= 0
+        if rules.sessions and ends:
+            give_back(rules, u, queues, request, queues.chains.kept[request])
+        u.reserved -= own + have
         if have == 0:
             requests.first[request] = u.front + rules.half_overhead_s
             u.prompt_tokens += requests.prompts[request]
-        if requests.outputs[request] - have - 1 <= 0:
+        if ends:
             u.blocked = 0
-            finish(rules, u, requests, request)
+            finish(rules, u, requests, queues, request)
         else:
-            join(rules, u, requests, queues, request, need, have)
+            join(rules, u, requests, queues, request, own, have)
     u.partial -= whole
     for place in range(u.partial):
         queues.partial_request[place] = queues.partial_request[place + whole]

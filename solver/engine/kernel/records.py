@@ -28,6 +28,8 @@ class Rules:
     windowed: int
     closed: int
     notes_gaps: int
+    sessions: int
+    block_tokens: int
     kv_cache_tokens: float
     block_slack_tokens: float
     lag_fraction: float
@@ -59,6 +61,7 @@ class State:
     previous: float = 0.0
     ingest: float = 0.0
     context: float = 0.0
+    beside: float = 0.0
     reserved: float = 0.0
     promised: float = 0.0
     heat: float = 0.0
@@ -82,6 +85,11 @@ class State:
     evicted: int = 0
     partial: int = 0
     gaps: int = 0
+    pending: int = 0
+    started: int = 0
+    oldest: int = -1
+    newest: int = -1
+    cached_blocks: int = 0
 
 
 class Tables(NamedTuple):
@@ -103,20 +111,59 @@ class Tables(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """One element a request: what is known of it beforehand, and when it was sent, had its first token and its last."""
+    """One element a request: what is known of it beforehand, and when it was sent, had its first token and its last.
+
+    cached: tokens of its prompt that are not computed; found at admission where requests are turns of sessions. aside: those
+    that it does not hold by itself, because prompts of others begin alike.
+    """
 
     prompts: Column
     outputs: Column
     cached: Column
+    aside: Column
     sent: Column
     ready: Column
     first: Column
     last: Column
 
 
+class Turns(NamedTuple):
+    """When turns of sessions are sent: the turns of a session are requests in a row.
+
+    By request: think, seconds after the turn before it, and later, 1 where the next request is the next turn. starts: first
+    turns in the order in which their sessions begin. due, which: a heap of times and of the requests that are sent then.
+    """
+
+    think: Column
+    later: Column
+    starts: Column
+    due: Column
+    which: Column
+
+
+class Chains(NamedTuple):
+    """Blocks that follow one another and are used together: those of a session, of a system prompt, of a document.
+
+    By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; found, tokens of
+    its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1: none); blocks, how many it has, of chains that others go on from; resident, how
+    many of them are cached, always its first; users, requests in progress; before, after: neighbours in the order of last use.
+    """
+
+    chain: Column
+    kept: Column
+    found: Column
+    parent: Column
+    blocks: Column
+    resident: Column
+    users: Column
+    before: Column
+    after: Column
+
+
 class Queues(NamedTuple):
     """Working space. By request: ends (NOT_RUNNING, or the step at which it finishes), base and have. Else by place.
 
+    order: requests in the order of sending.
     stack: admission order of those running, the latest on top; those that have finished stay until they are met.
     heap: keys of completions; those of requests evicted since stay until they are met. evicted: the next one on top.
     partial_*: prompts in prefill, oldest first.
@@ -131,6 +178,9 @@ class Queues(NamedTuple):
     partial_request: Column
     partial_done: Column
     partial_need: Column
+    order: Column
+    turns: Turns
+    chains: Chains
 
 
 class Gaps(NamedTuple):

@@ -2,12 +2,14 @@
 
 import math
 
-from solver.engine.kernel.admission import cache_is_full, evict, free_tokens, retire, send
+from solver.engine.kernel.admission import cache_is_full, evict, retire, send
 from solver.engine.kernel.compiled import entry, inner
 from solver.engine.kernel.completions import next_end
 from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
+from solver.engine.kernel.prefixes import forget, free_tokens
 from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
 from solver.engine.kernel.timing import context_moved, context_time, heat_target, mixed_duration, note_gap, steps_until
+from solver.engine.kernel.turns import begin, next_ready, send_due, send_next
 
 
 @inner
@@ -40,6 +42,8 @@ def mixed_step(
     before = u.front
     u.front = max(u.front, u.now) + rows * rules.token_front_end_s
     u.previous = duration
+    if rules.sessions:
+        forget(rules, u, queues.chains, 0.0)
     if decoding:
         u.step += 1
         u.context += decoding * rules.gain
@@ -73,14 +77,16 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
             return
         if fit < steps:
             steps = max(1, int(fit))
-    if u.sent > u.queued and not u.blocked and not rules.static_batching:
-        until = steps_until(requests.ready[u.queued] - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
+    if (u.sent > u.queued or u.pending) and not u.blocked and not rules.static_batching:
+        ready = next_ready(rules, u, requests, queues)
+        until = steps_until(ready - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
         if until <= steps - 1:
             steps = max(1, math.ceil(until))
     duration = steps * start_s + growth * steps * (steps - 1) / 2.0
     produced = steps * sequences * gain
     u.moved += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences * width])
-    u.moved += steps * context_moved(rules, u, tables, u.context + sequences * gain * (steps - 1) / 2.0)
+    context = u.context + u.beside + sequences * gain * (steps - 1) / 2.0
+    u.moved += steps * context_moved(rules, u, tables, context)
     work_flops = (rules.flops_per_token + rules.head_flops) * (steps * sequences * width)
     u.flops += work_flops
     target = heat_target(rules, work_flops, duration)
@@ -97,6 +103,8 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
     u.front = max(u.front + produced * rules.token_front_end_s, u.now + sequences * gain * rules.token_front_end_s)
     note_gap(rules, u, gaps, (u.front - before) / (steps * gain), produced)
     u.previous = (start_s + growth * (steps - 1)) * (1.0 + rules.clock_sag_fraction * u.heat)
+    if rules.sessions:
+        forget(rules, u, queues.chains, produced - sequences * gain)
     u.step += steps
     u.context += produced
     retire(rules, u, requests, queues)
@@ -107,10 +115,13 @@ def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: 
     """One scheduling event: a step with prompts, a stretch of decoding, or an eviction."""
     u.events += 1
     if not (u.running or u.partial or u.evicted or u.queued > u.admitted):
-        u.now = max(u.now, requests.ready[u.queued])
+        if u.queued == u.sent:
+            send_next(rules, u, requests, queues)
+        u.now = max(u.now, requests.ready[queues.order[u.queued]])
         u.previous = 0.0
+    send_due(rules, u, requests, queues)
     cutoff = u.now - rules.lag_fraction * u.previous
-    while u.queued < u.sent and requests.ready[u.queued] <= cutoff:
+    while u.queued < u.sent and requests.ready[queues.order[u.queued]] <= cutoff:
         u.queued += 1
     waiting = u.evicted or u.queued > u.admitted
     if u.partial or (waiting and not u.blocked and not (rules.static_batching and u.running)):
@@ -141,12 +152,19 @@ def run(one_rules: Column, one_state: Column, requests: Requests, queues: Queues
 
 
 @entry
-def start(one_rules: Column, one_state: Column, requests: Requests, arrivals_s: Column, clients: int) -> None:
-    """Send what is sent before anything has run: all requests at their arrival times, or one for each client."""
+def start(
+    one_rules: Column, one_state: Column, requests: Requests, queues: Queues, arrivals_s: Column, clients: int
+) -> None:
+    """Send what is sent before anything has run: all requests at their arrival times, or one for each client.
+
+    Of sessions: put down when their first turns are sent.
+    """
     rules, u = one_rules[0], one_state[0]
-    if rules.closed:
+    if rules.sessions:
+        begin(rules, u, queues, arrivals_s, clients)
+    elif rules.closed:
         for _ in range(min(clients, len(requests.prompts))):
-            send(rules, u, requests, 0.0)
+            send(rules, u, requests, queues, 0.0)
     else:
         for at in arrivals_s:
-            send(rules, u, requests, at)
+            send(rules, u, requests, queues, at)

@@ -32,13 +32,14 @@ def add_pairs(rules: Rules, u: State, tables: Tables, chunk: int, start: int, se
 @inner
 def context_time(rules: Rules, u: State, tables: Tables) -> tuple[float, float]:
     """(seconds now, seconds per further context token of the sum) of decode attention: windows need the mean context."""
+    context = u.context + u.beside
     if not rules.windowed:
-        return rules.context_slope * u.context, rules.context_slope
+        return rules.context_slope * context, rules.context_slope
     seconds = slope = 0.0
-    mean = u.context / u.running
+    mean = context / u.running
     for law in range(len(tables.context_s)):
         if mean < tables.context_limit[law]:
-            seconds += tables.context_s[law] * u.context
+            seconds += tables.context_s[law] * context
             slope += tables.context_s[law]
         else:
             seconds += tables.context_s[law] * tables.context_limit[law] * u.running
@@ -77,7 +78,7 @@ def mixed_duration(
         if len(tables.draft_s):
             duration += tables.draft_s[decoding]
         attention_s = context_time(rules, u, tables)[0]
-        u.moved += context_moved(rules, u, tables, u.context)
+        u.moved += context_moved(rules, u, tables, u.context + u.beside)
         duration += attention_s
     if rules.contending_lanes:
         # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless they

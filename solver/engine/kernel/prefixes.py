@@ -1,0 +1,132 @@
+"""The cache of prefixes: blocks of requests that are done stay until their room is needed, the least recently used first.
+
+Blocks of one chain are used together, and given back the last one first, as engines do: so what is left of a chain is
+always its beginning, a number of blocks says what, and the order of last use is one of chains (docs/mathematics.md, "Sessions").
+A chain that others go on from is given back with the last of its users, after theirs, so it outlives them.
+"""
+
+from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.records import Chains, Queues, Rules, State
+
+
+@inner
+def free_tokens(rules: Rules, u: State) -> float:
+    """Cache that no request in progress holds."""
+    slack = rules.block_slack_tokens * (u.running + u.partial)
+    return rules.kv_cache_tokens - u.context - u.reserved - slack
+
+
+@inner
+def unlink(u: State, chains: Chains, chain: int) -> None:
+    """Out of the order of last use."""
+    before, after = chains.before[chain], chains.after[chain]
+    if before >= 0:
+        chains.after[before] = after
+    else:
+        u.oldest = after
+    if after >= 0:
+        chains.before[after] = before
+    else:
+        u.newest = before
+    u.cached_blocks -= chains.resident[chain]
+
+
+@inner
+def link(u: State, chains: Chains, chain: int) -> None:
+    """Last in the order of last use; a chain without blocks is not in it."""
+    if not chains.resident[chain]:
+        return
+    chains.before[chain] = u.newest
+    chains.after[chain] = -1
+    if u.newest >= 0:
+        chains.after[u.newest] = chain
+    else:
+        u.oldest = chain
+    u.newest = chain
+    u.cached_blocks += chains.resident[chain]
+
+
+@inner
+def forget(rules: Rules, u: State, chains: Chains, growth: float) -> None:
+    """Forget blocks until those of nobody fit beside requests in progress, ``growth`` tokens grown: a chain's last ones first."""
+    room = int(max(free_tokens(rules, u) - growth, 0.0) // rules.block_tokens)
+    while u.cached_blocks > room:
+        chain = u.oldest
+        excess = u.cached_blocks - room
+        if chains.resident[chain] <= excess:
+            unlink(u, chains, chain)
+            chains.resident[chain] = 0
+        else:
+            chains.resident[chain] -= excess
+            u.cached_blocks = room
+
+
+@inner
+def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> int:
+    """Tokens that the cache holds of the first ``tokens`` of a request, whole blocks, one token at least left to compute."""
+    chains = queues.chains
+    forget(rules, u, chains, 0.0)
+    chain = chains.chain[request]
+    found = chains.resident[chain]
+    chain = chains.parent[chain]
+    while chain >= 0:
+        found = chains.blocks[chain] + found if chains.resident[chain] >= chains.blocks[chain] else chains.resident[chain]
+        chain = chains.parent[chain]
+    tokens_found: int = min(found, (tokens - 1) // rules.block_tokens) * rules.block_tokens
+    return tokens_found
+
+
+@inner
+def pinned_tokens(rules: Rules, queues: Queues, request: int) -> int:
+    """Tokens of chains before a request's own that nobody holds yet."""
+    chains = queues.chains
+    tokens = 0
+    chain = chains.parent[chains.chain[request]]
+    while chain >= 0:
+        if not chains.users[chain]:
+            tokens += chains.blocks[chain] * rules.block_tokens
+        chain = chains.parent[chain]
+    return tokens
+
+
+@inner
+def hold(rules: Rules, u: State, queues: Queues, request: int, found: int) -> None:
+    """A request is admitted, of which ``found`` tokens were in the cache: its chains cannot be forgotten, and those before its own can be found in full from here on."""
+    chains = queues.chains
+    if chains.found[request] < 0:
+        chains.found[request] = found
+    pinned = pinned_tokens(rules, queues, request)
+    u.reserved += pinned
+    u.promised += pinned
+    own = chains.chain[request]
+    chain = own
+    while chain >= 0:
+        if not chains.users[chain]:
+            if chains.resident[chain]:
+                unlink(u, chains, chain)
+            if chain != own:
+                chains.resident[chain] = chains.blocks[chain]
+        chains.users[chain] += 1
+        chain = chains.parent[chain]
+
+
+@inner
+def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> None:
+    """A request ends, of which ``tokens`` may be found again. What it needed until then has been forgotten for it (``forget``)."""
+    chains = queues.chains
+    own = chains.chain[request]
+    before = 0
+    chain = chains.parent[own]
+    while chain >= 0:
+        before += chains.blocks[chain]
+        chain = chains.parent[chain]
+    chains.resident[own] = max(0, tokens // rules.block_tokens - before)
+    chain = own
+    while chain >= 0:
+        chains.users[chain] -= 1
+        if not chains.users[chain]:
+            if chain != own:
+                u.reserved -= chains.blocks[chain] * rules.block_tokens
+                u.promised -= chains.blocks[chain] * rules.block_tokens
+            link(u, chains, chain)
+        chain = chains.parent[chain]

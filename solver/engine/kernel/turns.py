@@ -1,0 +1,107 @@
+"""When the turns of sessions are sent: the first at a time of its own, later ones when their user has thought.
+
+A turn that is due is put down in a heap, and sent once the clock has passed its time: nothing that ends later can be due
+before it.
+"""
+
+from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.records import Column, Queues, Requests, Rules, State, Turns
+
+
+@inner
+def put_down(u: State, turns: Turns, at: float, request: int) -> None:
+    """Into the binary heap of what is due, the soonest first; of two at one time the lower number."""
+    due, which = turns.due, turns.which
+    place = u.pending
+    while place > 0:
+        parent = (place - 1) >> 1
+        if due[parent] < at or (due[parent] == at and which[parent] < request):
+            break
+        due[place] = due[parent]
+        which[place] = which[parent]
+        place = parent
+    due[place] = at
+    which[place] = request
+    u.pending += 1
+
+
+@inner
+def take_up(u: State, turns: Turns) -> None:
+    """The soonest out of the heap."""
+    due, which = turns.due, turns.which
+    u.pending -= 1
+    last = u.pending
+    at, request = due[last], which[last]
+    place = 0
+    child = 1
+    while child < last:
+        other = child + 1
+        if other < last and (due[other] < due[child] or (due[other] == due[child] and which[other] < which[child])):
+            child = other
+        if at < due[child] or (at == due[child] and request < which[child]):
+            break
+        due[place] = due[child]
+        which[place] = which[child]
+        place = child
+        child = 2 * place + 1
+    due[place] = at
+    which[place] = request
+
+
+@inner
+def begin(rules: Rules, u: State, queues: Queues, arrivals_s: Column, clients: int) -> None:
+    """First turns of all sessions at their times, or of one session for each client."""
+    starts = queues.turns.starts
+    if rules.closed:
+        while u.started < min(clients, len(starts)):
+            put_down(u, queues.turns, 0.0, starts[u.started])
+            u.started += 1
+    else:
+        for place in range(len(starts)):
+            put_down(u, queues.turns, arrivals_s[place], starts[place])
+
+
+@inner
+def follow(rules: Rules, u: State, queues: Queues, request: int, at: float) -> None:
+    """After a turn that ended at ``at``: the next of its session, or in a closed loop the first of another."""
+    turns = queues.turns
+    if turns.later[request]:
+        put_down(u, turns, at + turns.think[request + 1], request + 1)
+    elif rules.closed and u.started < len(turns.starts):
+        put_down(u, turns, at, turns.starts[u.started])
+        u.started += 1
+
+
+@inner
+def taken_in(rules: Rules, u: State, requests: Requests, request: int, at: float) -> float:
+    """When the front end has taken in a prompt sent at ``at``, those sent before first."""
+    begun = max(u.ingest, at + rules.half_overhead_s)
+    return begun + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+
+
+@inner
+def send_next(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Send the turn that is due soonest."""
+    at, request = queues.turns.due[0], queues.turns.which[0]
+    take_up(u, queues.turns)
+    queues.order[u.sent] = request
+    requests.sent[request] = at
+    u.ingest = taken_in(rules, u, requests, request, at)
+    requests.ready[request] = u.ingest
+    u.sent += 1
+
+
+@inner
+def send_due(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Send all turns whose time has come."""
+    while u.pending and queues.turns.due[0] <= u.now:
+        send_next(rules, u, requests, queues)
+
+
+@inner
+def next_ready(rules: Rules, u: State, requests: Requests, queues: Queues) -> float:
+    """When the next request that waits for its time may be scheduled."""
+    if u.sent > u.queued:
+        ready: float = requests.ready[queues.order[u.queued]]
+        return ready
+    return taken_in(rules, u, requests, queues.turns.which[0], queues.turns.due[0])

@@ -1,0 +1,205 @@
+"""Draws of sessions: which turns one replica is sent, when, and what its cache holds before the first of them.
+
+A draw begins in the middle of things: sessions that began before it go on in it, and the cache holds what those and earlier
+ones left, so that neither its rate nor its hits need to settle.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.replayable import SessionTurns
+from solver.errors import InvalidInputError
+from solver.sessions import SampledTurns, Whole, sampled_turns
+from solver.workload import Sessions, Traffic
+
+Vector = NDArray[np.float64]
+
+MOST_DRAWN_TURNS = 1_000_000
+"""Turns of all sessions that a draw looks at, those before it and elsewhere included: bounds its time and memory."""
+LENGTHENED = 1.25
+"""Factor on the time that a draw looks at until it has all its turns."""
+TRIES = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionDraw:
+    """Turns as ``solver.engine.simulate.simulate_sessions`` takes them. arrivals_s: of each session's first turn in the draw."""
+
+    prompts: Whole
+    outputs: Whole
+    turns: SessionTurns
+    arrivals_s: Vector
+
+
+def open_draw(
+    traffic: Traffic,
+    requests_per_s: float,
+    service_s: float,
+    count: int,
+    seed: int,
+    *,
+    block_tokens: int,
+    cache_tokens: float,
+) -> SessionDraw:
+    """``count`` turns that come to one replica at a rate, in steady state.
+
+    Sessions begin at random times, as many a second as give the rate. service_s: what a turn takes from its sending to its
+    last token, as far as is known: it says where sessions stand that are under way as the draw begins. cache_tokens: how far
+    back the draw looks for what the cache may still hold. Raises InvalidInputError for sessions that are too many to draw.
+    """
+    sessions = _sessions_of(traffic)
+    length = sessions.turns.mean
+    whole_rate = requests_per_s * sessions.spread_over
+    gap_s = sessions.think_s + service_s
+    lasts_s = 2.0 * gap_s * (sessions.turns.maximum - 1)
+    grown = max(traffic.prompt.mean * (1.0 - traffic.shared_memory_fraction) + traffic.output.mean, 1.0)
+    before_s = lasts_s + 2.0 * cache_tokens * length / (whole_rate * grown)
+    after_s = count / requests_per_s
+    for _ in range(TRIES):
+        after_s *= LENGTHENED
+        number = math.ceil(whole_rate / length * (before_s + after_s)) + 1
+        if number * length > MOST_DRAWN_TURNS:
+            before_s = min(before_s, MOST_DRAWN_TURNS / whole_rate)
+            number = math.ceil(whole_rate / length * (before_s + after_s)) + 1
+            if number * length > 4 * MOST_DRAWN_TURNS:
+                raise InvalidInputError(f"{number * length:,.0f} turns of sessions are too many to simulate")
+        rng = np.random.default_rng(seed)
+        turns = sampled_turns(sessions, traffic.output, number, rng, traffic.longest_tokens)
+        # Sessions that a context ends early are the more for it, so that turns come at the rate asked.
+        sent = len(turns.number) / number
+        gaps = -np.log(1.0 - (np.arange(number) + 0.5) / number) * (sent / whole_rate)
+        begins_s = np.cumsum(gaps[rng.permutation(number)]) - before_s
+        think_s = rng.exponential(1.0, len(turns.number)) * sessions.think_s
+        at_s = _turn_times(turns, begins_s, think_s + service_s)
+        here = np.ones(len(at_s), dtype=bool)
+        if sessions.spread_over > 1:
+            here = rng.integers(sessions.spread_over, size=len(at_s)) == 0
+        openings = _openings(sessions, number, rng)
+        due = np.flatnonzero(here & (at_s >= 0.0))
+        if len(due) >= count and begins_s[-1] > at_s[due[np.argsort(at_s[due], kind="stable")[count - 1]]]:
+            break
+    else:
+        raise InvalidInputError("these sessions do not come often enough to be simulated")
+    chosen = np.sort(due[np.argsort(at_s[due], kind="stable")[:count]])
+    earlier = np.flatnonzero(here & (at_s < 0.0))
+    return _as_draw(sessions, turns, at_s, think_s + service_s, chosen, earlier, openings, block_tokens, service_s)
+
+
+def closed_draw(traffic: Traffic, count: int, seed: int, *, block_tokens: int) -> SessionDraw:
+    """``count`` turns of sessions that clients go through one after the other, with nothing in the cache at first."""
+    sessions = _sessions_of(traffic)
+    rng = np.random.default_rng(seed)
+    number = math.ceil(count / sessions.turns.mean * LENGTHENED) + 2
+    while True:
+        turns = sampled_turns(sessions, traffic.output, number, rng, traffic.longest_tokens)
+        if len(turns.number) >= count:
+            break
+        number *= 2
+    think_s = rng.exponential(1.0, len(turns.number)) * sessions.think_s
+    openings = _openings(sessions, number, rng)
+    chosen, none = np.arange(count), np.arange(0)
+    return _as_draw(sessions, turns, np.zeros(len(think_s)), think_s, chosen, none, openings, block_tokens, 0.0)
+
+
+def _sessions_of(traffic: Traffic) -> Sessions:
+    if traffic.sessions is None:
+        raise InvalidInputError("requests that belong to no sessions are not drawn as turns of them")
+    return traffic.sessions
+
+
+def _turn_times(turns: SampledTurns, begins_s: Vector, gaps_s: Vector) -> Vector:
+    """When every turn is sent if replies take as long as is thought: its session's begin, and the gaps before its own."""
+    first = np.flatnonzero(turns.number == 0)
+    run = np.cumsum(gaps_s)
+    started = np.repeat(run[first], np.diff([*first, len(gaps_s)]))
+    return np.asarray(begins_s[turns.session] + run - started)
+
+
+def _openings(sessions: Sessions, number: int, rng: np.random.Generator) -> tuple[Whole, Whole]:
+    """The system prompt and the document of each session."""
+    return rng.integers(sessions.system_prompts, size=number), rng.integers(sessions.documents, size=number)
+
+
+def _as_draw(
+    sessions: Sessions,
+    turns: SampledTurns,
+    at_s: Vector,
+    gaps_s: Vector,
+    chosen: Whole,
+    earlier: Whole,
+    openings: tuple[Whole, Whole],
+    block_tokens: int,
+    service_s: float,
+) -> SessionDraw:
+    """The turns ``chosen`` as requests, and the blocks of the turns ``earlier`` as what the cache holds."""
+    named, numbers = np.unique(np.concatenate([turns.session[chosen], turns.session[earlier]]), return_inverse=True)
+    mine, theirs = numbers[: len(chosen)], numbers[len(chosen) :]
+    system, document = openings[0][named], openings[1][named]
+    systems, of_system = np.unique(system, return_inverse=True)
+    pairs, of_pair = np.unique(of_system * np.int64(sessions.documents) + document, return_inverse=True)
+    # Chains: of sessions, then of documents after their system prompt, then of system prompts.
+    count, many, few = len(named), len(pairs), len(systems)
+    system_blocks = sessions.system_tokens // block_tokens
+    opening_blocks = sessions.opening_tokens // block_tokens
+    parent = np.concatenate([count + of_pair, count + many + pairs // sessions.documents, np.full(few, -1)])
+    blocks = np.zeros(count + many + few, dtype=np.int64)
+    blocks[count : count + many] = opening_blocks - system_blocks
+    blocks[count + many :] = system_blocks
+    held_chains, held_blocks = _held(
+        turns, at_s + service_s, earlier, theirs, parent, blocks, opening_blocks, block_tokens
+    )
+    later = np.zeros(len(chosen), dtype=np.int64)
+    later[:-1] = mine[1:] == mine[:-1]
+    firsts = np.flatnonzero(np.concatenate([[True], mine[1:] != mine[:-1]]))
+    order = firsts[np.argsort(at_s[chosen[firsts]], kind="stable")]
+    # What passes between two turns that come here, those in between that went elsewhere and their replies included.
+    run = np.cumsum(gaps_s)[chosen]
+    think_s = np.concatenate([[0.0], np.diff(run)]) - service_s
+    think_s[firsts] = 0.0
+    prompts, outputs = turns.prompts[chosen], turns.outputs[chosen]
+    return SessionDraw(
+        prompts,
+        outputs,
+        SessionTurns(
+            think_s=np.maximum(think_s, 0.0),
+            later=later,
+            aside_tokens=np.full(len(chosen), opening_blocks * block_tokens, dtype=np.int64),
+            kept_tokens=prompts + outputs - 1,
+            chain=mine.astype(np.int64),
+            starts=order.astype(np.int64),
+            parent=parent.astype(np.int64),
+            blocks=blocks,
+            held_chains=held_chains,
+            held_blocks=held_blocks,
+        ),
+        at_s[chosen[order]],
+    )
+
+
+def _held(
+    turns: SampledTurns,
+    ends_s: Vector,
+    earlier: Whole,
+    chain: Whole,
+    parent: Whole,
+    blocks: Whole,
+    opening_blocks: int,
+    block_tokens: int,
+) -> tuple[Whole, Whole]:
+    """Chains that earlier turns left, the least recently used first, and how many blocks of each."""
+    last_s = np.full(len(parent), -np.inf)
+    resident = blocks.copy()
+    np.maximum.at(last_s, chain, ends_s[earlier])
+    kept = (turns.prompts[earlier] + turns.outputs[earlier] - 1) // block_tokens - opening_blocks
+    np.maximum.at(resident, chain, np.maximum(kept, 0))
+    level = np.zeros(len(parent), dtype=np.int64)
+    at, goes_on = np.arange(len(parent)), np.flatnonzero(parent >= 0)
+    for _ in range(2):  # a chain that others go on from is used as late as the last of them, and given back after it
+        np.maximum.at(last_s, parent[goes_on], last_s[goes_on])
+        level[parent[goes_on]] = np.maximum(level[parent[goes_on]], level[goes_on] + 1)
+    order = np.lexsort((at, level, last_s))
+    order = order[(last_s[order] > -np.inf) & (resident[order] > 0)]
+    return order.astype(np.int64), resident[order]

@@ -1,0 +1,201 @@
+"""Sessions on the plain engine, with a cache of single blocks known by all the tokens up to their end.
+
+The judge of ``solver.engine.kernel.prefixes`` and ``turns``, with which it shares no code: there chains are counted, here every
+block is kept by itself, forgotten one by one as soon as its room is needed, and given back the last one first.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from solver.engine.simulate import Schedule
+from solver.replay.session_draws import SessionDraw
+from solver.step.tables import StepTables
+from tests.solver.naive_engine import Job, NaiveEngine, NaiveTrace
+
+Block = tuple[object, ...]
+
+
+@dataclass
+class Turn(Job):
+    """One turn. names: what its tokens are, whole blocks only; shared: how many of its blocks others begin with too."""
+
+    names: list[Block] = field(default_factory=list)
+    shared: int = 0
+    next: "Turn | None" = None
+    think_s: float = 0.0
+    found: int = -1
+
+
+class BlockCache:
+    """Blocks that nobody holds, the least recently used first, and how many requests hold each of the others."""
+
+    def __init__(self) -> None:
+        self.held: Counter[Block] = Counter()
+        self.free: dict[Block, None] = {}
+
+    def find(self, names: list[Block]) -> int:
+        count = 0
+        for name in names:
+            if name not in self.free and not self.held[name]:
+                break
+            count += 1
+        return count
+
+    def hold(self, names: list[Block]) -> None:
+        for name in names:
+            self.free.pop(name, None)
+            self.held[name] += 1
+
+    def give_back(self, names: list[Block], computed: int) -> None:
+        for place in range(len(names) - 1, -1, -1):
+            self.held[names[place]] -= 1
+            if not self.held[names[place]] and place < computed:
+                self.free[names[place]] = None
+
+    def shrink(self, blocks: float) -> None:
+        while len(self.free) > max(blocks, 0):
+            del self.free[next(iter(self.free))]
+
+
+def turns_of(draw: SessionDraw, block: int) -> list[Turn]:
+    """Turns with their blocks by name: a chain's parents and place say what tokens a block holds."""
+    t, jobs = draw.turns, []
+    for i, (prompt, output) in enumerate(zip(draw.prompts.tolist(), draw.outputs.tolist(), strict=True)):
+        own, chain, names = int(t.chain[i]), int(t.parent[t.chain[i]]), []
+        while chain >= 0:
+            names = [("shared", chain, place) for place in range(int(t.blocks[chain]))] + names
+            chain = int(t.parent[chain])
+        shared = len(names)
+        assert shared * block == int(t.aside_tokens[i])
+        names += [("session", own, place) for place in range((prompt + output - 1) // block - shared)]
+        jobs.append(Turn(i, prompt, output, 0, names=names, shared=shared, think_s=float(t.think_s[i])))
+    for i, job in enumerate(jobs):
+        job.next = jobs[i + 1] if t.later[i] else None
+    return jobs
+
+
+class NaiveSessions(NaiveEngine):
+    """Serves all turns of a draw, then is done."""
+
+    def __init__(
+        self, tables: StepTables, schedule: Schedule, draw: SessionDraw, *, concurrency: int = 0, block: int = 16
+    ) -> None:
+        super().__init__(tables, schedule, [1], [1], arrivals_s=[])
+        self.turns, self.block, self.prefix = turns_of(draw, block), block, 0
+        self.jobs = list(self.turns)
+        self.trace = NaiveTrace(self.jobs)
+        self.cache = BlockCache()
+        for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
+            kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
+            for place in range(count - 1, -1, -1):
+                self.cache.free[(kind, chain, place)] = None
+        self.due: list[tuple[float, int]] = []
+        starts = [self.turns[i] for i in draw.turns.starts.tolist()]
+        self.sessions_left = starts[concurrency:] if concurrency else []
+        for k, job in enumerate(starts[:concurrency] if concurrency else starts):
+            self.due.append((0.0 if concurrency else float(draw.arrivals_s[k]), job.number))
+
+    def one_step(self) -> int:
+        idle = not (self.running or self.prefilling or self.preempted or self.waiting or self.upcoming)
+        if idle:
+            self.send_soonest()
+        if not (self.running or self.prefilling or self.preempted or self.waiting):
+            self.now = max(self.now, min(job.ready for job in self.upcoming))
+            self.previous = 0.0
+        while self.due and min(self.due)[0] <= self.now:
+            self.send_soonest()
+        return super().one_step()
+
+    def send_soonest(self) -> None:
+        at, number = min(self.due)
+        self.due.remove((at, number))
+        self.unsent = [self.turns[number]]
+        self.send(at)
+
+    def held(self) -> float:
+        own = sum(job.context - job.shared * self.block for job in self.running)
+        own += sum(job.cached + job.to_prefill - job.shared * self.block for job in self.prefilling)
+        slack = self.s.block_slack_tokens * (len(self.running) + len(self.prefilling))
+        return own + self.pinned() * self.block + slack
+
+    def pinned(self, more: "Turn | None" = None) -> int:
+        """Blocks that sessions share and that a request in progress holds."""
+        seated = [*self.running, *self.prefilling, *([more] if more else [])]
+        return len({name for job in seated for name in job.names[: job.shared]})
+
+    def reserved(self) -> float:
+        seated = [*self.running, *self.prefilling]
+        if not self.s.preempts:
+            own = sum(job.prompt - job.shared * self.block + job.output for job in seated)
+            return own + self.pinned() * self.block
+        return self.held() - self.s.block_slack_tokens * len(seated)
+
+    def shrink(self) -> None:
+        self.cache.shrink((self.s.kv_cache_tokens - self.held()) // self.block)
+
+    def admit(self, budget: int, *, started: bool) -> bool:
+        s = self.s
+        queue = self.preempted or self.waiting
+        if not queue or self.closed_to_new:
+            return False
+        job = queue[0]
+        assert isinstance(job, Turn)
+        seated = len(self.running) + len(self.prefilling)
+        if seated >= s.max_sequences:
+            return False
+        hold = job.prompt - job.shared * self.block + job.produced + (0 if s.preempts else job.output - job.produced)
+        hold += (self.pinned(job) - self.pinned()) * self.block
+        if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
+            return False
+        self.shrink()
+        asked = (job.prompt + job.produced - 1) // self.block
+        found = self.cache.find(job.names[:asked])
+        work = job.prompt + job.produced - found * self.block
+        if not s.chunked_prefill and started and work > budget:
+            return False
+        queue.pop(0)
+        if job.found < 0:
+            job.found = found * self.block
+        job.cached, job.to_prefill, job.prefilled = found * self.block, work, 0
+        self.cache.hold(job.names)
+        self.prefilling.append(job)
+        self.shrink()
+        return True
+
+    def make_room(self, decoding: int) -> bool:
+        computed = {job.number: job.prompt + job.produced - 1 for job in self.running}
+        computed |= {job.number: job.cached + job.prefilled for job in self.prefilling}
+        many = len(self.preempted)
+        evicted = super().make_room(decoding)
+        for job in reversed(self.preempted[: len(self.preempted) - many]):
+            assert isinstance(job, Turn)
+            self.cache.give_back(job.names, computed[job.number] // self.block)
+        return evicted
+
+    def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
+        begun = [job for job, size in chunks if job.prefilled + size >= job.to_prefill]
+        for job, size in chunks:
+            if job.prefilled + size >= job.to_prefill:
+                job.to_prefill, job.prefilled = job.to_prefill + job.cached, job.prefilled + job.cached
+                job.cached = 0
+        before = sorted(self.running, key=lambda job: job.number)
+        done = super().execute(decoding, chunks)
+        for job in [*begun, *before]:
+            assert isinstance(job, Turn)
+            if job.produced >= job.output:
+                self.finished(job)
+        self.shrink()
+        return done
+
+    def finished(self, job: Turn) -> None:
+        self.cache.give_back(job.names, len(job.names))
+        if job.next is not None:
+            self.due.append((job.last + job.next.think_s, job.next.number))
+        elif self.sessions_left:
+            self.due.append((job.last, self.sessions_left.pop(0).number))
+
+
+def hit_fraction(prompts: np.ndarray, turns: list[Turn]) -> float:
+    return sum(turn.found for turn in turns) / float(prompts.sum())

@@ -1,0 +1,162 @@
+"""Sessions in the event simulation: what the cache of prefixes finds, and when turns are sent."""
+
+import random
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from solver.engine.kernel import stepping
+from solver.engine.profiles import engine_profile
+from solver.engine.simulate import Schedule, SessionTrace, simulate, simulate_sessions
+from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
+from solver.sessions import session_traffic
+from solver.step.tables import StepTables
+from solver.workload import Sessions, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
+from tests.solver.engine.naive_sessions import NaiveSessions
+from tests.solver.engine.test_kernel import MODELS, SEATS, tables_of
+
+CASES = 320
+SETTLED = Sessions(uniform_lengths(3, 9), lognormal_lengths(200, 600), 30.0, system_tokens=1500)
+
+
+@dataclass(frozen=True)
+class Case:
+    tables: StepTables
+    schedule: Schedule
+    draw: SessionDraw
+    clients: int
+
+    def fast(self) -> SessionTrace:
+        arrivals_s = None if self.clients else self.draw.arrivals_s
+        return simulate_sessions(
+            self.tables, self.schedule, self.draw.prompts, self.draw.outputs, self.draw.turns,
+            concurrency=self.clients, arrivals_s=arrivals_s,
+        )  # fmt: skip
+
+
+def random_case(seed: int) -> Case:
+    """Sessions of any kind on any engine, mostly with a cache that does not hold all of them."""
+    rng = random.Random(seed)
+    profile = engine_profile(rng.choice(["vllm", "vllm", "vllm", "sglang", "tensorrt-llm"]))
+    tables, schedule = tables_of(rng.choice(MODELS), rng.choice([256, 512, 2048]))
+    block = rng.choice([1, 16, 16, 32])
+    sessions = Sessions(
+        turns=uniform_lengths(1, rng.choice([1, 3, 6])),
+        user=uniform_lengths(1, rng.choice([5, 80, 300])),
+        think_s=rng.choice([0.0, 0.2, 2.0]),
+        system_tokens=rng.choice([0, 7, 100, 400]),
+        system_prompts=rng.choice([1, 1, 3]),
+        document_tokens=rng.choice([0, 0, 250]),
+        documents=rng.choice([1, 4]),
+        spread_over=rng.choice([1, 1, 3]),
+    )
+    output = uniform_lengths(1, rng.choice([1, 40, 120]))
+    traffic, _ = session_traffic(sessions, output, rng.choice([None, None, sessions.opening_tokens + 500]))
+    cache_tokens = rng.choice([1.3, 2.5, 6.0, 30.0]) * traffic.maximum + 3 * block
+    schedule = replace(
+        schedule,
+        max_sequences=rng.choice([2, 8, SEATS]),
+        kv_cache_tokens=cache_tokens,
+        block_slack_tokens=(block - 1) / 2.0,
+        mixes=profile.mixes,
+        chunked_prefill=profile.chunked_prefill,
+        preempts=profile.preempts,
+    )
+    count, clients = rng.randint(5, 70), rng.choice([0, 0, 1, 6])
+    if clients:
+        return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
+    draw = open_draw(
+        traffic, rng.choice([2.0, 20.0]), 0.5, count, seed, block_tokens=block, cache_tokens=cache_tokens
+    )
+    return Case(tables, schedule, draw, 0)
+
+
+@cache
+def runs(seed: int) -> tuple[Case, SessionTrace, NaiveSessions]:
+    case = random_case(seed)
+    block = round(2 * case.schedule.block_slack_tokens) + 1
+    naive = NaiveSessions(case.tables, case.schedule, case.draw, concurrency=case.clients, block=block)
+    naive.run()
+    return case, case.fast(), naive
+
+
+class TestAgainstSingleBlocks:
+    @pytest.mark.parametrize("start", range(0, CASES, 40))
+    def test_every_prompt_finds_as_much(self, start: int) -> None:
+        for seed in range(start, start + 40):
+            _, fast, naive = runs(seed)
+            found = [naive.turns[request].found for request in fast.order]
+            assert fast.cached_tokens.tolist() == found, seed
+
+    @pytest.mark.parametrize("start", range(0, CASES, 40))
+    def test_and_takes_as_long(self, start: int) -> None:
+        for seed in range(start, start + 40):
+            _, fast, naive = runs(seed)
+            turns = [naive.turns[request] for request in fast.order]
+            assert fast.trace.time_to_first_token_s == pytest.approx([t.first - t.sent for t in turns], rel=2e-3), seed
+            assert fast.trace.end_to_end_s == pytest.approx([t.last - t.sent for t in turns], rel=2e-3), seed
+
+    def test_cases_are_worth_it(self) -> None:
+        """Caches that forget, evictions, shared beginnings, and hits of every size."""
+        found = [runs(seed) for seed in range(CASES)]
+        fractions = [fast.found_fraction() for _, fast, _ in found]
+        assert sum(0.05 < share < 0.95 for share in fractions) >= 150
+        assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 25
+        assert sum(len(case.draw.turns.held_chains) > 0 for case, _, _ in found) >= 80
+
+
+def traffic_of(sessions: Sessions) -> Traffic:
+    return session_traffic(sessions, lognormal_lengths(300, 900))[0]
+
+
+def found(sessions: Sessions, cache_tokens: float, seed: int = 1, count: int = 6000) -> SessionTrace:
+    tables, schedule = tables_of(MODELS[0], 2048)
+    schedule = replace(schedule, kv_cache_tokens=cache_tokens)
+    draw = open_draw(traffic_of(sessions), 4.0, 2.0, count, seed, block_tokens=16, cache_tokens=cache_tokens)
+    return simulate_sessions(
+        tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s, notes_gaps=False
+    )
+
+
+class TestLaws:
+    def test_sessions_of_one_turn_are_plain_requests(self) -> None:
+        tables, schedule = tables_of(MODELS[0], 2048)
+        traffic = traffic_of(Sessions(fixed_lengths(1), lognormal_lengths(1000, 2500), 5.0))
+        draw = open_draw(traffic, 8.0, 2.0, 2000, 3, block_tokens=16, cache_tokens=schedule.kv_cache_tokens)
+        turns = simulate_sessions(
+            tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s
+        )
+        order = draw.turns.starts
+        plain = simulate(tables, schedule, draw.prompts[order], draw.outputs[order], arrivals_s=draw.arrivals_s)
+        assert turns.found_fraction() == 0.0
+        assert np.array_equal(turns.trace.time_to_first_token_s, plain.time_to_first_token_s)
+        assert np.array_equal(turns.trace.end_to_end_s, plain.end_to_end_s)
+        assert np.array_equal(turns.trace.gaps, plain.gaps)
+
+    def test_a_larger_cache_finds_more_and_none_more_than_all_that_was_sent(self) -> None:
+        shares = [found(SETTLED, size).found_fraction() for size in (30_000, 60_000, 120_000, 240_000, 1_000_000)]
+        assert shares == sorted(shares)
+        assert shares[0] < 0.6 < 0.9 < shares[-1] <= traffic_of(SETTLED).shared_prefix_fraction
+
+    def test_the_first_requests_of_a_draw_find_what_the_last_do(self) -> None:
+        for size in (60_000, 150_000, 300_000):
+            draws = [found(SETTLED, size, seed) for seed in range(1, 7)]
+            early = np.mean([one.cached_tokens[:1500].sum() / one.prompts[:1500].sum() for one in draws])
+            late = np.mean([one.found_fraction(3000) for one in draws])
+            assert early == pytest.approx(late, abs=0.02), size
+
+    def test_turns_come_at_the_rate_asked(self) -> None:
+        spans = [found(SETTLED, 400_000, seed).sent_s for seed in range(1, 9)]
+        rates = [(len(sent) - 1) / (sent[-1] - sent[0]) for sent in spans]
+        assert np.mean(rates) == pytest.approx(4.0, rel=0.04)
+
+    def test_spreading_turns_over_replicas_finds_less(self) -> None:
+        shares = [found(replace(SETTLED, spread_over=n), 120_000).found_fraction() for n in (1, 2, 4, 16)]
+        assert shares == sorted(shares, reverse=True)
+        assert shares[-1] > 0.4  # the system prompt is everywhere
+
+    def test_one_kind_of_arguments_is_compiled(self) -> None:
+        found(SETTLED, 100_000, count=50)
+        assert len(getattr(stepping.run, "signatures", [()])) == 1
