@@ -83,9 +83,7 @@ def found_by_any_cache(sessions: Sessions, turns: SampledTurns) -> NDArray[np.fl
 
 
 @lru_cache(maxsize=256)
-def session_traffic(
-    sessions: Sessions, output: Lengths, longest_tokens: int | None = None
-) -> tuple[Traffic, float]:
+def session_traffic(sessions: Sessions, output: Lengths, longest_tokens: int | None = None) -> tuple[Traffic, float]:
     """Sessions as traffic, and the share of turns that ``longest_tokens`` (prompt and reply) leaves unsent.
 
     Raises InvalidInputError where not even the first turn fits.

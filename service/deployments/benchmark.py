@@ -36,6 +36,8 @@ def bench_words(plan: DeploymentPlan, kind: ReplicaKind) -> list[Word]:
     traffic = kind.workload.traffic
     if traffic is None:
         raise PartError(kind.part, "the driver sends requests of one kind; the workload has traffic classes")
+    if traffic.sessions is not None:
+        raise PartError(kind.part, "the driver sends prompts that share nothing; the workload's are turns of sessions")
     if traffic.shared_prefix_fraction > 0:
         raise PartError(kind.part, "the driver sends prompts that share nothing; the workload's share a prefix")
     if kind.line.partition is not None:

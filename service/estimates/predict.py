@@ -36,10 +36,11 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.llm_shape import LlmShape
 from solver.prediction.estimate import Estimate, estimate, without_probes
+from solver.sessions import served_within
 from solver.step.constants import Constants, resolve_constants
 from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
-from solver.workload import SpeculativeDecoding, Traffic, within_context
+from solver.workload import SpeculativeDecoding, Traffic
 
 Outcome = EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut
 
@@ -122,7 +123,7 @@ def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
     traffic = traffic_from_wire(asked.traffic)
     context = min(asked.engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
-    return (traffic, 0.0) if asked.over_context == "refuse" else within_context(traffic, context)
+    return (traffic, 0.0) if asked.over_context == "refuse" else served_within(traffic, context)
 
 
 def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:
@@ -188,6 +189,7 @@ def present_estimate(
         tpot_ms=present_percentiles(found.time_per_output_token_s),
         itl_ms=present_percentiles(found.inter_token_s),
         e2e_ms=present_percentiles(found.end_to_end_s),
+        prefix_hit_fraction=found.prefix_hit_fraction,
         output_tokens_per_s=present_interval(found.output_tokens_per_s),
         requests_per_s=present_interval(found.requests_per_s),
         power_w=power,

@@ -6,7 +6,7 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
-from service.recommendations.snapshot import lengths_from_wire, traffic_from_wire
+from service.recommendations.snapshot import lengths_from_wire, stated_lengths, traffic_from_wire
 from service.wire.recommendations import RecommendationIn
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
@@ -123,9 +123,9 @@ def check_traffic(asked: RecommendationIn) -> tuple[tuple[Traffic, ...], ...]:
     errors: list[FieldError] = []
     for position, workload in enumerate(asked.workloads):
         for stream in workload.streams:
-            for field in ("prompt_tokens", "output_tokens"):
+            for field, lengths in stated_lengths(stream.shape):
                 try:
-                    lengths_from_wire(getattr(stream.shape, field))
+                    lengths_from_wire(lengths)
                 except InvalidInputError as bad:
                     errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{field}"))
         if not errors:

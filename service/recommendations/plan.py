@@ -34,6 +34,7 @@ from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape
 from solver.planning.published import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
+from solver.sessions import served_within
 from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
@@ -43,7 +44,6 @@ from solver.workload import (
     Traffic,
     TrafficClass,
     Workload,
-    within_context,
 )
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def contexts(inputs: PlanningInputs) -> list[ContextOut]:
                     workload=asked.name,
                     traffic_class=stream.name,
                     context_tokens=context,
-                    clipped_fraction=within_context(one, context)[1],
+                    clipped_fraction=served_within(one, context)[1],
                 )
             )
     return found
@@ -248,7 +248,10 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         )
         place = asked.streams[too_long].place if asked.context_tokens is None else "context_tokens"
         raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{place}")])
-    traffic = tuple(within_context(one, context)[0] for one in traffic)
+    try:
+        traffic = tuple(served_within(one, context)[0] for one in traffic)
+    except InvalidInputError as error:
+        raise InvalidFieldsError([FieldError(str(error), pointer=f"/workloads/{position}/traffic/sessions")]) from None
     workload = Workload(
         name=asked.name,
         llm_id=asked.llm,

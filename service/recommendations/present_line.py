@@ -101,4 +101,5 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
         e2e_ms=present_percentiles(found.end_to_end_s),
         output_tokens_per_s=present_interval(found.output_tokens_per_s, float(replicas)),
         power_w=present_power(found.power_w, float(replicas)),
+        prefix_hit_fraction=found.prefix_hit_fraction,
     )

@@ -18,6 +18,7 @@ from service.wire.traffic import (
     HistogramLength,
     LognormalLength,
     OpenLoad,
+    SessionsIn,
     TrafficShape,
     UniformLength,
 )
@@ -26,12 +27,14 @@ from solver.hardware import Device, Loads, Node, Offer, Partition, Sale
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
+from solver.sessions import session_traffic
 from solver.step.constants import ConstantPrior
 from solver.units import bytes_from_gib
 from solver.workload import (
     EngineSettings,
     Lengths,
     Load,
+    Sessions,
     Traffic,
     fixed_lengths,
     lognormal_lengths,
@@ -176,9 +179,10 @@ def prior_from_row(row: Mapping[str, Any]) -> ConstantPrior:
     return ConstantPrior(**{name: row[name] for name in fields})
 
 
-def lengths_from_wire(
-    asked: FixedLength | UniformLength | LognormalLength | HistogramLength,
-) -> Lengths:
+LengthsIn = FixedLength | UniformLength | LognormalLength | HistogramLength
+
+
+def lengths_from_wire(asked: LengthsIn) -> Lengths:
     """Raises InvalidInputError where no such distribution exists."""
     match asked:
         case FixedLength():
@@ -192,9 +196,36 @@ def lengths_from_wire(
             return Lengths(tuple(b.tokens for b in bins), tuple(b.share for b in bins))
 
 
+def stated_lengths(asked: TrafficShape) -> list[tuple[str, LengthsIn]]:
+    """Every distribution of lengths that the traffic states, with the field it is in."""
+    found: list[tuple[str, LengthsIn]] = [("output_tokens", asked.output_tokens)]
+    if asked.prompt_tokens is not None:
+        found.insert(0, ("prompt_tokens", asked.prompt_tokens))
+    if asked.sessions is not None:
+        found += [("sessions/turns", asked.sessions.turns), ("sessions/user_tokens", asked.sessions.user_tokens)]
+    return found
+
+
 def traffic_from_wire(asked: TrafficShape) -> Traffic:
-    return Traffic(
-        lengths_from_wire(asked.prompt_tokens), lengths_from_wire(asked.output_tokens), asked.shared_prefix_fraction
+    """Raises InvalidInputError where no such requests exist."""
+    output = lengths_from_wire(asked.output_tokens)
+    if asked.sessions is not None:
+        return session_traffic(sessions_from_wire(asked.sessions), output)[0]
+    assert asked.prompt_tokens is not None
+    return Traffic(lengths_from_wire(asked.prompt_tokens), output, asked.shared_prefix_fraction)
+
+
+def sessions_from_wire(asked: SessionsIn) -> Sessions:
+    """Raises InvalidInputError where no such sessions exist."""
+    return Sessions(
+        turns=lengths_from_wire(asked.turns),
+        user=lengths_from_wire(asked.user_tokens),
+        think_s=asked.think_time_s,
+        system_tokens=asked.system_prompt_tokens,
+        system_prompts=asked.system_prompts,
+        document_tokens=asked.document_tokens,
+        documents=asked.documents,
+        spread_over=asked.replicas or 1,
     )
 
 

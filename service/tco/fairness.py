@@ -6,7 +6,7 @@ from dataclasses import replace
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.plan import PlanningInputs
-from service.recommendations.snapshot import lengths_from_wire
+from service.recommendations.snapshot import traffic_from_wire
 from service.recommendations.tables import RecommendationTable
 from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.recommendations import LimitsIn, RecommendationIn, ResultOut, WorkloadIn
@@ -103,10 +103,11 @@ def token_demand(workloads: Sequence[WorkloadIn]) -> TokenDemand:
     requests = sum(stream.requests_per_s for stream in streams)
     tokens_in = tokens_out = cached = 0.0
     for stream in streams:
-        prompt = stream.requests_per_s * lengths_from_wire(stream.shape.prompt_tokens).mean
+        traffic = traffic_from_wire(stream.shape)
+        prompt = stream.requests_per_s * traffic.prompt.mean
         tokens_in += prompt
-        cached += prompt * stream.shape.shared_prefix_fraction
-        tokens_out += stream.requests_per_s * lengths_from_wire(stream.shape.output_tokens).mean
+        cached += prompt * traffic.shared_prefix_fraction
+        tokens_out += stream.requests_per_s * traffic.output.mean
     return TokenDemand(
         requests_per_s=requests,
         input_tokens=tokens_in / requests,

@@ -96,7 +96,7 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRe
     if of != "context_tokens":
         return None if value > 0 else f"{of} is above zero"
     classes = replay.inputs.traffic[[w.name for w in replay.request.workloads].index(workload.name)]
-    longest = max(traffic.prompt.maximum + traffic.output.maximum for traffic in classes)
+    longest = max(traffic.maximum for traffic in classes)
     most = replay.inputs.shapes[workload.llm].max_context_tokens
     if not longest <= value <= most:
         return f"the traffic needs a context of {longest} tokens, and {workload.llm} takes up to {most}"

@@ -33,6 +33,8 @@ class PredictedOut(Answer):
     e2e_ms: Percentiles
     output_tokens_per_s: Interval
     power_w: Interval | None
+    prefix_hit_fraction: float | None = None
+    """Null where requests are no turns of sessions."""
 
 
 class LinePartitionOut(Answer):

@@ -39,7 +39,7 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, FaultToleranceIn, LossOut, PlacesIn, QuotaIn, ServedOut
 from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
-from service.wire.traffic import OverContext, Traffic
+from service.wire.traffic import SESSIONS_ARE_AGGREGATED, OverContext, Traffic
 from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
@@ -107,6 +107,8 @@ class WorkloadIn(Request):
             raise ValueError(
                 "requests_per_s is for traffic classes with share_fraction; the traffic states its own rate"
             )
+        if self.traffic is not None and self.traffic.sessions is not None and "disaggregated" in self.roles:
+            raise ValueError(SESSIONS_ARE_AGGREGATED)
         return self
 
     @property

@@ -84,12 +84,75 @@ OverContext = Literal["clip", "refuse"]
 """What becomes of requests longer than the context: an engine ends them there (``clip``), or they are an error."""
 
 
-class TrafficShape(Request):
-    """Lengths of requests. ``shared_prefix_fraction``: share of every prompt that is already cached."""
+SESSIONS_ARE_AGGREGATED = "sessions are modelled on replicas that prefill and decode; pools of their own are not"
+MOST_TURNS = 1_000
+MOST_THINK_S = 604_800.0
 
-    prompt_tokens: Lengths
+
+class SessionsIn(Request):
+    """Requests that are turns of sessions, each with the whole session so far as the beginning of its prompt.
+
+        prompt of turn t = system prompt + document + user₁ + reply₁ + … + user_t
+
+    What replicas find of that in their cache of prefixes is simulated. A session ends early where its next turn would not fit
+    into the context.
+    """
+
+    turns: Lengths
+    """Turns of a session, a count where other lengths have tokens; on average and at the 95th percentile, or as a histogram."""
+    user_tokens: Lengths
+    think_time_s: Annotated[float, Field(ge=0, le=MOST_THINK_S, allow_inf_nan=False)]
+    system_prompt_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    system_prompts: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    document_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    documents: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    routing: Literal["sticky", "random"] = "sticky"
+    replicas: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """With ``random`` routing only: among how many replicas turns are spread."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if _longest(self.turns) > MOST_TURNS:
+            raise ValueError(f"sessions have at most {MOST_TURNS} turns here")
+        if self.routing == "random" and self.replicas is None:
+            raise ValueError("random routing finds the less the more replicas there are: state replicas")
+        if self.routing == "sticky" and self.replicas is not None:
+            raise ValueError(
+                "replicas is for random routing; a session that stays with one finds as much among any number"
+            )
+        return self
+
+
+def _longest(lengths: FixedLength | UniformLength | LognormalLength | HistogramLength) -> float:
+    """What no length is far above."""
+    match lengths:
+        case FixedLength():
+            return lengths.tokens
+        case UniformLength():
+            return lengths.high
+        case LognormalLength():
+            return lengths.p95
+        case HistogramLength():
+            return max(one.tokens for one in lengths.histogram)
+
+
+class TrafficShape(Request):
+    """Lengths of requests: ``prompt_tokens``, or ``sessions`` that they follow from. ``shared_prefix_fraction``: share of every
+    prompt that is already cached."""
+
+    prompt_tokens: Lengths | None = None
+    """Null where ``sessions`` are stated."""
     output_tokens: Lengths
     shared_prefix_fraction: Fraction = 0.0
+    sessions: SessionsIn | None = None
+
+    @model_validator(mode="after")
+    def _prompts_once(self) -> Self:
+        if (self.prompt_tokens is None) == (self.sessions is None):
+            raise ValueError("state either prompt_tokens or sessions, which prompts follow from")
+        if self.sessions is not None and self.shared_prefix_fraction > 0.0:
+            raise ValueError("what is shared follows from sessions; shared_prefix_fraction is for prompts without them")
+        return self
 
 
 class Traffic(TrafficShape):

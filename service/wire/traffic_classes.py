@@ -63,6 +63,10 @@ def _consistent(classes: tuple[TrafficClassIn, ...]) -> tuple[TrafficClassIn, ..
     if twice:
         raise ValueError(f"names of traffic classes must differ; more than one is called {twice[0]!r}")
     for one in classes:
+        if one.sessions is not None:
+            raise ValueError(
+                f"{one.name!r}: sessions are not planned within traffic classes; state them as a workload of their own"
+            )
         if (one.requests_per_s is None) == (one.share_fraction is None):
             raise ValueError(f"{one.name!r}: state either requests_per_s or share_fraction")
     shares = [one.share_fraction for one in classes if one.share_fraction is not None]

@@ -38,6 +38,8 @@ class Prefixes:
 
     cached_tokens: Sequence[int] | Whole
     held_tokens: int
+    aside_tokens: Sequence[int] | Whole | None = None
+    """Of each prompt, those that are among the ones held once; None: all that are cached."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +103,8 @@ def longest_tokens(prompts: Whole, outputs: Whole, prefixes: Prefixes) -> int:
         raise InvalidInputError("prompts and outputs have at least one token each")
     if int(outputs.sum()) > MOST_TOKENS:
         raise InvalidInputError(f"{int(outputs.sum())} output tokens are more than one simulation accepts")
-    return prefixes.held_tokens + int((prompts - np.asarray(prefixes.cached_tokens) + outputs).max())
+    aside = prefixes.cached_tokens if prefixes.aside_tokens is None else prefixes.aside_tokens
+    return prefixes.held_tokens + int((prompts - np.asarray(aside) + outputs).max())
 
 
 def check_fitting(schedule: SchedulerLimits, longest: int) -> None:

@@ -144,13 +144,14 @@ def simulate_sessions(
         raise InvalidInputError("give either a concurrency of at least 1 or arrival times")
     if arrivals_s is not None and len(arrivals_s) != len(turns.starts):
         raise InvalidInputError("one arrival time for each session")
-    check_fitting(schedule, longest_tokens(prompts, outputs, Prefixes(np.zeros(len(prompts), dtype=np.int64), 0)))
+    nothing: Whole = np.zeros(len(prompts), dtype=np.int64)
+    check_fitting(schedule, longest_tokens(prompts, outputs, Prefixes(nothing, 0)))
     check_tabulated(schedule, len(prompts), len(tables.decode_s), len(tables.head_s))
     from solver.engine.kernel.columns import engine, replayed  # imports numba, which listing devices need not wait for
 
     on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps, sessions=True)
-    nothing = Prefixes(np.zeros(len(prompts), dtype=np.int64), 0)
-    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, nothing, sessions=turns)
+    prefixes = Prefixes(nothing, 0, turns.aside_tokens)
+    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes, sessions=turns)
     order = np.argsort(outcome.sent_s, kind="stable")
     in_order = replace(
         outcome, sent_s=outcome.sent_s[order], first_s=outcome.first_s[order], last_s=outcome.last_s[order]

@@ -71,6 +71,8 @@ class Estimate:
     bound: Bound
     decoding_sequences: float
     """Mean number in flight of one replica, at least one: those of ``step``."""
+    prefix_hit_fraction: float | None = None
+    """Share of the tokens of prompts found in the cache, where requests are turns of sessions."""
 
 
 def estimate(
@@ -188,6 +190,7 @@ def estimated(
         step=steps,
         bound=bound,
         decoding_sequences=busy_sequences,
+        prefix_hit_fraction=result.prefix_hit_fraction,
     )
 
 

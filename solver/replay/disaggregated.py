@@ -10,18 +10,18 @@ from solver.engine.disaggregated import KvLink, Pool, prompt_cache_bytes, simula
 from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, simulate
 from solver.errors import InvalidInputError, SaturatedError, UnsupportedError
+from solver.replay.crowds import lane_seats
 from solver.replay.one_stream import (
     STEADY_REQUESTS,
     STEADY_WARM_UP_FRACTION,
     Replay,
     Statistics,
     Vector,
-    lane_seats,
     sampled_requests,
-    spread_lengths,
     statistics,
     weighted_statistics,
 )
+from solver.sessions import spread_lengths
 from solver.workload import Load, Traffic
 
 REQUESTS_PER_LANE = 500

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from solver.deployment.configuration import Configuration
 from solver.engine.simulate import Schedule
 from solver.errors import SaturatedError
+from solver.replay import sessions as of_sessions
+from solver.replay.crowds import lane_seats
 from solver.replay.draws import KernelInput, prepared, ready_draws, replay_prepared
-from solver.replay.one_stream import (
-    CROWDED_FRACTION,
-    QUANTILES,
-    STEADY_WARM_UP_FRACTION,
-    capacity_requests_per_s,
-    lane_seats,
-)
+from solver.replay.one_stream import CROWDED_FRACTION, QUANTILES, STEADY_WARM_UP_FRACTION, capacity_requests_per_s
 from solver.step.tables import StepTables
 from solver.workload import PERCENTILES, Percentile, Traffic
 
@@ -78,6 +74,8 @@ class SteadyLane:
     def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """Of ``requests`` requests for each seed. Raises SaturatedError above capacity, InvalidInputError."""
         per_lane = requests_per_s / self._configuration.lanes
+        if self._traffic.sessions is not None:
+            return self._of_sessions(requests_per_s, per_lane, seeds, requests)
         draws = ready_draws(self._traffic, requests, seeds, self._schedule.cached_prefix_fraction)
         if self._engine is None:
             self._engine = prepared(self._tables, self._schedule)
@@ -101,6 +99,29 @@ class SteadyLane:
             ),
             percentiles(end_to_end[:, first:]),
         )
+
+    def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
+        """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
+        first = int(requests * STEADY_WARM_UP_FRACTION)
+        rows: list[tuple[Matrix, Matrix, Matrix]] = []
+        for seed in seeds:
+            run = of_sessions.replay_open(
+                self._tables, self._schedule, self._traffic, per_lane, requests, seed, notes_gaps=False
+            )
+            trace = run.trace
+            if per_lane * float(trace.end_to_end_s.mean()) > CROWDED_FRACTION * self._seats:
+                limit = of_sessions.capacity_requests_per_s(self._configuration, self._tables, self._traffic, run)
+                if requests_per_s > limit:
+                    raise SaturatedError(limit)
+            rows.append(
+                (
+                    percentiles(trace.time_to_first_token_s[None, first:])[0],
+                    _of_some(trace.time_per_output_token_s[first:][trace.outputs[first:] > 1]),
+                    percentiles(trace.end_to_end_s[None, first:])[0],
+                )
+            )
+        to_first, per_token, whole = (np.stack(column) for column in zip(*rows, strict=True))
+        return Latencies(to_first, per_token, whole)
 
 
 def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:

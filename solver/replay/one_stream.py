@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import Schedule, SessionTrace, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
+from solver.replay import sessions as of_sessions
+from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
 from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic
@@ -31,10 +33,6 @@ LEAST_DRAWS, MOST_DRAWS = 2, 8
 SATURATION_MARGIN = 1.0
 CROWDED_FRACTION = 0.9
 """Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
-CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
-"""How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
-WAITING_FRACTION = 0.125
-"""Requests that wait while capacity is measured, over seats."""
 FINITE_SATURATION_MARGIN = 1.1
 """A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
 
@@ -59,6 +57,8 @@ class Replay:
     mean_in_flight: float
     """Requests in flight per lane, by Little's law."""
     preemptions: int
+    prefix_hit_fraction: float | None = None
+    """Share of the tokens of prompts that the cache held; None where requests are no turns of sessions."""
 
 
 @lru_cache(maxsize=64)
@@ -132,31 +132,6 @@ def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statis
     return result
 
 
-def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
-    """Requests one lane can have in progress at once: engine seats, or what the KV cache holds at mean context."""
-    held = traffic.prompt.mean * (1.0 - traffic.shared_memory_fraction) + traffic.output.mean / 2.0
-    held += schedule.block_slack_tokens
-    return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / max(held, 1.0))))
-
-
-def crowd_for(seats: int) -> int:
-    """Clients that keep every seat taken and a few requests waiting.
-
-    With no more clients than seats, new prompts come bunched and leave steps without any between them, which an engine with
-    a queue does not have: where prompts slow a step much, it completes less. A rate between the two is one at which a queue,
-    once there is one, never goes away.
-
-    >>> crowd_for(1), crowd_for(512)
-    (2, 576)
-    """
-    return seats + math.ceil(WAITING_FRACTION * seats)
-
-
-def crowd_requests(seats: int) -> int:
-    """Requests that a run of a crowd takes to show what is completed in the long run."""
-    return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
-
-
 def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
     """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
@@ -175,18 +150,6 @@ def _crowd(traffic: Traffic, count: int) -> tuple[Whole, Whole]:
         read_only(spread_lengths(traffic.prompt, count, rng)),
         read_only(spread_lengths(traffic.output, count, rng)),
     )
-
-
-def steady_rate(trace: Trace) -> float:
-    """Requests per second that a closed loop completes in the middle of its run.
-
-    It starts with every seat empty and ends draining: the middle is the steady state.
-    """
-    count = len(trace.completed_s)
-    ends = np.sort(trace.completed_s)
-    first, last = int(count * 0.3), int(count * 0.9) - 1
-    span = float(ends[last] - ends[first])
-    return (last - first) / span if span > 0 else count / max(trace.duration_s, 1e-12)
 
 
 def replay(
@@ -245,6 +208,7 @@ def mean_replay(found: Sequence[Replay]) -> Replay:
         compute_utilisation=mean("compute_utilisation"),
         mean_in_flight=mean("mean_in_flight"),
         preemptions=round(mean("preemptions")),
+        prefix_hit_fraction=None if found[0].prefix_hit_fraction is None else mean("prefix_hit_fraction"),
     )
 
 
@@ -262,23 +226,36 @@ def _replay_once(
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
         schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
-        trace = _run(tables, schedule, traffic, count, seed, concurrency=clients)
+        run = _run(tables, schedule, traffic, count, seed, concurrency=clients)
     else:
         if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
             raise InvalidInputError("an open load needs a positive rate")
         active = lanes
         count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
         schedule = replace(schedule, contending_lanes=stages - 1)
-        trace = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
-        in_flight = load.requests_per_s / lanes * float(np.mean(trace.end_to_end_s))
+        run = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
+        in_flight = load.requests_per_s / lanes * float(np.mean(_trace(run).end_to_end_s))
         if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
-            limit = capacity_requests_per_s(configuration, tables, traffic)
+            limit = _capacity_requests_per_s(configuration, tables, traffic, run)
             if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else SATURATION_MARGIN):
                 raise SaturatedError(limit)
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
     if not finite and load.kind == "closed":
-        first = min(count // 2, max(first, 2 * trace.clients))
-    return condense(trace, first, active, lanes, finite=finite, tables=tables)
+        first = min(count // 2, max(first, 2 * _trace(run).clients))
+    found = condense(_trace(run), first, active, lanes, finite=finite, tables=tables)
+    return replace(found, prefix_hit_fraction=run.found_fraction(first)) if isinstance(run, SessionTrace) else found
+
+
+def _trace(run: Trace | SessionTrace) -> Trace:
+    return run.trace if isinstance(run, SessionTrace) else run
+
+
+def _capacity_requests_per_s(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, run: Trace | SessionTrace
+) -> float:
+    if isinstance(run, SessionTrace):
+        return of_sessions.capacity_requests_per_s(configuration, tables, traffic, run)
+    return capacity_requests_per_s(configuration, tables, traffic)
 
 
 def _run(
@@ -290,7 +267,11 @@ def _run(
     *,
     concurrency: int = 0,
     rate: float = 0.0,
-) -> Trace:
+) -> Trace | SessionTrace:
+    if traffic.sessions is not None and concurrency:
+        return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
+    if traffic.sessions is not None:
+        return of_sessions.replay_open(tables, schedule, traffic, rate, count, seed)
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
     prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)

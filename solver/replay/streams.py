@@ -15,6 +15,7 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import Prefixes
 from solver.engine.simulate import Schedule, Trace, simulate
 from solver.errors import InvalidInputError, SaturatedError
+from solver.replay.crowds import crowd_for, crowd_requests, steady_rate
 from solver.replay.one_stream import (
     CROWDED_FRACTION,
     STEADY_REQUESTS,
@@ -23,16 +24,13 @@ from solver.replay.one_stream import (
     Vector,
     Whole,
     condense,
-    crowd_for,
-    crowd_requests,
     ended,
     poisson_arrivals_s,
     read_only,
     replay,
-    spread_lengths,
     statistics,
-    steady_rate,
 )
+from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
 from solver.workload import Load, Traffic
 

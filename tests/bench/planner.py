@@ -28,7 +28,8 @@ from solver.engine.simulate import simulate
 from solver.planning.assemble import assemble
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import space_of
-from solver.replay.one_stream import poisson_arrivals_s, spread_lengths
+from solver.replay.one_stream import poisson_arrivals_s
+from solver.sessions import spread_lengths
 from tests.bench.server_process import ServerProcess
 from tests.bench.workloads import LLMS, requests
 

@@ -14,18 +14,17 @@ from solver.engine.steady import OperatingPoints, operating_points, step_grid
 from solver.errors import InvalidInputError, SaturatedError
 from solver.layout import Layout
 from solver.precision import Precision
+from solver.replay.crowds import lane_seats, steady_rate
 from solver.replay.long_run import long_run
 from solver.replay.one_stream import (
     Replay,
     capacity_requests_per_s,
-    lane_seats,
     poisson_arrivals_s,
     replay,
-    spread_lengths,
     statistics,
-    steady_rate,
     weighted_statistics,
 )
+from solver.sessions import spread_lengths
 from solver.workload import EngineSettings, Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration

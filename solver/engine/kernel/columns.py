@@ -174,9 +174,7 @@ def session_columns(sessions: SessionTurns) -> tuple[records.Turns, records.Chai
     )  # fmt: skip
 
 
-def working_space(
-    count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS
-) -> records.Queues:
+def working_space(count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS) -> records.Queues:
     """Empty queues for ``count`` requests of which ``seats`` can be in progress. A run that is over leaves them empty, but for
     those of sessions (``turns``)."""
     whole: Whole = np.zeros((5, count), dtype=np.int64)
@@ -232,9 +230,9 @@ def replayed(
     cached: Whole = np.asarray(prefixes.cached_tokens, dtype=np.int64)
     times: Vector = np.zeros((4, count))
     found = column(cached)
-    aside = found if sessions is None else column(sessions.aside_tokens)
-    if sessions is not None:
-        found = column(np.zeros(count, dtype=np.int64))
+    aside = found
+    if prefixes.aside_tokens is not None:
+        aside = column(np.asarray(prefixes.aside_tokens, dtype=np.int64))
     requests = records.Requests(column(prompts), column(outputs), found, aside, *(column(row) for row in times))
     if queues is None:
         turns_of = NO_TURNS if sessions is None else session_columns(sessions)
@@ -242,7 +240,9 @@ def replayed(
     if sessions is not None:
         first_chains(state, sessions)
     space = (room or 3 * count + 64) if on.notes_gaps else 1
-    stepping.start(on.rules, state, requests, queues, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency)
+    stepping.start(
+        on.rules, state, requests, queues, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency
+    )
     gaps: list[Vector] = []
     end = state_of(state)
     while end.done < count:

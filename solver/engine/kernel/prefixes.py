@@ -70,7 +70,9 @@ def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> i
     found = chains.resident[chain]
     chain = chains.parent[chain]
     while chain >= 0:
-        found = chains.blocks[chain] + found if chains.resident[chain] >= chains.blocks[chain] else chains.resident[chain]
+        found = (
+            chains.blocks[chain] + found if chains.resident[chain] >= chains.blocks[chain] else chains.resident[chain]
+        )
         chain = chains.parent[chain]
     tokens_found: int = min(found, (tokens - 1) // rules.block_tokens) * rules.block_tokens
     return tokens_found
@@ -91,7 +93,8 @@ def pinned_tokens(rules: Rules, queues: Queues, request: int) -> int:
 
 @inner
 def hold(rules: Rules, u: State, queues: Queues, request: int, found: int) -> None:
-    """A request is admitted, of which ``found`` tokens were in the cache: its chains cannot be forgotten, and those before its own can be found in full from here on."""
+    """A request is admitted, of which ``found`` tokens were in the cache: its chains cannot be forgotten, and those before its
+    own can be found in full from here on."""
     chains = queues.chains
     if chains.found[request] < 0:
         chains.found[request] = found

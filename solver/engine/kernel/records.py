@@ -145,8 +145,9 @@ class Chains(NamedTuple):
     """Blocks that follow one another and are used together: those of a session, of a system prompt, of a document.
 
     By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; found, tokens of
-    its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1: none); blocks, how many it has, of chains that others go on from; resident, how
-    many of them are cached, always its first; users, requests in progress; before, after: neighbours in the order of last use.
+    its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1:
+    none); blocks, how many it has, of chains that others go on from; resident, how many of them are cached, always its first;
+    users, requests in progress; before, after: neighbours in the order of last use.
     """
 
     chain: Column

@@ -76,7 +76,8 @@ def follow(rules: Rules, u: State, queues: Queues, request: int, at: float) -> N
 def taken_in(rules: Rules, u: State, requests: Requests, request: int, at: float) -> float:
     """When the front end has taken in a prompt sent at ``at``, those sent before first."""
     begun = max(u.ingest, at + rules.half_overhead_s)
-    return begun + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+    ready: float = begun + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+    return ready
 
 
 @inner

@@ -67,9 +67,7 @@ def random_case(seed: int) -> Case:
     count, clients = rng.randint(5, 70), rng.choice([0, 0, 1, 6])
     if clients:
         return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
-    draw = open_draw(
-        traffic, rng.choice([2.0, 20.0]), 0.5, count, seed, block_tokens=block, cache_tokens=cache_tokens
-    )
+    draw = open_draw(traffic, rng.choice([2.0, 20.0]), 0.5, count, seed, block_tokens=block, cache_tokens=cache_tokens)
     return Case(tables, schedule, draw, 0)
 
 
@@ -125,9 +123,7 @@ class TestLaws:
         tables, schedule = tables_of(MODELS[0], 2048)
         traffic = traffic_of(Sessions(fixed_lengths(1), lognormal_lengths(1000, 2500), 5.0))
         draw = open_draw(traffic, 8.0, 2.0, 2000, 3, block_tokens=16, cache_tokens=schedule.kv_cache_tokens)
-        turns = simulate_sessions(
-            tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s
-        )
+        turns = simulate_sessions(tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s)
         order = draw.turns.starts
         plain = simulate(tables, schedule, draw.prompts[order], draw.outputs[order], arrivals_s=draw.arrivals_s)
         assert turns.found_fraction() == 0.0

@@ -1,0 +1,96 @@
+"""Replays turns of sessions on one lane: in steady state at a rate, or by clients one session after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from solver.deployment.configuration import Configuration
+from solver.engine.replayable import MOST_REQUESTS, Prefixes
+from solver.engine.simulate import Schedule, SessionTrace, simulate, simulate_sessions
+from solver.errors import InvalidInputError
+from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
+from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
+from solver.step.tables import StepTables
+from solver.workload import Traffic
+
+SERVICE_SEED, SERVICE_TURNS = 101, 500
+"""Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
+
+
+def block_tokens(schedule: Schedule) -> int:
+    """Tokens of one block of the cache, which prefixes are found by.
+
+    >>> block_tokens(Schedule(1, 1, 1.0, block_slack_tokens=7.5))
+    16
+    """
+    return round(2.0 * schedule.block_slack_tokens) + 1
+
+
+def drawn_open(
+    tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, count: int, seed: int
+) -> SessionDraw:
+    """``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins."""
+    size = block_tokens(schedule)
+    look = open_draw(
+        traffic,
+        requests_per_s,
+        0.0,
+        SERVICE_TURNS,
+        SERVICE_SEED,
+        block_tokens=size,
+        cache_tokens=schedule.kv_cache_tokens,
+    )
+    service_s = float(_run(tables, schedule, look).trace.end_to_end_s.mean())
+    return open_draw(
+        traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=schedule.kv_cache_tokens
+    )
+
+
+def replay_open(
+    tables: StepTables,
+    schedule: Schedule,
+    traffic: Traffic,
+    requests_per_s: float,
+    count: int,
+    seed: int,
+    *,
+    notes_gaps: bool = True,
+) -> SessionTrace:
+    """An open load of sessions. Raises InvalidInputError for an impossible one."""
+    return _run(
+        tables, schedule, drawn_open(tables, schedule, traffic, requests_per_s, count, seed), notes_gaps=notes_gaps
+    )
+
+
+def replay_closed(
+    tables: StepTables, schedule: Schedule, traffic: Traffic, clients: int, count: int, seed: int
+) -> SessionTrace:
+    """Clients that go through sessions, thinking between turns. Raises InvalidInputError for an impossible load."""
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
+    draw = closed_draw(traffic, count, seed, block_tokens=block_tokens(schedule))
+    return simulate_sessions(tables, schedule, draw.prompts, draw.outputs, draw.turns, concurrency=clients)
+
+
+def _run(tables: StepTables, schedule: Schedule, draw: SessionDraw, *, notes_gaps: bool = False) -> SessionTrace:
+    return simulate_sessions(
+        tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s, notes_gaps=notes_gaps
+    )
+
+
+def capacity_requests_per_s(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, run: SessionTrace
+) -> float:
+    """Most turns per second the deployment completes while some wait, each finding of its prompt what it found in ``run``."""
+    schedule = configuration.schedule()
+    seats = lane_seats(schedule, traffic)
+    turns = np.random.default_rng(7).integers(len(run.prompts), size=crowd_requests(seats))
+    prompts, outputs, cached = run.prompts[turns], run.trace.outputs[turns], run.cached_tokens[turns]
+    size = block_tokens(schedule)
+    opening = (traffic.sessions.opening_tokens if traffic.sessions else 0) // size * size
+    prefixes = Prefixes(cached, opening, np.full(len(turns), opening))
+    schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+    trace = simulate(
+        tables, schedule, prompts, outputs, concurrency=crowd_for(seats), prefixes=prefixes, notes_gaps=False
+    )
+    return steady_rate(trace) * configuration.lanes
