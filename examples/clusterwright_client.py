@@ -2612,6 +2612,10 @@ class EstimatedOut(TypedDict):
     """Share of requests that are longer than the context and end there, 0 to 1. Share of the requests that are longer
     than the context, and end there.
     """
+    prefix_hit_fraction: NotRequired[float | None]
+    """Share of the prompts' tokens that replicas find in their cache of prefixes, 0 to 1, as simulated. Null where
+    requests are no turns of sessions.
+    """
     speculative: NotRequired[SpeculativeOut | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
     pools: NotRequired[DisaggregatedOut | None]
@@ -4640,6 +4644,10 @@ class PredictedOut(TypedDict):
     """Output tokens of the whole deployment, tokens a second."""
     power_w: Interval | None
     """Power of the devices, W; null where not published."""
+    prefix_hit_fraction: NotRequired[float | None]
+    """Share of the prompts' tokens that replicas find in their cache of prefixes, 0 to 1, as simulated. Null where
+    requests are no turns of sessions.
+    """
 
 
 class PriceChangeOut(TypedDict):
@@ -5479,6 +5487,35 @@ class ServedOut(TypedDict):
     """Share of the stated traffic that is served, 0 to 1."""
 
 
+class SessionsIn(TypedDict):
+    """Requests that are turns of sessions, each with the whole session so far as the beginning of its prompt. prompt
+    of turn t = system prompt + document + user₁ + reply₁ + … + user_t What replicas find of that in their cache of
+    prefixes is simulated. A session ends early where its next turn would not fit into the context.
+    """
+    turns: FixedLength | UniformLength | LognormalLength | HistogramLength
+    """Turns of a session. Turns of a session, a count where other lengths have tokens; on average and at the 95th
+    percentile, or as a histogram.
+    """
+    user_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
+    """Tokens that a user adds in a turn."""
+    think_time_s: float
+    """Mean seconds between the end of a reply and the next turn of its session, exponentially distributed."""
+    system_prompt_tokens: NotRequired[int]
+    """Tokens that every session begins with: its system prompt."""
+    system_prompts: NotRequired[int]
+    """How many different system prompts there are; each session has any one of them."""
+    document_tokens: NotRequired[int]
+    """Tokens of a document that each session is about, after its system prompt."""
+    documents: NotRequired[int]
+    """How many different documents there are; each session is about any one of them."""
+    routing: NotRequired[Literal["sticky", "random"]]
+    """`sticky`: a session stays with the replica where it began. `random`: each turn goes to any replica."""
+    replicas: NotRequired[int | None]
+    """Running copies of the engine with the model, a count; in changes, which ones. With ``random`` routing only:
+    among how many replicas turns are spread.
+    """
+
+
 class SiteIn(TypedDict):
     """Where bought machines are to stand; what is left out is not checked. circuit_*: what one machine is plugged
     into. pcie_lanes: of one machine's board. feed_kw: at the meter, so PUE is in it. cooling_kw: heat the room
@@ -6069,12 +6106,14 @@ class Traffic(TypedDict):
     """Requests and how many of them arrive each second. Null where as many as possible are to be served (objective
     throughput): each such workload then counts alike.
     """
-    prompt_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Prompt lengths in tokens: a distribution, or a number for all alike."""
+    prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
+    """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
     """Reply lengths in tokens: a distribution, or a number for all alike."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
+    sessions: NotRequired[SessionsIn | None]
+    """Requests as turns of sessions, which prompts and what is cached of them follow from."""
     requests_per_s: NotRequired[float | None]
     """Rate, requests a second."""
 
@@ -6083,12 +6122,14 @@ class TrafficClassIn(TypedDict):
     """Requests of one kind: their shape, how many come, and what they must keep to. How many: ``requests_per_s``, or
     ``share_fraction`` of the workload's. targets: instead of the workload's, as a whole; null keeps to those.
     """
-    prompt_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Prompt lengths in tokens: a distribution, or a number for all alike."""
+    prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
+    """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
     """Reply lengths in tokens: a distribution, or a number for all alike."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
+    sessions: NotRequired[SessionsIn | None]
+    """Requests as turns of sessions, which prompts and what is cached of them follow from."""
     name: str
     """Its name."""
     requests_per_s: NotRequired[float | None]
@@ -6100,13 +6141,17 @@ class TrafficClassIn(TypedDict):
 
 
 class TrafficShape(TypedDict):
-    """Lengths of requests. ``shared_prefix_fraction``: share of every prompt that is already cached."""
-    prompt_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Prompt lengths in tokens: a distribution, or a number for all alike."""
+    """Lengths of requests: ``prompt_tokens``, or ``sessions`` that they follow from. ``shared_prefix_fraction``: share
+    of every prompt that is already cached.
+    """
+    prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
+    """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
     """Reply lengths in tokens: a distribution, or a number for all alike."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
+    sessions: NotRequired[SessionsIn | None]
+    """Requests as turns of sessions, which prompts and what is cached of them follow from."""
 
 
 class TrainingAnchorIn(TypedDict):

@@ -11,8 +11,9 @@ from rich.table import Table
 from service.cli.ask import errors, read_request
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.lengths import lengths
 from service.cli.output import print_json, standard_output
-from service.cli.plan_arguments import lengths
+from service.cli.session_arguments import sessions_of
 from service.cli.tables import interval, layout_text, show_estimates
 from service.figures import readable
 from service.settings import Settings
@@ -38,14 +39,13 @@ def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """One entry of POST /v1/estimates. Raises CommandError naming options that are missing."""
-    traffic = {
-        "prompt_tokens": lengths("--prompt", arguments.prompt),
-        "output_tokens": lengths("--output", arguments.output),
-    }
+    sessions, prompt = sessions_of(arguments), lengths("--prompt", arguments.prompt)
+    of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
+    traffic = {**of_prompts, "output_tokens": lengths("--output", arguments.output)}
     has_load = (arguments.rate is None) != (arguments.concurrency is None)
     missing = [
         name
-        for name, value in (("--prompt", traffic["prompt_tokens"]), ("--output", traffic["output_tokens"]),
+        for name, value in (("--prompt", prompt or sessions), ("--output", traffic["output_tokens"]),
                             ("either --rate or --concurrency", has_load))
         if not value
     ]  # fmt: skip
@@ -86,6 +86,8 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
     console.print(
         f"{interval(found['output_tokens_per_s'])} output tokens/s, {interval(found['requests_per_s'])} requests/s"
     )
+    if found["prefix_hit_fraction"] is not None:
+        console.print(f"{100 * found['prefix_hit_fraction']:.1f} % of prompts' tokens are found in the cache")
     if found["power_w"] is not None:
         console.print(f"{interval(found['power_w'])} W of its devices")
     if found["memory"] is None:

@@ -2,25 +2,24 @@
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import service
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.lengths import LENGTHS_HELP, lengths
+from service.cli.session_arguments import add_session_options, sessions_of
 from service.cli.trace_arguments import add_reading_options
 
 OBJECTIVES = ("cost", "throughput", "power")
 PRESETS = ("chat", "rag", "code", "reasoning", "batch")
 PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
 """The page's own: what both start from is the same."""
-LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
 FORMATS_HELP = "such as bf16 or fp8; the model's own unless stated; may be repeated:"
 DRAFT_HELP = (
     "engines may draft, where that is cheaper: ngram or head, tokens drafted a step, share of them accepted, and seconds of "
     "drafting one over seconds of a decode step, such as ngram:4:0.6:0"
 )
-LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +30,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    add_session_options(parser)
     parser.add_argument(
         "--trace",
         metavar="FILE",
@@ -107,6 +107,7 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", metavar="ENGINE", help="vllm unless stated, or the device's own")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    add_session_options(parser)
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second, arriving at random")
     parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
 
@@ -136,9 +137,10 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
             ("--prompt", arguments.prompt, "prompt_tokens"), ("--output", arguments.output, "output_tokens"),
         )
     )  # fmt: skip
+    sessions = sessions_of(arguments)
     missing = [
         name
-        for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt), ("--output", output),
+        for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt or sessions), ("--output", output),
                             ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
         if not value
     ]  # fmt: skip
@@ -156,8 +158,9 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         limits["max_nodes_per_offer"] = arguments.max_nodes
     if arguments.max_usd_per_hour:
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
-    traffic = {"requests_per_s": rate, "prompt_tokens": prompt, "output_tokens": output}
-    if traced.get("shared_prefix_fraction"):
+    of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
+    traffic = {"requests_per_s": rate, **of_prompts, "output_tokens": output}
+    if sessions is None and traced.get("shared_prefix_fraction"):
         traffic["shared_prefix_fraction"] = traced["shared_prefix_fraction"]
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
     if arguments.engine:
@@ -192,24 +195,6 @@ def drafting(text: str) -> dict[str, Any]:
         }  # fmt: skip
     except ValueError:
         raise CommandError(f"--draft {text!r}: {DRAFT_HELP}", ExitCode.bad_input) from None
-
-
-def lengths(option: str, text: str | None) -> dict[str, Any] | None:
-    """
-    >>> lengths("--prompt", "1200:4000")
-    {'distribution': 'lognormal', 'mean': 1200.0, 'p95': 4000.0}
-    >>> lengths("--prompt", "8k")
-    {'distribution': 'fixed', 'tokens': 8000}
-    """
-    if text is None:
-        return None
-    found = LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise CommandError(f"{option} {text!r}: {LENGTHS_HELP}", ExitCode.bad_input)
-    mean = float(found[1]) * (1000 if found[2] else 1)
-    if found[3] is None:
-        return {"distribution": "fixed", "tokens": round(mean)}
-    return {"distribution": "lognormal", "mean": mean, "p95": float(found[3]) * (1000 if found[4] else 1)}
 
 
 def _preset_lengths(stated: dict[str, float] | None) -> dict[str, Any] | None:

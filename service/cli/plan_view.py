@@ -204,9 +204,14 @@ def role_text(line: Answer) -> str:
 def _predicted(predicted: Answer | None) -> str:
     if predicted is None:
         return "stands by"
+    hits = predicted.get("prefix_hit_fraction")
+    found = [] if hits is None else [f"{100 * hits:.0f} % of prompts found in cache"]
     return "\n".join(
-        f"{name} {interval(predicted[field]['p95'])} {unit}"
-        for name, field, unit in (("TTFT", "ttft_ms", "ms"), ("TPOT", "tpot_ms", "ms"))
+        [
+            f"{name} {interval(predicted[field]['p95'])} {unit}"
+            for name, field, unit in (("TTFT", "ttft_ms", "ms"), ("TPOT", "tpot_ms", "ms"))
+        ]
+        + found
     )
 
 

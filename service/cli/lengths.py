@@ -1,0 +1,27 @@
+"""Token lengths as they are stated in options."""
+
+import re
+from typing import Any
+
+from service.cli.exit_codes import CommandError, ExitCode
+
+LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
+LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
+
+
+def lengths(option: str, text: str | None) -> dict[str, Any] | None:
+    """
+    >>> lengths("--prompt", "1200:4000")
+    {'distribution': 'lognormal', 'mean': 1200.0, 'p95': 4000.0}
+    >>> lengths("--prompt", "8k")
+    {'distribution': 'fixed', 'tokens': 8000}
+    """
+    if text is None:
+        return None
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise CommandError(f"{option} {text!r}: {LENGTHS_HELP}", ExitCode.bad_input)
+    mean = float(found[1]) * (1000 if found[2] else 1)
+    if found[3] is None:
+        return {"distribution": "fixed", "tokens": round(mean)}
+    return {"distribution": "lognormal", "mean": mean, "p95": float(found[3]) * (1000 if found[4] else 1)}
