@@ -50,6 +50,11 @@ class EstimateIn(Request):
             raise ValueError("drafting in disaggregated pools is not modelled: leave out engine.speculative")
         if self.disaggregated is not None and self.traffic.sessions is not None:
             raise ValueError(SESSIONS_ARE_AGGREGATED)
+        spread = self.traffic.sessions is not None and self.traffic.sessions.routing == "random"
+        if spread and self.load.kind == "closed":
+            raise ValueError(
+                "random routing is of open loads: clients of a closed one send their sessions to one replica"
+            )
         return self
 
 

@@ -107,7 +107,7 @@ class SessionsIn(Request):
     document_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     documents: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     routing: Literal["sticky", "random"] = "sticky"
-    replicas: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    replicas: Annotated[int, Field(ge=1, le=100)] | None = None
     """With ``random`` routing only: among how many replicas turns are spread."""
 
     @model_validator(mode="after")

@@ -17,11 +17,13 @@ from solver.workload import Sessions, Traffic
 
 Vector = NDArray[np.float64]
 
-MOST_DRAWN_TURNS = 1_000_000
+MOST_DRAWN_TURNS = 1_200_000
 """Turns of all sessions that a draw looks at, those before it and elsewhere included: bounds its time and memory."""
 LENGTHENED = 1.25
 """Factor on the time that a draw looks at until it has all its turns."""
 TRIES = 12
+OUT_OF_REACH = 3.0
+"""Times over that the cache is filled between two turns of a session, from which on it is as good as never."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,26 +55,22 @@ def open_draw(
     sessions = _sessions_of(traffic)
     length = sessions.turns.mean
     whole_rate = requests_per_s * sessions.spread_over
-    gap_s = sessions.think_s + service_s
-    lasts_s = 2.0 * gap_s * (sessions.turns.maximum - 1)
-    grown = max(traffic.prompt.mean * (1.0 - traffic.shared_memory_fraction) + traffic.output.mean, 1.0)
-    before_s = lasts_s + 2.0 * cache_tokens * length / (whole_rate * grown)
+    filled_s = 1.2 * cache_tokens / (sessions.user.mean + traffic.output.mean) / requests_per_s
+    mean_think_s = thought_s(sessions, service_s, whole_rate, filled_s, count)
+    before_s = _lasting(sessions) * (mean_think_s + service_s) + filled_s
     after_s = count / requests_per_s
     for _ in range(TRIES):
         after_s *= LENGTHENED
         number = math.ceil(whole_rate / length * (before_s + after_s)) + 1
-        if number * length > MOST_DRAWN_TURNS:
-            before_s = min(before_s, MOST_DRAWN_TURNS / whole_rate)
-            number = math.ceil(whole_rate / length * (before_s + after_s)) + 1
-            if number * length > 4 * MOST_DRAWN_TURNS:
-                raise InvalidInputError(f"{number * length:,.0f} turns of sessions are too many to simulate")
+        if number * length > 4 * MOST_DRAWN_TURNS:
+            break
         rng = np.random.default_rng(seed)
         turns = sampled_turns(sessions, traffic.output, number, rng, traffic.longest_tokens)
         # Sessions that a context ends early are the more for it, so that turns come at the rate asked.
         sent = len(turns.number) / number
         gaps = -np.log(1.0 - (np.arange(number) + 0.5) / number) * (sent / whole_rate)
         begins_s = np.cumsum(gaps[rng.permutation(number)]) - before_s
-        think_s = rng.exponential(1.0, len(turns.number)) * sessions.think_s
+        think_s = rng.exponential(1.0, len(turns.number)) * mean_think_s
         at_s = _turn_times(turns, begins_s, think_s + service_s)
         here = np.ones(len(at_s), dtype=bool)
         if sessions.spread_over > 1:
@@ -80,17 +78,60 @@ def open_draw(
         openings = _openings(sessions, number, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
         if len(due) >= count and begins_s[-1] > at_s[due[np.argsort(at_s[due], kind="stable")[count - 1]]]:
-            break
-    else:
-        raise InvalidInputError("these sessions do not come often enough to be simulated")
+            return _steady_draw(sessions, turns, at_s, think_s, service_s, due, here, openings, count, block_tokens)
+    raise InvalidInputError(
+        f"turns of sessions that are spread over {sessions.spread_over} replicas are too many to draw"
+    )
+
+
+def _steady_draw(
+    sessions: Sessions,
+    turns: SampledTurns,
+    at_s: Vector,
+    think_s: Vector,
+    service_s: float,
+    due: Whole,
+    here: NDArray[np.bool_],
+    openings: tuple[Whole, Whole],
+    count: int,
+    block_tokens: int,
+) -> SessionDraw:
+    """The first ``count`` of the turns ``due``, after all that came here before."""
     chosen = np.sort(due[np.argsort(at_s[due], kind="stable")[:count]])
     earlier = np.flatnonzero(here & (at_s < 0.0))
     return _as_draw(sessions, turns, at_s, think_s + service_s, chosen, earlier, openings, block_tokens, service_s)
 
 
+def _lasting(sessions: Sessions) -> float:
+    """Gaps between turns that hardly any session has more of, in mean gaps: n + 3·√n, as sums of exponential times have."""
+    gaps = sessions.turns.maximum - 1
+    return gaps + 3.0 * math.sqrt(gaps)
+
+
+def thought_s(sessions: Sessions, service_s: float, whole_rate: float, filled_s: float, count: int) -> float:
+    """Mean time between turns that a draw is made with: as stated, unless sessions would be too many to draw.
+
+    Where so much comes between two turns that the cache is filled with it several times over, less does as well.
+    Raises InvalidInputError where less would be found again.
+    """
+    most_s = MOST_DRAWN_TURNS / whole_rate - filled_s - LENGTHENED * count * sessions.spread_over / whole_rate
+    lasting = _lasting(sessions)
+    if lasting <= 0.0 or lasting * (sessions.think_s + service_s) <= most_s:
+        return sessions.think_s
+    shorter = most_s / lasting - service_s
+    if shorter < OUT_OF_REACH * filled_s:
+        raise InvalidInputError(
+            f"sessions of up to {sessions.turns.maximum} turns, {sessions.think_s:g} s apart, are too many to simulate at"
+            f" {whole_rate:.3g} turns a second"
+        )
+    return shorter
+
+
 def closed_draw(traffic: Traffic, count: int, seed: int, *, block_tokens: int) -> SessionDraw:
     """``count`` turns of sessions that clients go through one after the other, with nothing in the cache at first."""
     sessions = _sessions_of(traffic)
+    if sessions.spread_over > 1:
+        raise InvalidInputError("clients of a closed load send all turns of their sessions to one replica")
     rng = np.random.default_rng(seed)
     number = math.ceil(count / sessions.turns.mean * LENGTHENED) + 2
     while True:
