@@ -26,7 +26,7 @@ def cautions(
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
-        found += _drafting(workload, lines)
+        found += [*_drafting(workload, lines), *_sessions(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
@@ -133,6 +133,31 @@ def _drafting(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[Ca
             "accepted, as stated: where this traffic accepts fewer, it is slower than predicted. No run that drafts has been measured here"
         )
         yield CautionOut(about="drafting", workload=workload.name, offer=drafting[0].offer, detail=detail)
+
+
+def _sessions(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """What the hits in the cache of prefixes rest on: that requests are routed as stated."""
+    sessions = workload.traffic.sessions if workload.traffic is not None else None
+    serving = [line for line in lines if line.predicted is not None and line.predicted.prefix_hit_fraction is not None]
+    if sessions is None or not serving:
+        return
+    copies = sum(line.replicas * line.layout.data_parallel for line in serving)
+    found = f"the simulated share of prompts found in cache, {100 * _mean_hits(serving):.0f} %, holds"
+    if sessions.routing == "random" and copies > (sessions.replicas or 1):
+        detail = (
+            f"{found} for turns spread over {sessions.replicas} replicas; the plan has {copies}, which find less each. Ask again"
+            f" with replicas {copies}, or keep sessions where they began (routing sticky)"
+        )
+        yield CautionOut(about="sessions", workload=workload.name, offer=serving[0].offer, detail=detail)
+    elif sessions.routing == "sticky" and copies > 1:
+        detail = f"{found} where the router keeps a session on the copy where it began; routed at random each of {copies} finds less"
+        yield CautionOut(about="sessions", workload=workload.name, offer=serving[0].offer, detail=detail)
+
+
+def _mean_hits(lines: Sequence[PlanLineOut]) -> float:
+    """Over the requests of all lines."""
+    hits = [(line.serves_requests_per_s, line.predicted.prefix_hit_fraction or 0.0) for line in lines if line.predicted]
+    return math.fsum(rate * share for rate, share in hits) / max(math.fsum(rate for rate, _ in hits), 1e-12)
 
 
 def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

@@ -78,11 +78,13 @@ class CautionOut(Answer):
     machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
     days and paid in advance. ``unmeasured``: predictions of the device rest on physics, or on runs of a sibling.
     ``drafting``: targets are kept as far as drafts are accepted as often as was stated. ``published_speed``: a line rests on speeds
-    that others measured; tokens leave the house, and their seller limits the rate.
+    that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
+    routed as was stated.
     """
 
     about: Literal[
         "drafting",
+        "sessions",
         "one_replica",
         "one_node",
         "no_spare",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from solver.engine.profiles import EngineProfile, engine_profile
+from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
@@ -107,6 +107,7 @@ class Configuration:
             token_front_end_s=c("token_front_end_us") * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
+            finds_prefixes=finds_prefixes(self.engine.name),
             clock_headroom_fraction=c("clock_headroom_fraction"),
             clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),

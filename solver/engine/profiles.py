@@ -89,6 +89,22 @@ DRAFTING: dict[str, DraftingSupport] = {
 """Engines not named here may draft too: their documentation has not been read, so plans do not count on it."""
 
 
+PREFIX_CACHES: dict[str, str] = {
+    "vllm": "https://docs.vllm.ai/en/latest/design/prefix_caching/ (whole blocks by hash, the least recently used free one forgotten "
+    "first, a request's last ones before its first), read 2026-11-24; that it is on unless switched off: recalled",
+    "sglang": "https://docs.sglang.io/docs/advanced_features/session_radix_cache and its server arguments (radix cache, least "
+    "recently used first), read 2026-11-24; on unless --disable-radix-cache: recalled",
+    "tensorrt-llm": "https://nvidia.github.io/TensorRT-LLM/advanced/kv-cache-reuse.html (reuse of blocks is on by default), "
+    "read 2026-11-24",
+}
+"""Engines that find prompts in the cache of earlier requests, and where that is documented. Others are taken to find nothing."""
+
+
+def finds_prefixes(engine: str) -> bool:
+    """Whether a cache of prefixes is documented for the engine, on by default."""
+    return engine in PREFIX_CACHES
+
+
 def drafts(engine: str, vendor: str, pipeline_parallel: int) -> bool:
     """Whether drafting is documented for the engine on a vendor's devices, cut into so many stages."""
     support = DRAFTING.get(engine)

@@ -64,8 +64,22 @@ class Schedule:
     """Tokens one decode step yields per sequence (above 1 with speculative decoding)."""
     query_tokens: int = 1
     """Tokens one decode step works on per sequence (above 1 where drafted tokens are verified)."""
+    finds_prefixes: bool = True
+    """Turns of sessions find in the cache what earlier requests left there."""
     prefilled: bool = False
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of one block of the cache, which prefixes are found by; more than any prompt has where none are.
+
+        >>> Schedule(1, 1, 1.0, block_slack_tokens=7.5).block_tokens
+        16
+        """
+        return round(2.0 * self.block_slack_tokens) + 1 if self.finds_prefixes else NO_BLOCK_TOKENS
+
+
+NO_BLOCK_TOKENS = 1 << 40
 
 
 @dataclass(slots=True, eq=False)

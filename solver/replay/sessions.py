@@ -17,20 +17,11 @@ SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
 
 
-def block_tokens(schedule: Schedule) -> int:
-    """Tokens of one block of the cache, which prefixes are found by.
-
-    >>> block_tokens(Schedule(1, 1, 1.0, block_slack_tokens=7.5))
-    16
-    """
-    return round(2.0 * schedule.block_slack_tokens) + 1
-
-
 def drawn_open(
     tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, count: int, seed: int
 ) -> SessionDraw:
     """``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins."""
-    size = block_tokens(schedule)
+    size = schedule.block_tokens
     look = open_draw(
         traffic,
         requests_per_s,
@@ -68,7 +59,7 @@ def replay_closed(
     """Clients that go through sessions, thinking between turns. Raises InvalidInputError for an impossible load."""
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
-    draw = closed_draw(traffic, count, seed, block_tokens=block_tokens(schedule))
+    draw = closed_draw(traffic, count, seed, block_tokens=schedule.block_tokens)
     return simulate_sessions(tables, schedule, draw.prompts, draw.outputs, draw.turns, concurrency=clients)
 
 
@@ -86,7 +77,7 @@ def capacity_requests_per_s(
     seats = lane_seats(schedule, traffic)
     turns = np.random.default_rng(7).integers(len(run.prompts), size=crowd_requests(seats))
     prompts, outputs, cached = run.prompts[turns], run.trace.outputs[turns], run.cached_tokens[turns]
-    size = block_tokens(schedule)
+    size = schedule.block_tokens
     opening = (traffic.sessions.opening_tokens if traffic.sessions else 0) // size * size
     prefixes = Prefixes(cached, opening, np.full(len(turns), opening))
     schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)

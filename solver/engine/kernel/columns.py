@@ -106,7 +106,7 @@ def engine_rules(
         closed=int(closed),
         notes_gaps=int(notes_gaps),
         sessions=int(sessions),
-        block_tokens=round(2.0 * schedule.block_slack_tokens) + 1,
+        block_tokens=schedule.block_tokens,
         kv_cache_tokens=float(schedule.kv_cache_tokens),
         block_slack_tokens=schedule.block_slack_tokens,
         lag_fraction=schedule.lag_fraction,

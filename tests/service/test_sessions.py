@@ -1,0 +1,162 @@
+"""Sessions over HTTP: planned, estimated, and refused where they cannot be."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import changed
+
+SESSIONS: dict[str, Any] = {
+    "turns": {"low": 3, "high": 9},
+    "user_tokens": {"mean": 150, "p95": 500},
+    "think_time_s": 20,
+    "system_prompt_tokens": 1000,
+}
+TRAFFIC: dict[str, Any] = {"output_tokens": {"mean": 200, "p95": 600}, "sessions": SESSIONS}
+ESTIMATE: dict[str, Any] = {
+    "llm": "llama-3.1-8b",
+    "device": "h100-sxm",
+    "traffic": TRAFFIC,
+    "load": {"kind": "open", "requests_per_s": 6},
+}
+PLAN: dict[str, Any] = {
+    "workloads": [
+        {
+            "name": "chat",
+            "llm": "llama-3.1-8b",
+            "traffic": TRAFFIC | {"requests_per_s": 30},
+            "targets": {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}},
+        }
+    ],
+    "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
+    "alternatives": 0,
+}
+AT = "traffic/sessions"
+PLAIN = {"prompt_tokens": 100, "output_tokens": 100}
+
+WRONG: list[tuple[str, Any, str, str]] = [
+    (f"{AT}/turns", 0, f"/{AT}/turns", "greater than or equal to 1"),
+    (f"{AT}/turns", 5000, f"/{AT}", "at most 1000 turns"),
+    (f"{AT}/turns", {"mean": 3, "p95": 900}, f"/{AT}/turns", "no lognormal"),
+    (f"{AT}/turns", [], f"/{AT}/turns", "valid dictionary"),
+    (f"{AT}/user_tokens", 0, f"/{AT}/user_tokens", "greater than or equal to 1"),
+    (f"{AT}/user_tokens", {"mean": 100, "p95": 9000}, f"/{AT}/user_tokens", "no lognormal"),
+    (f"{AT}/think_time_s", -1, f"/{AT}/think_time_s", "greater than or equal to 0"),
+    (f"{AT}/think_time_s", 1e9, f"/{AT}/think_time_s", "less than or equal to 604800"),
+    (f"{AT}/think_time_s", float("nan"), f"/{AT}/think_time_s", "finite"),
+    (f"{AT}/system_prompt_tokens", -5, f"/{AT}/system_prompt_tokens", "greater than or equal to 0"),
+    (f"{AT}/system_prompts", 0, f"/{AT}/system_prompts", "greater than or equal to 1"),
+    (f"{AT}/documents", 2.5, f"/{AT}/documents", "integer"),
+    (f"{AT}/routing", "fast", f"/{AT}/routing", "known: sticky, random"),
+    (f"{AT}/routing", "random", f"/{AT}", "state replicas"),
+    (f"{AT}/replicas", 4, f"/{AT}", "random routing"),
+    (f"{AT}/turn", 4, f"/{AT}/turn", "unknown field"),
+    ("traffic/prompt_tokens", 100, "/traffic", "either prompt_tokens or sessions"),
+    (AT, None, "/traffic", "either prompt_tokens or sessions"),
+    ("traffic/shared_prefix_fraction", 0.5, "/traffic", "follows from sessions"),
+]
+
+
+def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    response = client.post("/v1/estimates", json={"estimates": [body]})
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()["estimates"][0]
+    return found
+
+
+class TestRequests:
+    @pytest.mark.parametrize(("path", "value", "pointer", "says"), WRONG, ids=lambda v: str(v)[:40])
+    def test_each_wrong_field_is_named(
+        self, client: TestClient, path: str, value: Any, pointer: str, says: str
+    ) -> None:
+        for url, body, before in (
+            ("/v1/estimates", {"estimates": [changed(ESTIMATE, path, value)]}, "/estimates/0"),
+            ("/v1/recommendations", changed(PLAN, f"workloads/0/{path}", value), "/workloads/0"),
+        ):
+            response = client.post(url, content=_json(body), headers={"content-type": "application/json"})
+            if url == "/v1/estimates" and says == "no lognormal":
+                assert response.status_code in (200, 422)
+                assert "no lognormal" in response.text
+                continue
+            assert response.status_code == 422, response.text
+            errors = response.json()["errors"]
+            assert [e for e in errors if e["pointer"] == before + pointer and says in e["detail"]], errors
+
+    def test_a_first_turn_longer_than_the_context_is_the_clients_mistake(self, client: TestClient) -> None:
+        body = changed(PLAN, f"workloads/0/{AT}/system_prompt_tokens", 400_000)
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 422
+        assert response.json()["errors"][0]["pointer"] == "/workloads/0/traffic/sessions"
+        found = estimated(client, changed(ESTIMATE, f"{AT}/system_prompt_tokens", 400_000))
+        assert found["outcome"] == "unsupported"
+        assert "leaves no room" in found["detail"]
+
+    def test_sessions_belong_to_no_class_and_to_no_pools(self, client: TestClient) -> None:
+        classed = changed(PLAN, "workloads/0/traffic", None)
+        classes = [TRAFFIC | {"name": "a", "requests_per_s": 5}, PLAIN | {"name": "b", "requests_per_s": 5}]
+        pooled = changed(PLAN, "workloads/0/roles", ["aggregated", "disaggregated"])
+        for body, says in ((changed(classed, "workloads/0/traffic_classes", classes), "within traffic classes"),
+                           (pooled, "pools of their own")):  # fmt: skip
+            response = client.post("/v1/recommendations", json=body)
+            assert response.status_code == 422
+            assert says in response.text
+
+    def test_sessions_that_outgrow_the_context_end_there(self, client: TestClient) -> None:
+        long = changed(changed(PLAN, f"workloads/0/{AT}/turns", 60), "workloads/0/context_tokens", 8192)
+        answer = client.post("/v1/recommendations", json=long).json()
+        assert 0.1 < answer["contexts"][0]["clipped_fraction"] < 0.9
+        refused = client.post("/v1/recommendations", json=changed(long, "workloads/0/over_context", "refuse"))
+        assert refused.status_code == 422
+
+
+class TestEstimates:
+    def test_hits_follow_from_the_cache(self, client: TestClient) -> None:
+        """The same sessions with half of the memory, and then with think times that outlast any cache."""
+        roomy = estimated(client, ESTIMATE)
+        tight = estimated(client, changed(ESTIMATE, "engine", {"memory_fraction": 0.3}))
+        slow = estimated(client, changed(ESTIMATE, f"{AT}/think_time_s", 3600))
+        hits = [one["prefix_hit_fraction"] for one in (roomy, tight, slow)]
+        assert hits[0] > 0.85
+        assert hits[0] > hits[1] > hits[2] > 0.2
+        assert roomy["ttft_ms"]["p95"]["expected"] < slow["ttft_ms"]["p95"]["expected"]
+
+    def test_random_routing_finds_less(self, client: TestClient) -> None:
+        over = [
+            estimated(client, changed(changed(ESTIMATE, f"{AT}/routing", "random"), f"{AT}/replicas", n))
+            for n in (1, 4, 40)
+        ]
+        hits = [one["prefix_hit_fraction"] for one in over]
+        assert hits[0] > hits[1] + 0.02 > hits[2] + 0.04
+
+    def test_an_engine_without_a_documented_cache_finds_nothing(self, client: TestClient) -> None:
+        found = estimated(client, changed(ESTIMATE, "engine", {"name": "tgi"}))
+        assert found["outcome"] == "estimated", found
+        assert found["prefix_hit_fraction"] == 0.0
+
+    def test_plain_requests_have_no_hits(self, client: TestClient) -> None:
+        assert estimated(client, changed(ESTIMATE, "traffic", PLAIN))["prefix_hit_fraction"] is None
+
+
+class TestPlans:
+    def test_every_line_states_its_hits_and_keeps_its_targets(self, client: TestClient) -> None:
+        answer = client.post("/v1/recommendations", json=PLAN).json()
+        assert answer["outcome"] == "optimal", answer
+        for line in answer["plan"]:
+            assert line["predicted"]["prefix_hit_fraction"] > 0.5
+            assert line["predicted"]["ttft_ms"]["p95"]["expected"] <= 400
+        assert any(c["about"] == "sessions" for c in answer["cautions"]) == (
+            sum(x["replicas"] for x in answer["plan"]) > 1
+        )
+
+    def test_what_is_found_again_is_worth_money(self, client: TestClient) -> None:
+        """The same prompts without a cache cost more: each turn as a session of its own that begins with all of it."""
+        with_cache = client.post("/v1/recommendations", json=PLAN).json()
+        engines = changed(PLAN, "workloads/0/engines", ["tgi"])
+        without = client.post("/v1/recommendations", json=engines).json()
+        assert float(with_cache["totals"]["usd_per_hour"]) < float(without["totals"]["usd_per_hour"])
+
+
+def _json(body: Any) -> str:
+    return json.dumps(body)
