@@ -1,6 +1,6 @@
 """What follows from sessions: how long prompts are turn by turn, and what a cache that forgets nothing finds of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -104,7 +104,7 @@ def session_traffic(sessions: Sessions, output: Lengths, longest_tokens: int | N
         float(found_by_any_cache(sessions, turns).sum()) / total,
         int((turns.prompts + turns.outputs).max()),
         sessions,
-        min(held_once, 1.0),
+        held_once_fraction=min(held_once, 1.0),
     )
     return traffic, turns.unsent_fraction
 
@@ -137,3 +137,10 @@ def served_within(traffic: Traffic, context_tokens: int) -> tuple[Traffic, float
     if traffic.maximum <= context_tokens:
         return traffic, 0.0
     return session_traffic(traffic.sessions, traffic.output, context_tokens)
+
+
+def hastened(traffic: Traffic, factor: float) -> Traffic:
+    """Traffic whose users think ``1/factor`` times as long: what is dilated afterwards has all times longer, theirs too."""
+    if traffic.sessions is None:
+        return traffic
+    return replace(traffic, sessions=replace(traffic.sessions, think_s=traffic.sessions.think_s / factor))

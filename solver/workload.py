@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -98,6 +98,34 @@ def lognormal_lengths(mean: float, p95: float, points: int = 64) -> Lengths:
     return Lengths(tuple(sorted(merged)), tuple(merged[t] for t in sorted(merged)))
 
 
+SUMMED_POINTS = 256
+"""Lengths of a sum of two, at most: of more, neighbours stand together for their mean."""
+
+
+def summed_lengths(one: Lengths, other: Lengths) -> Lengths:
+    """The distribution of a sum of two independent lengths. Its mean is the sum of theirs, but for rounding.
+
+    >>> summed_lengths(fixed_lengths(5), Lengths((1, 3), (0.5, 0.5)))
+    Lengths(tokens=(6, 8), shares=(0.5, 0.5))
+    """
+    shares: dict[int, float] = {}
+    for tokens, share in zip(one.tokens, one.shares, strict=True):
+        for more, of_these in zip(other.tokens, other.shares, strict=True):
+            shares[tokens + more] = shares.get(tokens + more, 0.0) + share * of_these
+    ordered = sorted(shares)
+    if len(ordered) > SUMMED_POINTS:
+        size = math.ceil(len(ordered) / SUMMED_POINTS)
+        merged: dict[int, float] = {}
+        for at in range(0, len(ordered) - 1, size):
+            group = ordered[at : min(at + size, len(ordered) - 1)]
+            weight = math.fsum(shares[t] for t in group)
+            mean = round(math.fsum(t * shares[t] for t in group) / weight)
+            merged[mean] = merged.get(mean, 0.0) + weight
+        merged[ordered[-1]] = shares[ordered[-1]]
+        shares, ordered = merged, sorted(merged)
+    return Lengths(tuple(ordered), tuple(shares[t] for t in ordered))
+
+
 def _normal_quantile(fraction: float) -> float:
     from statistics import NormalDist
 
@@ -141,8 +169,18 @@ class Sessions:
 
 
 @dataclass(frozen=True, slots=True)
+class Thinking:
+    """Replies that begin with tokens nobody is shown: ``hidden`` ones, then those of the ``answer``, independent of each other."""
+
+    hidden: Lengths
+    answer: Lengths
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """Shape of the requests. shared_prefix_fraction: share of every prompt that is already cached.
+
+    thinking: of what replies consist where their first tokens are hidden; ``output`` is all of them.
 
     sessions: where requests are turns of sessions; ``prompt`` is then what follows from them, and shared_prefix_fraction what a
     cache that forgets nothing finds (``solver.sessions``): no replica finds more.
@@ -155,6 +193,7 @@ class Traffic:
     shared_prefix_fraction: float = 0.0
     longest_tokens: int | None = None
     sessions: Sessions | None = None
+    thinking: Thinking | None = None
     held_once_fraction: float | None = None
     """Share of prompts that all requests in progress hold once between them; None: what is shared at all."""
 
@@ -189,7 +228,7 @@ def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, floa
         return traffic, 0.0
     most = max(1, context_tokens - 1)
     prompt, output = _cut(traffic.prompt, most), _cut(traffic.output, most)
-    return Traffic(prompt, output, traffic.shared_prefix_fraction, context_tokens), min(share, 1.0)
+    return replace(traffic, prompt=prompt, output=output, longest_tokens=context_tokens), min(share, 1.0)
 
 
 def _cut(lengths: Lengths, most: int) -> Lengths:
@@ -203,11 +242,15 @@ def _cut(lengths: Lengths, most: int) -> Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Upper limits in seconds, by percentile. Empty means unconstrained."""
+    """Upper limits in seconds, by percentile. Empty means unconstrained.
+
+    time_to_first_answer_s: to the first token that is shown; that of replies that begin with hidden ones comes after these.
+    """
 
     time_to_first_token_s: dict[Percentile, float] = field(default_factory=dict)
     time_per_output_token_s: dict[Percentile, float] = field(default_factory=dict)
     end_to_end_s: dict[Percentile, float] = field(default_factory=dict)
+    time_to_first_answer_s: dict[Percentile, float] = field(default_factory=dict)
     confidence_fraction: float = 0.5
 
 

@@ -42,6 +42,8 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     sessions, prompt = sessions_of(arguments), lengths("--prompt", arguments.prompt)
     of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
     traffic = {**of_prompts, "output_tokens": lengths("--output", arguments.output)}
+    if (thinking := lengths("--thinking", arguments.thinking)) is not None:
+        traffic["thinking_tokens"] = thinking
     has_load = (arguments.rate is None) != (arguments.concurrency is None)
     missing = [
         name
@@ -79,8 +81,9 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
     if found["outcome"] != "estimated":
         console.print(f"{found['outcome'].replace('_', ' ')}: {escape(found['detail'])}", soft_wrap=True)
         return
+    shown = (("first answer", "ttfat_ms"),) if found["ttfat_ms"] is not None else ()
     table = Table("ms", *STATISTICS, title="each with the interval that holds nine of ten measured values")
-    for name, field in LATENCIES:
+    for name, field in (*LATENCIES, *shown):
         table.add_row(name, *(interval(found[field][statistic]) for statistic in STATISTICS))
     console.print(table)
     console.print(

@@ -30,6 +30,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
     add_session_options(parser)
     parser.add_argument(
         "--trace",
@@ -41,6 +42,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         ("ttft", "to the first token"),
         ("tpot", "for each further token"),
         ("e2e", "to the last token"),
+        ("ttfat", "to the first token after hidden ones"),
     ):
         parser.add_argument(
             f"--{name}-p95", type=float, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
@@ -107,6 +109,7 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", metavar="ENGINE", help="vllm unless stated, or the device's own")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
+    parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
     add_session_options(parser)
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second, arriving at random")
     parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
@@ -123,7 +126,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         preset = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))[arguments.preset]
     stated = {
         name: value
-        for name, value in (("ttft_ms", arguments.ttft_p95), ("tpot_ms", arguments.tpot_p95), ("e2e_ms", arguments.e2e_p95))
+        for name, value in (("ttft_ms", arguments.ttft_p95), ("tpot_ms", arguments.tpot_p95), ("e2e_ms", arguments.e2e_p95),
+                            ("ttfat_ms", arguments.ttfat_p95))
         if value is not None
     }  # fmt: skip
     targets: dict[str, Any] = preset.get("targets", {}) | {name: {"p95": value} for name, value in stated.items()}
@@ -160,6 +164,9 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
     of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
     traffic = {"requests_per_s": rate, **of_prompts, "output_tokens": output}
+    thinking = lengths("--thinking", arguments.thinking) or _preset_lengths(preset.get("thinking_tokens"))
+    if thinking is not None:
+        traffic["thinking_tokens"] = thinking
     if sessions is None and traced.get("shared_prefix_fraction"):
         traffic["shared_prefix_fraction"] = traced["shared_prefix_fraction"]
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}

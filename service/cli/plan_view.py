@@ -18,7 +18,7 @@ FetchOffer = Callable[[str], Answer | None]
 """An offer by its id, with its price at the plan's instant; None where it cannot be read."""
 
 MOST_REJECTIONS = 6
-LATENCIES = {"ttft", "tpot", "e2e", "itl"}
+LATENCIES = {"ttft", "ttfat", "tpot", "e2e", "itl"}
 SOLVERS = {"highs": "HiGHS"}
 ALL_OF_IT = 0.9995
 """Shares are rounded to whole per cent, which must not make all of a small remainder."""
@@ -205,11 +205,12 @@ def _predicted(predicted: Answer | None) -> str:
     if predicted is None:
         return "stands by"
     hits = predicted.get("prefix_hit_fraction")
+    shown = [("first answer token", "ttfat_ms", "ms")] if predicted.get("ttfat_ms") else []
     found = [] if hits is None else [f"{100 * hits:.0f} % of prompts found in cache"]
     return "\n".join(
         [
             f"{name} {interval(predicted[field]['p95'])} {unit}"
-            for name, field, unit in (("TTFT", "ttft_ms", "ms"), ("TPOT", "tpot_ms", "ms"))
+            for name, field, unit in (("TTFT", "ttft_ms", "ms"), *shown, ("TPOT", "tpot_ms", "ms"))
         ]
         + found
     )
@@ -248,7 +249,7 @@ def _show_basis(answer: Answer, console: Console) -> None:
 def _show_untargeted(answer: Answer, console: Console) -> None:
     """Who stated no target may not know that it makes the plan as slow as can be."""
     for workload in answer["request"]["workloads"]:
-        stated = any(workload["targets"][name] for name in ("ttft_ms", "tpot_ms", "e2e_ms"))
+        stated = any(workload["targets"][name] for name in ("ttft_ms", "tpot_ms", "e2e_ms", "ttfat_ms"))
         if not stated and not workload["traffic_classes"]:
             console.print(f"no target was stated for {escape(workload['name'])}: any latency will do")
 

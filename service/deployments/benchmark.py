@@ -52,5 +52,10 @@ def bench_words(plan: DeploymentPlan, kind: ReplicaKind) -> list[Word]:
 def targets(kind: ReplicaKind) -> list[str]:
     """What is to be met, in words."""
     stated = kind.workload.targets
-    named = (("TTFT", stated.ttft_ms), ("TPOT", stated.tpot_ms), ("end to end", stated.e2e_ms))
+    named = (
+        ("TTFT", stated.ttft_ms),
+        ("TPOT", stated.tpot_ms),
+        ("end to end", stated.e2e_ms),
+        ("TTFAT", stated.ttfat_ms),
+    )
     return [f"target: {name} {which} <= {limit:g} ms" for name, by in named for which, limit in by.items()]

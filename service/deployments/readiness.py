@@ -58,7 +58,7 @@ def parts_of(kind: ReplicaKind) -> tuple[list[ReadinessPartOut], list[str]]:
 def scale_to_zero(kind: ReplicaKind, slow_s: float | None) -> bool:
     """May the first request wait for a replica to start, by the workload's targets?"""
     targets = kind.workload.targets
-    limits_ms = [*targets.ttft_ms.values(), *targets.e2e_ms.values()]
+    limits_ms = [*targets.ttft_ms.values(), *targets.e2e_ms.values(), *targets.ttfat_ms.values()]
     return not limits_ms or (slow_s is not None and min(limits_ms) / MS_PER_S >= slow_s)
 
 

@@ -189,6 +189,7 @@ def present_estimate(
         tpot_ms=present_percentiles(found.time_per_output_token_s),
         itl_ms=present_percentiles(found.inter_token_s),
         e2e_ms=present_percentiles(found.end_to_end_s),
+        ttfat_ms=None if found.time_to_first_answer_s is None else present_percentiles(found.time_to_first_answer_s),
         prefix_hit_fraction=found.prefix_hit_fraction,
         output_tokens_per_s=present_interval(found.output_tokens_per_s),
         requests_per_s=present_interval(found.requests_per_s),

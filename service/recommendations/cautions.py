@@ -9,7 +9,7 @@ from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
 from solver.hardware import Offer
 
-METRICS = ("ttft_ms", "tpot_ms", "e2e_ms")
+METRICS = ("ttft_ms", "tpot_ms", "e2e_ms", "ttfat_ms")
 UNMEASURED = {
     "analytical": "its speed is physics, with shares of its rates that were not seen on it, and how often its intervals hold is not known",
     "borrowed": "its speed is physics, corrected by runs of a sibling device",

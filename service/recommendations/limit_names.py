@@ -20,6 +20,7 @@ FIELDS: dict[TargetMetric, str] = {
     "time_to_first_token_s": "ttft_ms",
     "time_per_output_token_s": "tpot_ms",
     "end_to_end_s": "e2e_ms",
+    "time_to_first_answer_s": "ttfat_ms",
 }
 OF_THE_FLEET = {
     LimitKind.BUDGET: "limits.max_usd_per_hour",

@@ -312,6 +312,7 @@ def _targets(asked: TargetsIn) -> Targets:
         time_to_first_token_s=_seconds(asked.ttft_ms),
         time_per_output_token_s=_seconds(asked.tpot_ms),
         end_to_end_s=_seconds(asked.e2e_ms),
+        time_to_first_answer_s=_seconds(asked.ttfat_ms),
         confidence_fraction=asked.confidence_percent / 100.0,
     )
 

@@ -101,5 +101,6 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
         e2e_ms=present_percentiles(found.end_to_end_s),
         output_tokens_per_s=present_interval(found.output_tokens_per_s, float(replicas)),
         power_w=present_power(found.power_w, float(replicas)),
+        ttfat_ms=None if found.time_to_first_answer_s is None else present_percentiles(found.time_to_first_answer_s),
         prefix_hit_fraction=found.prefix_hit_fraction,
     )

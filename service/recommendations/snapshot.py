@@ -35,9 +35,11 @@ from solver.workload import (
     Lengths,
     Load,
     Sessions,
+    Thinking,
     Traffic,
     fixed_lengths,
     lognormal_lengths,
+    summed_lengths,
     uniform_lengths,
 )
 
@@ -201,6 +203,8 @@ def stated_lengths(asked: TrafficShape) -> list[tuple[str, LengthsIn]]:
     found: list[tuple[str, LengthsIn]] = [("output_tokens", asked.output_tokens)]
     if asked.prompt_tokens is not None:
         found.insert(0, ("prompt_tokens", asked.prompt_tokens))
+    if asked.thinking_tokens is not None:
+        found.append(("thinking_tokens", asked.thinking_tokens))
     if asked.sessions is not None:
         found += [("sessions/turns", asked.sessions.turns), ("sessions/user_tokens", asked.sessions.user_tokens)]
     return found
@@ -212,7 +216,12 @@ def traffic_from_wire(asked: TrafficShape) -> Traffic:
     if asked.sessions is not None:
         return session_traffic(sessions_from_wire(asked.sessions), output)[0]
     assert asked.prompt_tokens is not None
-    return Traffic(lengths_from_wire(asked.prompt_tokens), output, asked.shared_prefix_fraction)
+    prompt = lengths_from_wire(asked.prompt_tokens)
+    if asked.thinking_tokens is None:
+        return Traffic(prompt, output, asked.shared_prefix_fraction)
+    hidden = lengths_from_wire(asked.thinking_tokens)
+    both = summed_lengths(hidden, output)
+    return Traffic(prompt, both, asked.shared_prefix_fraction, thinking=Thinking(hidden, output))
 
 
 def sessions_from_wire(asked: SessionsIn) -> Sessions:

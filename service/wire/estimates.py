@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
-from service.wire.traffic import SESSIONS_ARE_AGGREGATED, Load, OverContext, TrafficShape
+from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, Load, OverContext, TrafficShape
 
 MOST_ESTIMATES = 1_000
 
@@ -50,6 +50,8 @@ class EstimateIn(Request):
             raise ValueError("drafting in disaggregated pools is not modelled: leave out engine.speculative")
         if self.disaggregated is not None and self.traffic.sessions is not None:
             raise ValueError(SESSIONS_ARE_AGGREGATED)
+        if self.disaggregated is not None and self.traffic.thinking_tokens is not None:
+            raise ValueError(THINKING_IS_AGGREGATED)
         spread = self.traffic.sessions is not None and self.traffic.sessions.routing == "random"
         if spread and self.load.kind == "closed":
             raise ValueError(
@@ -173,6 +175,8 @@ class EstimatedOut(Assumed):
     """Null where pools have devices of their own, and where only speeds of the system are published."""
     clipped_fraction: float
     """Share of the requests that are longer than the context, and end there."""
+    ttfat_ms: Percentiles | None = None
+    """Null where no tokens are hidden: it is the first token then."""
     prefix_hit_fraction: float | None = None
     """Null where requests are no turns of sessions."""
     speculative: SpeculativeOut | None = None

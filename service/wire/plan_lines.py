@@ -33,6 +33,8 @@ class PredictedOut(Answer):
     e2e_ms: Percentiles
     output_tokens_per_s: Interval
     power_w: Interval | None
+    ttfat_ms: Percentiles | None = None
+    """Null where no tokens are hidden: it is the first token then."""
     prefix_hit_fraction: float | None = None
     """Null where requests are no turns of sessions."""
 

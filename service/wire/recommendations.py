@@ -39,7 +39,7 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, FaultToleranceIn, LossOut, PlacesIn, QuotaIn, ServedOut
 from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
-from service.wire.traffic import SESSIONS_ARE_AGGREGATED, OverContext, Traffic
+from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, OverContext, Traffic
 from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
@@ -109,6 +109,10 @@ class WorkloadIn(Request):
             )
         if self.traffic is not None and self.traffic.sessions is not None and "disaggregated" in self.roles:
             raise ValueError(SESSIONS_ARE_AGGREGATED)
+        if self.traffic is not None and self.traffic.thinking_tokens is not None and "disaggregated" in self.roles:
+            raise ValueError(THINKING_IS_AGGREGATED)
+        if self.targets.ttfat_ms and (self.traffic is None or "disaggregated" in self.roles):
+            raise ValueError("targets.ttfat_ms is for traffic of one kind on replicas that prefill and decode")
         return self
 
     @property

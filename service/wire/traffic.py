@@ -84,6 +84,7 @@ OverContext = Literal["clip", "refuse"]
 """What becomes of requests longer than the context: an engine ends them there (``clip``), or they are an error."""
 
 
+THINKING_IS_AGGREGATED = "hidden tokens are modelled on replicas that prefill and decode; pools of their own are not"
 SESSIONS_ARE_AGGREGATED = "sessions are modelled on replicas that prefill and decode; pools of their own are not"
 MOST_TURNS = 1_000
 MOST_THINK_S = 604_800.0
@@ -145,6 +146,8 @@ class TrafficShape(Request):
     output_tokens: Lengths
     shared_prefix_fraction: Fraction = 0.0
     sessions: SessionsIn | None = None
+    thinking_tokens: Lengths | None = None
+    """Beside ``output_tokens``, independent of them; null where all of a reply is shown."""
 
     @model_validator(mode="after")
     def _prompts_once(self) -> Self:
@@ -152,6 +155,8 @@ class TrafficShape(Request):
             raise ValueError("state either prompt_tokens or sessions, which prompts follow from")
         if self.sessions is not None and self.shared_prefix_fraction > 0.0:
             raise ValueError("what is shared follows from sessions; shared_prefix_fraction is for prompts without them")
+        if self.sessions is not None and self.thinking_tokens is not None:
+            raise ValueError("hidden tokens in sessions are not modelled: state thinking_tokens or sessions")
         return self
 
 

@@ -41,6 +41,7 @@ class TargetsIn(Request):
     ttft_ms: TargetsByPercentile = Field(default_factory=dict)
     tpot_ms: TargetsByPercentile = Field(default_factory=dict)
     e2e_ms: TargetsByPercentile = Field(default_factory=dict)
+    ttfat_ms: TargetsByPercentile = Field(default_factory=dict)
     confidence_percent: Annotated[float, Field(ge=50, le=99, allow_inf_nan=False)] = 80.0
     """How sure the targets are to be met: at 50 the prediction itself decides, above it an upper quantile does."""
 
@@ -63,6 +64,10 @@ def _consistent(classes: tuple[TrafficClassIn, ...]) -> tuple[TrafficClassIn, ..
     if twice:
         raise ValueError(f"names of traffic classes must differ; more than one is called {twice[0]!r}")
     for one in classes:
+        if one.thinking_tokens is not None or (one.targets is not None and one.targets.ttfat_ms):
+            raise ValueError(
+                f"{one.name!r}: hidden tokens are not planned within traffic classes; state it as a workload of its own"
+            )
         if one.sessions is not None:
             raise ValueError(
                 f"{one.name!r}: sessions are not planned within traffic classes; state them as a workload of their own"

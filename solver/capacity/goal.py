@@ -20,6 +20,7 @@ _METRICS: tuple[tuple[str, Metric, str], ...] = (
     ("time_to_first_token_s", "time_to_first_token_s", "time_to_first_token"),
     ("time_per_output_token_s", "time_per_output_token_s", "time_per_output_token"),
     ("end_to_end_s", "end_to_end_s", "end_to_end"),
+    ("time_to_first_answer_s", "time_to_first_answer_s", "time_to_first_answer"),
 )
 
 

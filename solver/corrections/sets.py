@@ -201,14 +201,16 @@ def _widest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, t
 
 
 def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
-    """With factors of what few tools report: gaps between tokens, and whole requests, which are mostly later tokens, follow
-    the time per output token.
+    """With factors of what few tools report: gaps between tokens, whole requests and first tokens after hidden ones, which are
+    mostly later tokens, follow the time per output token.
 
     >>> with_followers({"time_per_output_token": 0.8, "end_to_end": 0.9})
-    {'inter_token': 0.8, 'end_to_end': 0.9, 'time_per_output_token': 0.8}
+    {'inter_token': 0.8, 'end_to_end': 0.9, 'time_to_first_answer': 0.8, 'time_per_output_token': 0.8}
     """
     per_token = factors.get("time_per_output_token")
-    return factors if per_token is None else {"inter_token": per_token, "end_to_end": per_token, **factors}
+    if per_token is None:
+        return factors
+    return {"inter_token": per_token, "end_to_end": per_token, "time_to_first_answer": per_token, **factors}
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:

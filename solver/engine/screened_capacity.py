@@ -146,6 +146,10 @@ def first_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percent
     return own + queue_wait_s(points, traffic.prompt, percentile)
 
 
+def _at(lengths: Lengths, percentile: Percentile) -> float:
+    return lengths.mean if percentile == "mean" else lengths.quantile(float(percentile[1:]) / 100.0)
+
+
 def capacity(
     points: OperatingPoints,
     traffic: Traffic,
@@ -176,10 +180,18 @@ def capacity(
         values.append(value)
         ratios.append(value / limit)
     for percentile, limit in targets.end_to_end_s.items():
-        tokens = traffic.output.mean if percentile == "mean" else traffic.output.quantile(float(percentile[1:]) / 100.0)
+        tokens = _at(traffic.output, percentile)
         per_token = output_token_s(points, traffic, percentile)
         value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin + network_s
         limits.append(TargetLimit("end_to_end_s", percentile))
+        values.append(value)
+        ratios.append(value / limit)
+    for percentile, limit in targets.time_to_first_answer_s.items():
+        waited = first_token_s(points, traffic, percentile)
+        if traffic.thinking is not None:
+            waited = waited + _at(traffic.thinking.hidden, percentile) * output_token_s(points, traffic, percentile)
+        value = waited * margin + network_s
+        limits.append(TargetLimit("time_to_first_answer_s", percentile))
         values.append(value)
         ratios.append(value / limit)
     rows = points.requests_per_s.shape[0]

@@ -44,6 +44,8 @@ def changed_target(targets: Targets, target: TargetLimit, seconds: float | None)
             return replace(targets, time_to_first_token_s=values)
         case "time_per_output_token_s":
             return replace(targets, time_per_output_token_s=values)
+        case "time_to_first_answer_s":
+            return replace(targets, time_to_first_answer_s=values)
         case _:
             return replace(targets, end_to_end_s=values)
 
@@ -55,6 +57,7 @@ def looser_targets(targets: Targets, factor: float) -> Targets:
         time_to_first_token_s={p: v * factor for p, v in targets.time_to_first_token_s.items()},
         time_per_output_token_s={p: v * factor for p, v in targets.time_per_output_token_s.items()},
         end_to_end_s={p: v * factor for p, v in targets.end_to_end_s.items()},
+        time_to_first_answer_s={p: v * factor for p, v in targets.time_to_first_answer_s.items()},
     )
 
 

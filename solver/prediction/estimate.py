@@ -13,6 +13,7 @@ from solver.errors import SaturatedError
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
 from solver.replay.long_run import LongRun, Metric, draw, replayed
 from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
+from solver.sessions import hastened
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
@@ -73,6 +74,8 @@ class Estimate:
     """Mean number in flight of one replica, at least one: those of ``step``."""
     prefix_hit_fraction: float | None = None
     """Share of the tokens of prompts found in the cache, where requests are turns of sessions."""
+    time_to_first_answer_s: dict[str, PredictedInterval] | None = None
+    """To the first token that is shown, where some are hidden."""
 
 
 def estimate(
@@ -139,6 +142,8 @@ def estimated(
     else:
         assert correction is not None
         basis, spreads, factors = correction.basis, dict(correction.spreads), correction.factors
+        if result.time_to_first_answer_s is not None and "end_to_end" in spreads:
+            spreads.setdefault("time_to_first_answer", spreads["end_to_end"])
         if moved is not None:
             spreads = queued_spreads(spreads, run.centre, *moved)
     if correction is not None:
@@ -191,6 +196,7 @@ def estimated(
         bound=bound,
         decoding_sequences=busy_sequences,
         prefix_hit_fraction=result.prefix_hit_fraction,
+        time_to_first_answer_s=None if result.time_to_first_answer_s is None else times("time_to_first_answer_s"),
     )
 
 
@@ -392,7 +398,7 @@ def _with_step_error(
     def at(factor: float) -> Replay:
         faster = replace(load, requests_per_s=load.requests_per_s * factor)
         try:
-            return dilated(_compared(configuration, tables, traffic, faster), factor)
+            return dilated(_compared(configuration, tables, hastened(traffic, factor), faster), factor)
         except SaturatedError as limit:
             return stretched(fallback, faster, limit, configuration.constants)
 
@@ -408,10 +414,14 @@ def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Co
     )
     worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
     later: Statistics = {name: value * wait * stretch for name, value in fallback.time_to_first_token_s.items()}
+    answered = fallback.time_to_first_answer_s
     rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
     return replace(
         fallback,
         time_per_output_token_s=worse,
+        time_to_first_answer_s=None
+        if answered is None
+        else {name: value * wait * stretch for name, value in answered.items()},
         time_to_first_token_s=later,
         end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
         inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
@@ -440,8 +450,9 @@ def moved_spreads(centre: Replay, slow: Replay, fast: Replay, constants: Constan
         ("time_per_output_token", "time_per_output_token_s"),
         ("inter_token", "inter_token_s"),
         ("end_to_end", "end_to_end_s"),
+        ("time_to_first_answer", "time_to_first_answer_s"),
     ):
-        for name, middle in getattr(centre, attribute).items():
+        for name, middle in (getattr(centre, attribute) or {}).items():
             spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
     spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
     spreads["power"] = power_spread(constants)

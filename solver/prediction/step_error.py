@@ -13,7 +13,7 @@ from solver.replay.one_stream import Replay, Statistics
 
 Spreads = Mapping[str, tuple[float, float]]
 
-QUEUED = ("time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s")
+QUEUED = ("time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s", "time_to_first_answer_s")
 STEP_METRIC = "time_per_output_token"
 """The metric whose spread is taken for that of steps."""
 
@@ -31,6 +31,7 @@ def dilated(result: Replay, factor: float) -> Replay:
         time_per_output_token_s=longer(result.time_per_output_token_s),
         inter_token_s=longer(result.inter_token_s),
         end_to_end_s=longer(result.end_to_end_s),
+        time_to_first_answer_s=None if result.time_to_first_answer_s is None else longer(result.time_to_first_answer_s),
         output_tokens_per_s=result.output_tokens_per_s / factor,
         requests_per_s=result.requests_per_s / factor,
     )
@@ -52,7 +53,7 @@ def queued_spreads(spreads: Spreads, centre: Replay, slow: Replay, fast: Replay)
     wide = dict(spreads)
     for attribute in QUEUED:
         metric = attribute.removesuffix("_s")
-        for name, middle in getattr(centre, attribute).items():
+        for name, middle in (getattr(centre, attribute) or {}).items():
             known = spreads.get(f"{metric}.{name}", spreads.get(metric))
             if known is None or middle <= 0.0:
                 continue

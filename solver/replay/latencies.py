@@ -15,7 +15,14 @@ from solver.errors import SaturatedError
 from solver.replay import sessions as of_sessions
 from solver.replay.crowds import lane_seats
 from solver.replay.draws import KernelInput, prepared, ready_draws, replay_prepared
-from solver.replay.one_stream import CROWDED_FRACTION, QUANTILES, STEADY_WARM_UP_FRACTION, capacity_requests_per_s
+from solver.replay.one_stream import (
+    CROWDED_FRACTION,
+    QUANTILES,
+    STEADY_WARM_UP_FRACTION,
+    capacity_requests_per_s,
+    hidden_tokens,
+    to_first_answer_s,
+)
 from solver.step.tables import StepTables
 from solver.workload import PERCENTILES, Percentile, Traffic
 
@@ -29,6 +36,7 @@ class Latencies:
     time_to_first_token_s: Matrix
     time_per_output_token_s: Matrix
     end_to_end_s: Matrix
+    time_to_first_answer_s: Matrix
     _known: dict[tuple[str, Percentile], tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
 
     def value_s(self, metric: str, percentile: Percentile) -> float:
@@ -45,6 +53,7 @@ class Latencies:
             np.concatenate([self.time_to_first_token_s, later.time_to_first_token_s]),
             np.concatenate([self.time_per_output_token_s, later.time_per_output_token_s]),
             np.concatenate([self.end_to_end_s, later.end_to_end_s]),
+            np.concatenate([self.time_to_first_answer_s, later.time_to_first_answer_s]),
         )
 
     def _moments(self, metric: str, percentile: Percentile) -> tuple[float, float]:
@@ -90,14 +99,25 @@ class SteadyLane:
                 raise SaturatedError(self._capacity_requests_per_s)
         first = int(requests * STEADY_WARM_UP_FRACTION)
         per_token = found.time_per_output_token_s[:, first:]
+        to_first = percentiles(found.time_to_first_token_s[:, first:])
+        answered = to_first
+        if self._traffic.thinking is not None:
+            hidden = np.stack([hidden_tokens(self._traffic, requests, seed) for seed in seeds])
+            outputs = np.stack([draw.outputs for draw in draws])
+            answered = percentiles(
+                to_first_answer_s(found.time_to_first_token_s, found.time_per_output_token_s, outputs, hidden)[
+                    :, first:
+                ]
+            )
         return Latencies(
-            percentiles(found.time_to_first_token_s[:, first:]),
+            to_first,
             percentiles(per_token)
             if all(draw.single is None for draw in draws)
             else np.stack(
                 [_of_some(row[draw.outputs[first:] > 1]) for row, draw in zip(per_token, draws, strict=True)]
             ),
             percentiles(end_to_end[:, first:]),
+            answered,
         )
 
     def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
@@ -121,7 +141,7 @@ class SteadyLane:
                 )
             )
         to_first, per_token, whole = (np.stack(column) for column in zip(*rows, strict=True))
-        return Latencies(to_first, per_token, whole)
+        return Latencies(to_first, per_token, whole, to_first)
 
 
 def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:

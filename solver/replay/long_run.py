@@ -32,7 +32,9 @@ QUICK_SEED = 1 + DRAWS
 TURNOVERS = 10
 """How often all seats of a lane are taken anew in a draw, at least."""
 
-Metric = Literal["time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s"]
+Metric = Literal[
+    "time_to_first_token_s", "time_per_output_token_s", "inter_token_s", "end_to_end_s", "time_to_first_answer_s",
+]  # fmt: skip
 STEADY_METRICS: tuple[Metric, ...] = ("time_to_first_token_s", "time_per_output_token_s")
 
 
@@ -94,7 +96,7 @@ class LongRun:
 
     def _of(self, metric: Metric, percentile: Percentile) -> Iterator[float]:
         for draw in self.draws:
-            values: Statistics = getattr(draw, metric)
+            values: Statistics = getattr(draw, metric) or draw.time_to_first_token_s
             yield values[percentile]
 
 

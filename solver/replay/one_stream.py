@@ -59,6 +59,8 @@ class Replay:
     preemptions: int
     prefix_hit_fraction: float | None = None
     """Share of the tokens of prompts that the cache held; None where requests are no turns of sessions."""
+    time_to_first_answer_s: Statistics | None = None
+    """To the first token that is shown; None where none are hidden."""
 
 
 @lru_cache(maxsize=64)
@@ -85,8 +87,32 @@ def sampled_requests(traffic: Traffic, count: int, seed: int) -> tuple[Whole, Wh
     """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
     rng = np.random.default_rng(seed)
     prompts = spread_lengths(traffic.prompt, count, rng)
-    outputs = ended(traffic, prompts, spread_lengths(traffic.output, count, rng))
+    if traffic.thinking is None:
+        drawn = spread_lengths(traffic.output, count, rng)
+    else:
+        drawn = hidden_tokens(traffic, count, seed) + spread_lengths(traffic.thinking.answer, count, rng)
+    outputs = ended(traffic, prompts, drawn)
     return read_only(prompts), read_only(outputs), read_only(poisson_arrivals_s(1.0, count, rng))
+
+
+HIDDEN_SEED = 1_000_003
+"""Added to the seed of a draw: hidden tokens are drawn apart, so that other requests are drawn as they were."""
+
+
+@lru_cache(maxsize=64)
+def hidden_tokens(traffic: Traffic, count: int, seed: int) -> Whole:
+    """Hidden tokens at the beginning of each reply of ``sampled_requests``."""
+    if traffic.thinking is None:
+        raise InvalidInputError("these replies hide no tokens")
+    return read_only(spread_lengths(traffic.thinking.hidden, count, np.random.default_rng(seed + HIDDEN_SEED)))
+
+
+def to_first_answer_s(to_first_s: Vector, per_token_s: Vector, outputs: Whole, hidden: Whole) -> Vector:
+    """Seconds to the first token that is shown: hidden ones come first, each as long after the last as tokens of the reply do.
+
+    A reply that its context ends before that has none; it counts to its end.
+    """
+    return to_first_s + per_token_s * np.minimum(hidden, np.maximum(outputs - 1, 0))
 
 
 def ended(traffic: Traffic, prompts: Whole, outputs: Whole) -> Whole:
@@ -208,6 +234,7 @@ def mean_replay(found: Sequence[Replay]) -> Replay:
         compute_utilisation=mean("compute_utilisation"),
         mean_in_flight=mean("mean_in_flight"),
         preemptions=round(mean("preemptions")),
+        time_to_first_answer_s=None if found[0].time_to_first_answer_s is None else means("time_to_first_answer_s"),
         prefix_hit_fraction=None if found[0].prefix_hit_fraction is None else mean("prefix_hit_fraction"),
     )
 
@@ -242,7 +269,12 @@ def _replay_once(
     first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
     if not finite and load.kind == "closed":
         first = min(count // 2, max(first, 2 * _trace(run).clients))
-    found = condense(_trace(run), first, active, lanes, finite=finite, tables=tables)
+    trace = _trace(run)
+    found = condense(trace, first, active, lanes, finite=finite, tables=tables)
+    if traffic.thinking is not None:
+        hidden = hidden_tokens(traffic, count, seed)
+        answered = to_first_answer_s(trace.time_to_first_token_s, trace.time_per_output_token_s, trace.outputs, hidden)
+        found = replace(found, time_to_first_answer_s=statistics(answered[first:]))
     return replace(found, prefix_hit_fraction=run.found_fraction(first)) if isinstance(run, SessionTrace) else found
 
 
