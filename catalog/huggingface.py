@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from catalog.huggingface_attention import (
+    ENCODER_TYPES,
     AttentionBlock,
     attention_block,
     attention_kinds,
@@ -48,10 +49,12 @@ def llm_row_from_config(
     published_active_weights: float | None = None,
     provenance: Provenance | None = None,
     imported_on: dt.date | None = None,
+    embeds: bool = False,
 ) -> LlmRow:
     """Read one ``config.json``.
 
     Raises ConfigError naming the field that is missing, of the wrong type, out of range or unknown.
+    ``embeds``: a decoder without its head, which its config does not tell.
     ``provenance`` or ``imported_on`` must be given: the catalog accepts no figure without a date.
 
     >>> row = llm_row_from_config("tiny", {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64,
@@ -77,6 +80,11 @@ def llm_row_from_config(
     default_tie = model_type.startswith(_TIED_BY_DEFAULT)
     learned = text.has("n_positions") and not text.has("rotary_dim")
     positions = hidden * text.integer("n_positions", default=0, low=0) if learned else 0
+    encoder = model_type in ENCODER_TYPES
+    if encoder:
+        # Positions and kinds of segments are learned; one norm with a bias over the embedding, and a dense layer over the first token.
+        known = text.integer("max_position_embeddings") + text.integer("type_vocab_size", default=2, low=0)
+        positions = hidden * known + hidden + hidden * hidden + hidden
     return LlmRow(
         id=llm_id,
         name=name or (hugging_face_id or llm_id).split("/")[-1],
@@ -84,10 +92,15 @@ def llm_row_from_config(
         family=family or re.sub(r"[^a-z0-9.\-]+", "-", model_type.lower()).strip("-._") or "unknown",
         hidden=hidden,
         vocabulary=vocabulary,
-        tied_embeddings=text.flag("tie_word_embeddings", default=top.flag("tie_word_embeddings", default=default_tie)),
+        embeds=encoder or embeds,
+        bidirectional=encoder,
+        tied_embeddings=encoder
+        or embeds
+        or text.flag("tie_word_embeddings", default=top.flag("tie_word_embeddings", default=default_tie)),
         max_context_tokens=text.integer(
             "max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len"
-        ),
+        )
+        - (text.integer("pad_token_id", default=1, low=0) + 1 if encoder and model_type != "bert" else 0),
         attention=attention,
         feed_forward=feed_forward,
         qk_norm=has_qk_norm(text, model_type),

@@ -21,6 +21,8 @@ _LAYER_TYPES = {
     "mamba2": _LINEAR,
     "recurrent": _LINEAR,
 }
+ENCODER_TYPES = frozenset({"bert", "roberta", "xlm-roberta"})
+"""Encoders with learned positions, biases everywhere and two norms a layer: a text at once, no tokens made."""
 _QKV_BIAS_TYPES = frozenset({"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "gpt2", "chatglm"})
 """Architectures whose projections carry a bias without saying so in the config."""
 _QK_NORM_TYPES = ("qwen3", "gemma3", "gemma4", "mimo_v2", "step3")
@@ -141,10 +143,18 @@ def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -
     key_value = hidden * kv_heads * (head_dim + (0 if keys_are_values else v_head_dim))
     output = heads * v_head_dim * hidden
     small = float(hidden * norms_per_block(model_type))
-    if text.flag("attention_bias", "use_qkv_bias", "add_qkv_bias", "bias", default=model_type in _QKV_BIAS_TYPES):
+    if text.flag(
+        "attention_bias",
+        "use_qkv_bias",
+        "add_qkv_bias",
+        "bias",
+        default=model_type in _QKV_BIAS_TYPES or model_type in ENCODER_TYPES,
+    ):
         small += heads * head_dim + kv_heads * (head_dim + v_head_dim)
-        if text.flag("attention_bias", "bias"):
+        if text.flag("attention_bias", "bias", default=model_type in ENCODER_TYPES):
             small += hidden
+        if model_type in ENCODER_TYPES:
+            small += hidden  # a norm has a bias too
     if has_qk_norm(text, model_type) and not model_type.startswith("llama4"):
         per_layer = text.text("qk_norm_type", default="per_head") == "per_layer"
         small += (heads + kv_heads) * head_dim if per_layer else 2 * head_dim

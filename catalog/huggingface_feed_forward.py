@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from catalog.huggingface_attention import norms_per_block
+from catalog.huggingface_attention import ENCODER_TYPES, norms_per_block
 from catalog.huggingface_fields import ConfigError, Fields
 from catalog.rows import LlmFeedForwardRow
 
@@ -17,7 +17,9 @@ _SHARED_WIDTH = (
     "shared_intermediate_size",
 )
 _GATED_ACTIVATIONS = ("silu", "swish", "swiglu", "swigluoai", "situ", "swiglu_oai")
-_PLAIN_TYPES = frozenset({"falcon", "gpt2", "gpt_neox", "gptj", "opt", "bloom", "starcoder2", "mpt", "phi", "nemotron"})
+_PLAIN_TYPES = frozenset(
+    {"falcon", "gpt2", "gpt_neox", "gptj", "opt", "bloom", "starcoder2", "mpt", "phi", "nemotron", *ENCODER_TYPES}
+)
 """Architectures with two matrices whatever their activation is called."""
 
 
@@ -76,7 +78,9 @@ def dense_block(text: Fields, model_type: str, hidden: int, width: int | None = 
         width = text.integer(*names, default=default, called="intermediate_size")
     gated = is_gated(text, model_type)
     small = float(hidden * norms_per_block(model_type))
-    if text.flag("mlp_bias", "bias"):
+    if text.flag("mlp_bias", "bias", default=model_type in ENCODER_TYPES):
+        if model_type in ENCODER_TYPES:
+            small += hidden  # a norm has a bias too
         small += width * (2 if gated else 1) + hidden
     weights = (3 if gated else 2) * hidden * width + small
     return FeedForwardBlock(

@@ -331,6 +331,10 @@ class LlmRow(Row):
     """Format of everything but the routed experts in the published checkpoint, where it differs."""
     other_weights: NotNegative = 0.0
     unquantised_weights: NotNegative = 0.0
+    embeds: bool = False
+    """Makes a vector or a score of a text, and no tokens."""
+    bidirectional: bool = False
+    """Every token attends to all of its text."""
     published_total_weights: Positive | None = None
     published_active_weights: Positive | None = None
     provenance: Provenance

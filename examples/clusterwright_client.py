@@ -3407,6 +3407,10 @@ class LlmIn(TypedDict):
     """Repository on Hugging Face; null where there is none. The repository that holds its weights, such as
     ``meta-llama/Llama-3.1-8B``; null: files that start servers of it cannot be written.
     """
+    embeds: NotRequired[bool]
+    """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector. Of a
+    decoder, whose config does not tell. Encoders (BERT, RoBERTa, XLM-RoBERTa) always do.
+    """
 
 
 class LlmOut(TypedDict):
@@ -3439,6 +3443,10 @@ class LlmOut(TypedDict):
     """Groups of identical feed-forward layers."""
     qk_norm: bool
     """Whether queries and keys are normalised."""
+    embeds: NotRequired[bool]
+    """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector."""
+    bidirectional: NotRequired[bool]
+    """Whether every token attends to all of its text, those after it too."""
     native_weights: str
     """Number format in which the weights are published."""
     native_beside_experts: str | None

@@ -74,6 +74,11 @@ class FeedForwardGroup:
         return 3 if self.gated else 2
 
 
+def makes_no_tokens(llm: str) -> str:
+    """What is wrong with asking a model that embeds for replies."""
+    return f"{llm} makes a vector or a score of each text and no tokens: state output_tokens 1, which stands for it"
+
+
 @dataclass(frozen=True, slots=True)
 class LlmShape:
     """One language model."""
@@ -95,6 +100,10 @@ class LlmShape:
     """Parameters outside layers, embedding and head (final norm, learned positions, …)."""
     unquantised_weights: float = 0.0
     """Parameters that quantised checkpoints keep at 16 bits, beyond embedding and head (router, norms, …)."""
+    embeds: bool = False
+    """Makes a vector or a score of a text, and no tokens: there is no output head, and no request goes beyond its prompt."""
+    bidirectional: bool = False
+    """Every token attends to all of its text, those after it too: a prompt is never cut into chunks."""
 
     @property
     def layers(self) -> int:
@@ -105,6 +114,11 @@ class LlmShape:
     def embedding_weights(self) -> float:
         """Input embedding plus output head when it is not tied."""
         return float(self.vocabulary) * self.hidden * (1 if self.tied_embeddings else 2)
+
+    @property
+    def logits(self) -> int:
+        """Columns of the output head: one a token of the vocabulary, none where nothing is sampled."""
+        return 0 if self.embeds else self.vocabulary
 
     @property
     def total_weights(self) -> float:
@@ -120,7 +134,7 @@ class LlmShape:
     def active_weights(self) -> float:
         """Parameters one token is multiplied with: routed experts counted top_k times, the input embedding left out."""
         return (
-            float(self.vocabulary) * self.hidden
+            float(self.logits) * self.hidden
             + self.other_weights
             + sum(a.layers * a.weights for a in self.attention)
             + sum(f.layers * f.active_weights for f in self.feed_forward)
@@ -129,6 +143,11 @@ class LlmShape:
     def layers_of(self, kind: AttentionKind) -> int:
         """Layers whose tokens mix in one way."""
         return sum(a.layers for a in self.attention if a.kind == kind)
+
+    @property
+    def model_class(self) -> str:
+        """What models err alike in predictions with it."""
+        return "embedding" if self.embeds else "moe" if self.is_moe else "dense"
 
     @property
     def is_moe(self) -> bool:

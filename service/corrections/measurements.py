@@ -88,7 +88,7 @@ def measurement(
     return Measurement(
         id=run.id,
         group=file.group,
-        model_class="moe" if shape.is_moe else "dense",
+        model_class=shape.model_class,
         configuration=deployed.configuration,
         traffic=traffic,
         load=load_from_wire(_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS})),

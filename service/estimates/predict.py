@@ -34,7 +34,7 @@ from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import UnsupportedError
 from solver.hardware import Device
-from solver.llm_shape import LlmShape
+from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.sessions import served_within
 from solver.step.constants import Constants, resolve_constants
@@ -59,6 +59,8 @@ class Case:
 
 def predict(case: Case) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
+    if case.shape.embeds and traffic_from_wire(case.asked.traffic).output.maximum > 1:
+        raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
     asked = with_context(case.asked, case.shape)
     traffic, clipped = served_traffic(asked, case.shape)
     deployed = deploy(

@@ -16,6 +16,8 @@ def present_roofline(configuration: Configuration, traffic: Traffic, found: Esti
     queries = 1.0 if drafting is None else drafting.decoding.draft_tokens + 1.0
     prompt = step_operators(shape, rates, 0.0, traffic, prefill_tokens=prefill_step_tokens(configuration, traffic))
     decode = step_operators(shape, rates, found.decoding_sequences, traffic, queries=queries)
+    if shape.embeds:  # nothing is decoded
+        decode = ()
     peak, memory = float(rates.peak_flop_per_s), float(rates.peak_bytes_per_s)
 
     def present(phase: str, one: Operator) -> OperatorOut:

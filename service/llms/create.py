@@ -16,7 +16,9 @@ def create_llm(session: Session, asked: LlmIn, clock: Clock) -> tuple[LlmTable, 
     """The stored model, and whether it is new. The same config again changes nothing; another under its id is 409."""
     now = clock()
     try:
-        row = llm_row_from_config(asked.id, asked.config, hugging_face_id=asked.hugging_face_id, imported_on=now.date())
+        row = llm_row_from_config(
+            asked.id, asked.config, hugging_face_id=asked.hugging_face_id, imported_on=now.date(), embeds=asked.embeds
+        )
     except ConfigError as bad:
         raise InvalidFieldsError([FieldError(str(bad), pointer="/config")]) from None
     except ValidationError as bad:
@@ -40,4 +42,5 @@ def create_llm(session: Session, asked: LlmIn, clock: Clock) -> tuple[LlmTable, 
 def _architecture(table: LlmTable) -> dict[str, object]:
     """What two configs must agree in to be the same model: everything but names and provenance."""
     beside = {"provenance", "name", "hugging_face_id", "family", "published_total_weights", "published_active_weights"}
-    return {k: v for k, v in table.row.items() if k not in beside}
+    later = ("embeds", "bidirectional")  # rows stored before there were any such models say nothing of it
+    return {k: v for k, v in table.row.items() if k not in beside and (v or k not in later)}

@@ -31,7 +31,7 @@ from service.wire.roles import StatedDraftIn
 from service.wire.traffic_classes import TargetsIn
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
-from solver.llm_shape import LlmShape
+from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.planning.published import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
@@ -238,6 +238,10 @@ def contexts(inputs: PlanningInputs) -> list[ContextOut]:
 
 def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Workload:
     """Raises InvalidFieldsError where requests are longer than the context, and the request forbids cutting them."""
+    made = next((n for n, one in enumerate(traffic) if shape.embeds and one.output.maximum > 1), None)
+    if made is not None:
+        pointer = f"/workloads/{position}/{asked.streams[made].place}/output_tokens"
+        raise InvalidFieldsError([FieldError(makes_no_tokens(asked.llm), pointer=pointer)])
     longest = [one.maximum for one in traffic]
     context = asked.context_tokens or min(max(longest), shape.max_context_tokens)
     too_long = next((n for n, tokens in enumerate(longest) if tokens > context), None)

@@ -37,6 +37,8 @@ class LlmIn(Request):
     ) = None
     """The repository that holds its weights, such as ``meta-llama/Llama-3.1-8B``; null: files that start servers of it cannot be
     written."""
+    embeds: bool = False
+    """Of a decoder, whose config does not tell. Encoders (BERT, RoBERTa, XLM-RoBERTa) always do."""
 
 
 class AttentionOut(Answer):
@@ -95,6 +97,8 @@ class LlmOut(Answer):
     attention: list[AttentionOut]
     feed_forward: list[FeedForwardOut]
     qk_norm: bool
+    embeds: bool = False
+    bidirectional: bool = False
     native_weights: str
     native_beside_experts: str | None
     other_weights: float

@@ -55,7 +55,7 @@ def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | Non
     if confidence <= 0.5:
         return {}
     exponent = NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE
-    model_class = "moe" if space.shape.is_moe else "dense"
+    model_class = space.shape.model_class
     return {
         index: upper_factor(platform, workload, current, model_class) ** exponent
         for index, platform in enumerate(space.platforms)

@@ -217,7 +217,7 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     """The same for a configuration as the solver holds it; one that drafts was never measured."""
     if current is None:
         return None
-    model_class = "moe" if configuration.shape.is_moe else "dense"
+    model_class = configuration.shape.model_class
     found = correction_for(
         current,
         device=configuration.device.id,

@@ -27,7 +27,7 @@ def weights_read_bytes(configuration: "Configuration") -> float:
     shape = configuration.shape
     width = WEIGHT_FORMATS[configuration.precision.weights].bytes_per_weight
     narrowest = min(width, 2.0)
-    total = float(shape.vocabulary) * shape.hidden * narrowest
+    total = float(shape.logits) * shape.hidden * narrowest
     for attention in shape.attention:
         total += attention.layers * attention.weights * narrowest
     for ffn in shape.feed_forward:

@@ -162,7 +162,7 @@ def activation_bytes(
     if not head:
         return workspace + forward
     sampled = min(settings.max_sequences, tokens)
-    row = padded_vocabulary(shape.vocabulary) * (UNQUANTISED_BYTES + FP32_BYTES * memory.logits_copies)
+    row = padded_vocabulary(shape.logits) * (UNQUANTISED_BYTES + FP32_BYTES * memory.logits_copies)
     return workspace + max(forward, sampled * row)
 
 

@@ -137,7 +137,7 @@ def memory_table(
     ]
     admission = {c: c.admission_bytes(context, tokens) for row in caches for c in row}
     activations = np.array([build.activations(precision, layout) for precision, layout in deployments])
-    sampled = min(settings.max_sequences, tokens) * padded_vocabulary(shape.vocabulary)
+    sampled = min(settings.max_sequences, tokens) * padded_vocabulary(shape.logits)
     sparse = min(sum(f.layers for f in shape.feed_forward if f.experts), shape.layers)
     fractions = np.array([[s.layers / max(shape.layers, 1) for s in row] for row in by_row])
     devices = [lay.devices_per_replica if lay.expert_parallel == 1 else lay.devices for lay in layouts]

@@ -15,13 +15,12 @@ from solver.prediction.estimate import (
     devices_power_w,
     metric_interval,
     moved_constants,
-    moved_spreads,
     percentile_intervals,
-    power_spread,
     prefill_terms,
     stretched,
     widened,
 )
+from solver.prediction.spreads import moved_spreads, power_spread
 from solver.replay.disaggregated import (
     Utilisation,
     cache_bytes_sent,

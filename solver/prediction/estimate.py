@@ -10,6 +10,7 @@ import numpy as np
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
+from solver.prediction.spreads import moved_spreads
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
 from solver.replay.long_run import LongRun, Metric, draw, replayed
 from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
@@ -427,33 +428,3 @@ def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Co
         inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
         output_tokens_per_s=fallback.output_tokens_per_s * rate,
     )
-
-
-def power_spread(constants: Constants) -> tuple[float, float]:
-    """Factors (low, high) on a board's power where no measured run says more."""
-    share = constants.si("interval_power_fraction")
-    return 1.0 - share, 1.0 + share
-
-
-def moved_spreads(centre: Replay, slow: Replay, fast: Replay, constants: Constants) -> dict[str, tuple[float, float]]:
-    """Factors (low, high) by metric and percentile from the two moved replays."""
-
-    def pair(one: float, other: float, middle: float) -> tuple[float, float]:
-        if middle <= 0:
-            return 1.0, 1.0
-        low, high = sorted((one / middle, other / middle))
-        return min(low, 1.0), max(high, 1.0)
-
-    spreads: dict[str, tuple[float, float]] = {}
-    for metric, attribute in (
-        ("time_to_first_token", "time_to_first_token_s"),
-        ("time_per_output_token", "time_per_output_token_s"),
-        ("inter_token", "inter_token_s"),
-        ("end_to_end", "end_to_end_s"),
-        ("time_to_first_answer", "time_to_first_answer_s"),
-    ):
-        for name, middle in (getattr(centre, attribute) or {}).items():
-            spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
-    spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
-    spreads["power"] = power_spread(constants)
-    return spreads

@@ -116,7 +116,7 @@ def step_operators(
     context = traffic.prompt.mean + traffic.output.mean / 2.0
     found.append(decode_attention(shape, rates, sequences, context, queries))
     found.append(prefill_attention(shape, rates, prefill_tokens))
-    return tuple(sorted((one for one in found if one.seconds > 0.0), key=lambda one: -one.seconds))
+    return tuple(sorted((one for one in found if one.seconds > 0.0 and one.flops > 0.0), key=lambda one: -one.seconds))
 
 
 def _scalar(value: Quantity) -> float:

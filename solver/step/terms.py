@@ -208,12 +208,12 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
 
 def head_product(shape: LlmShape, rates: Rates, rows: Quantity) -> Product:
     """Output head for the rows that sample a token (vocabulary cut by tensor parallelism, always 16 bits)."""
-    return wide_product(rates, rows, shape.vocabulary / rates.tensor_parallel, float(shape.hidden))
+    return wide_product(rates, rows, shape.logits / rates.tensor_parallel, float(shape.hidden))
 
 
 def sampling_s(shape: LlmShape, rates: Rates, rows: Quantity) -> Quantity:
     """Passes over the logits of the sampled rows: about ten bytes a logit (16-bit write, 32-bit read and write)."""
-    return 10.0 * rows * shape.vocabulary / rates.tensor_parallel / rates.stream_bytes_per_s
+    return 10.0 * rows * shape.logits / rates.tensor_parallel / rates.stream_bytes_per_s
 
 
 def decode_context_s(shape: LlmShape, rates: Rates, queries: Quantity = 1.0) -> list[tuple[float, Quantity, Quantity]]:
@@ -270,12 +270,20 @@ def prefill_pair_s(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity,
     return [
         (
             blocks.context_limit(group),
-            group.layers * blocks.pair_flops(group, rates.tensor_parallel) / rates.attention_flop_per_s,
-            group.layers * blocks.pair_flops(group, rates.tensor_parallel),
+            _directions(shape, group)
+            * group.layers
+            * blocks.pair_flops(group, rates.tensor_parallel)
+            / rates.attention_flop_per_s,
+            _directions(shape, group) * group.layers * blocks.pair_flops(group, rates.tensor_parallel),
         )
         for group in shape.attention
         if group.kind not in ("none", "linear")
     ]
+
+
+def _directions(shape: LlmShape, group: AttentionGroup) -> float:
+    """Pairs a whole text has over those that looking back alone has: twice as many, within a window as many."""
+    return 2.0 if shape.bidirectional and group.kind == "full" else 1.0
 
 
 def hand_over_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:

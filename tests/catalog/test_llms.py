@@ -42,8 +42,8 @@ def of(ids: str) -> LlmRow:
 
 
 def from_widths() -> set[str]:
-    """Models of published training runs, entered by the widths that papers and benchmarks state: no config.json was read."""
-    files = (LLMS / f"{name}.toml" for name in ("mpt", "qwen", "training-runs"))
+    """Models entered by the widths that papers and benchmarks state: no config.json was read."""
+    files = (LLMS / f"{name}.toml" for name in ("mpt", "qwen", "training-runs", "embedding-widths"))
     return {llm["id"] for file in files for llm in tomllib.loads(file.read_text(encoding="utf-8"))["llm"]}
 
 

@@ -42,6 +42,7 @@ def random_case(seed: int) -> Case:
     profile = engine_profile(rng.choice(["vllm", "vllm", "vllm", "sglang", "tensorrt-llm"]))
     tables, schedule = tables_of(rng.choice(MODELS), rng.choice([256, 512, 2048]))
     block = rng.choice([1, 16, 16, 32])
+    clients = rng.choice([0, 0, 1, 6])
     sessions = Sessions(
         turns=uniform_lengths(1, rng.choice([1, 3, 6])),
         user=uniform_lengths(1, rng.choice([5, 80, 300])),
@@ -50,7 +51,7 @@ def random_case(seed: int) -> Case:
         system_prompts=rng.choice([1, 1, 3]),
         document_tokens=rng.choice([0, 0, 250]),
         documents=rng.choice([1, 4]),
-        spread_over=rng.choice([1, 1, 3]),
+        spread_over=1 if clients else rng.choice([1, 1, 3]),
     )
     output = uniform_lengths(1, rng.choice([1, 40, 120]))
     traffic, _ = session_traffic(sessions, output, rng.choice([None, None, sessions.opening_tokens + 500]))
@@ -64,7 +65,7 @@ def random_case(seed: int) -> Case:
         chunked_prefill=profile.chunked_prefill,
         preempts=profile.preempts,
     )
-    count, clients = rng.randint(5, 70), rng.choice([0, 0, 1, 6])
+    count = rng.randint(5, 70)
     if clients:
         return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
     draw = open_draw(traffic, rng.choice([2.0, 20.0]), 0.5, count, seed, block_tokens=block, cache_tokens=cache_tokens)

@@ -1,0 +1,75 @@
+"""Models that embed, over HTTP: added from a config, estimated, planned by items, refused replies."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import changed
+
+CONFIG: dict[str, Any] = {
+    "model_type": "bert", "hidden_act": "gelu", "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+    "num_hidden_layers": 24, "max_position_embeddings": 512, "type_vocab_size": 2, "vocab_size": 30522, "torch_dtype": "float16",
+}  # fmt: skip
+ESTIMATE: dict[str, Any] = {
+    "llm": "bge-large-en-v1.5",
+    "device": "l4",
+    "precision": {"weights": "fp16"},
+    "traffic": {"prompt_tokens": 400, "output_tokens": 1},
+    "load": {"kind": "open", "requests_per_s": 20},
+}
+PLAN: dict[str, Any] = {
+    "workloads": [
+        {
+            "name": "items",
+            "llm": "bge-m3",
+            "precision": {"weights": ["fp16"]},
+            "traffic": {"requests_per_s": 300, "prompt_tokens": {"mean": 300, "p95": 900}, "output_tokens": 1},
+            "targets": {"e2e_ms": {"p95": 300}},
+        }
+    ],
+    "limits": {"devices": ["l4", "h100-sxm"], "sourcing": "any"},
+    "alternatives": 0,
+}
+
+
+class TestEstimates:
+    def test_an_item_is_done_with_its_prompt(self, client: TestClient) -> None:
+        found = client.post("/v1/estimates", json={"estimates": [ESTIMATE]}).json()["estimates"][0]
+        assert found["outcome"] == "estimated", found
+        assert found["ttft_ms"]["p95"]["expected"] == pytest.approx(found["e2e_ms"]["p95"]["expected"], rel=0.2)
+        assert found["basis"] != "measured"
+        assert {one["phase"] for one in found["roofline"]["operators"]} == {"prefill"}
+
+    @pytest.mark.parametrize("output", [2, {"mean": 100, "p95": 300}])
+    def test_replies_are_refused(self, client: TestClient, output: Any) -> None:
+        body = {"estimates": [changed(ESTIMATE, "traffic/output_tokens", output)]}
+        found = client.post("/v1/estimates", json=body).json()["estimates"][0]
+        assert (found["outcome"], found["reason"]) == ("unsupported", "makes_no_tokens")
+        planned = client.post("/v1/recommendations", json=changed(PLAN, "workloads/0/traffic/output_tokens", output))
+        assert planned.status_code == 422
+        assert planned.json()["errors"][0]["pointer"] == "/workloads/0/traffic/output_tokens"
+
+
+class TestPlans:
+    def test_by_items_a_second(self, client: TestClient) -> None:
+        answer = client.post("/v1/recommendations", json=PLAN).json()
+        assert answer["outcome"] == "optimal", answer
+        assert sum(line["serves_requests_per_s"] for line in answer["plan"]) == pytest.approx(300)
+        assert all(line["predicted"]["e2e_ms"]["p95"]["expected"] <= 300 for line in answer["plan"])
+
+
+class TestModels:
+    def test_an_encoder_is_added_from_its_config(self, client: TestClient) -> None:
+        added = client.post("/v1/llms", json={"id": "our-encoder", "config": CONFIG})
+        assert added.status_code == 201, added.text
+        llm = client.get("/v1/llms/our-encoder").json()
+        assert (llm["embeds"], llm["bidirectional"], llm["total_weights"]) == (True, True, 335_141_888)
+        assert client.post("/v1/llms", json={"id": "our-encoder", "config": CONFIG}).status_code == 200
+
+    def test_an_encoder_without_figures_is_refused(self, client: TestClient) -> None:
+        for missing in ("hidden_size", "num_attention_heads", "max_position_embeddings", "vocab_size"):
+            config = {name: value for name, value in CONFIG.items() if name != missing}
+            refused = client.post("/v1/llms", json={"id": f"without-{missing.replace('_', '-')}", "config": config})
+            assert refused.status_code == 422
+            assert missing in refused.text
