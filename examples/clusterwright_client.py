@@ -1312,6 +1312,8 @@ class AlternativeOut(TypedDict):
     """Power above the plan's, kW. Under the objective power: how much more it draws."""
     plan: list[PlanLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    published_lines: NotRequired[list[PublishedLineOut]]
+    """Lines of the plan that rest on speeds which others measured and published."""
 
 
 class ApiIn(TypedDict):
@@ -1699,9 +1701,11 @@ class CautionOut(TypedDict):
     that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
     how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
     predictions of the device rest on physics, or on runs of a sibling. ``drafting``: targets are kept as far as
-    drafts are accepted as often as was stated. ``sessions``: as far as turns are routed as was stated.
+    drafts are accepted as often as was stated. ``published_speed``: a line rests on speeds that others measured;
+    tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are routed as
+    was stated.
     """
-    about: Literal["drafting", "sessions", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured"]
+    about: Literal["drafting", "sessions", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2319,6 +2323,10 @@ class DeviceOut(TypedDict):
     """PCIe lanes, a count; null where not published."""
     engines: list[str]
     """Serving engines, by name."""
+    past_engines: NotRequired[dict[str, str]]
+    """Engines of which only earlier releases ran on it, and the last of them. Estimated where a request names one,
+    never planned.
+    """
     missing: list[str]
     """Figures nobody has published; planning with them is refused by name."""
     partitions: NotRequired[list[PartitionOut]]
@@ -2389,6 +2397,10 @@ class DoesNotFitOut(TypedDict):
     """Memory that a device would need, bytes."""
     available_bytes_per_device: int
     """Memory of a device that the engine may use, bytes."""
+    smallest_layout: NotRequired[LayoutIn | None]
+    """The least parallel degrees that would hold the model. The least tensor parallelism in one machine of the device
+    that would hold the model; null where none does.
+    """
 
 
 class DominatedOut(TypedDict):
@@ -2530,7 +2542,9 @@ class EstimateIn(TypedDict):
     spans several. Null: links that every machine has that holds the layout.
     """
     layout: NotRequired[LayoutIn]
-    """How the model is spread over devices."""
+    """How the model is spread over devices. Left out: one device, or where that does not hold the model the least
+    tensor parallelism in one machine that does. As stated otherwise, whether it fits or not.
+    """
     precision: NotRequired[PrecisionIn]
     """Number formats of weights and KV cache."""
     engine: NotRequired[DraftingEngineIn]
@@ -2581,16 +2595,20 @@ class EstimatedOut(TypedDict):
     """Power of the devices, W; null where not published. Null where nobody has published what the device draws."""
     joules_per_output_token: Interval | None
     """Energy of the devices for each output token, J; null where power is not known."""
-    memory: MemoryOut
-    """What fills a device's memory. Of the decode pool, where there are two."""
-    bottleneck: BottleneckOut
-    """What most of the time is spent waiting for."""
+    memory: MemoryOut | None
+    """What fills a device's memory. Of the decode pool, where there are two; null where only speeds of the system are
+    published.
+    """
+    bottleneck: BottleneckOut | None
+    """What most of the time is spent waiting for. Null where only speeds of the system are published."""
     step: list[StepTermOut]
     """Terms of the time of a step."""
-    bound: BoundOut
-    """The roofline limit that no engine can beat."""
+    bound: BoundOut | None
+    """The roofline limit that no engine can beat. Null where only speeds of the system are published."""
     roofline: RooflineOut | None
-    """Where the operators stand under the roof of their device. Null where pools have devices of their own."""
+    """Where the operators stand under the roof of their device. Null where pools have devices of their own, and where
+    only speeds of the system are published.
+    """
     clipped_fraction: float
     """Share of requests that are longer than the context and end there, 0 to 1. Share of the requests that are longer
     than the context, and end there.
@@ -2651,6 +2669,10 @@ class FeedForwardOut(TypedDict):
     """Layers, a count."""
     intermediate: int
     """Width inside a dense layer; 0 for mixtures."""
+    grouped_intermediate: NotRequired[int]
+    """Width inside a dense layer, padded so that shards hold whole groups. Of published checkpoints whose weights are
+    quantised in groups; 0 where it is the same.
+    """
     gated: bool
     """Whether the layer has a gate beside its first matrix."""
     experts: int
@@ -3337,6 +3359,14 @@ class LimitsIn(TypedDict):
     """Most nodes of an offer that states no limit of its own, a count. Most nodes of an offer that states no limit of
     its own: nobody rents out infinitely many.
     """
+    by_the_token: NotRequired[list[str] | None]
+    """Who sells tokens of models on machines of their own: sellers that a request admits, or what one asks for a line.
+    Makers who may be sent a share of the traffic, at a price by the token, where that is cheapest: tokens are
+    served on their own machines, at published speeds and within what an account may send. Who is named here is
+    meant: the limits of devices, providers and regions and the rules of ``sourcing`` about offers do not apply to
+    them, those about how many providers and devices a workload may have do. Not with losses to be survived, traffic
+    classes, ``current``, or another objective than cost.
+    """
     max_usd_per_hour: NotRequired[str | None]
     """The plan may cost at most so much, US dollars an hour; null: any."""
     max_power_kw: NotRequired[float | None]
@@ -3524,6 +3554,8 @@ class LowerPrecisionOut(TypedDict):
     """Price, US dollars an hour; null where there is none. Of the whole plan that way; null where there is none."""
     plan: list[PlanLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    published_lines: NotRequired[list[PublishedLineOut]]
+    """Lines of the plan that rest on speeds which others measured and published."""
 
 
 class MachineIn(TypedDict):
@@ -4906,6 +4938,55 @@ class ProviderQuotaOut(TypedDict):
     """Where the figure comes from."""
 
 
+class PublishedLineOut(TypedDict):
+    """A line of a plan that rests on speeds which others measured and published: tokens of a maker that
+    ``limits.by_the_token`` names, or machines whose matrix rates nobody publishes. Latencies are of the mean
+    request; percentiles were not published. Of tokens ``usd_per_hour`` is of whole twentieths of the workload's
+    traffic.
+    """
+    workload: str
+    """Name of the workload; null where it is about all of them."""
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    provider: str
+    """Id of the seller."""
+    commitment: str
+    """How it is rented: on demand, spot, reserved for a term, capacity block, or bought."""
+    device: str
+    """Id of the accelerator."""
+    engine: str
+    """The serving engine."""
+    weights: str
+    """Number format of the weights; in requests, those the plan may choose from."""
+    node: str | None
+    """Id of the machine type. Null for tokens."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer."""
+    serves_requests_per_s: float
+    """Rate planned to be served, requests a second."""
+    share_fraction: float
+    """Share of the workload's requests, 0 to 1; in answers, of what the plan serves of the class."""
+    usd_per_hour: str
+    """Price, US dollars an hour; null where there is none."""
+    ttft_ms: Interval
+    """From sending a request to its first token, ms."""
+    tpot_ms: Interval
+    """Time per output token after the first, ms."""
+    e2e_ms: Interval
+    """From sending a request to its last token, ms."""
+    basis: Literal["measured", "corrected", "borrowed", "analytical"]
+    """What the prediction rests on: `measured`, `corrected`, `borrowed` or `analytical`, from surest to least sure.
+    """
+    evidence: list[str]
+    """Ids of the runs that the prediction rests on."""
+    price_source: str | None
+    """Where the price was stated. Of machines: how the price of an hour comes about."""
+    by_the_token: TokenServiceOut | None
+    """Who sells tokens of models on machines of their own: sellers that a request admits, or what one asks for a line.
+    Null for machines.
+    """
+
+
 class PurchaseIn(TypedDict):
     """Terms of buying; null takes the catalog's figure. usd_per_node, peak_kw_per_node: of every machine that is
     bought, so of a whole server where the plan has slices of one; ``machines`` of the request states them of nodes
@@ -5110,6 +5191,11 @@ class RecommendationOut(TypedDict):
     """How the answer was found and what is proven."""
     plan: list[PlanLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    published_lines: NotRequired[list[PublishedLineOut]]
+    """Lines of the plan that rest on speeds which others measured and published. Further lines of the plan: tokens
+    that ``limits.by_the_token`` admits, and machines of which only speeds are published. ``totals`` and the proof
+    hold of all lines together; ``nodes``, ``devices`` and rates of the totals too, power is then not known.
+    """
     fleet: NotRequired[list[FleetNodesOut]]
     """Nodes by kind or offer. The plan's nodes by offer: lines that share nodes state their part of them. Empty in
     older answers.
@@ -5523,9 +5609,10 @@ class SolveOut(TypedDict):
     """
     simulations: int
     """Runs of the engine's scheduler, request by request, a count."""
-    proof_over: NotRequired[Literal["every_candidate", "simulated_mixes"]]
+    proof_over: NotRequired[Literal["every_candidate", "simulated_mixes", "simulated_pools"]]
     """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests
-    that nobody simulated are believed to fall short as like ones did.
+    that nobody simulated are believed to fall short as like ones did. ``simulated_pools``: where prefill and decode
+    may be apart, replicas of either that nobody simulated are.
     """
 
 
@@ -5573,6 +5660,8 @@ class SourcingChangeOut(TypedDict):
     """Price, US dollars an hour; null where there is none. Of the whole plan without the rule."""
     plan: list[PlanLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    published_lines: NotRequired[list[PublishedLineOut]]
+    """Lines of the plan that rest on speeds which others measured and published."""
 
 
 class SourcingIn(TypedDict):
@@ -5841,6 +5930,30 @@ class TargetsIn(TypedDict):
     """How sure targets are to be met, per cent, 50 to 99. How sure the targets are to be met: at 50 the prediction
     itself decides, above it an upper quantile does.
     """
+
+
+class TokenServiceOut(TypedDict):
+    """A model as its machines' maker sells it by the token: prices, and how much an account may send."""
+    id: str
+    """Its id."""
+    tier: str
+    """Kind of account that the seller's limits are of, in its own words."""
+    usd_per_million_input_tokens: str
+    """Cost or price of prompt tokens, US dollars a million."""
+    usd_per_million_output_tokens: str
+    """Cost or price of output tokens, US dollars a million: the whole cost over output tokens alone."""
+    seen_on: str
+    """The day by which the source had it."""
+    requests_per_minute: int | None
+    """Most requests a minute of one account; null where the seller states no such limit."""
+    tokens_per_minute: int | None
+    """Most tokens a minute of one account, prompts and replies; null where the seller states no such limit."""
+    requests_per_day: int | None
+    """Most requests a day of one account; null where the seller states no such limit."""
+    tokens_per_day: int | None
+    """Most tokens a day of one account, prompts and replies; null where the seller states no such limit."""
+    source: str
+    """Where the figure comes from."""
 
 
 class TotalsOut(TypedDict):
@@ -6315,6 +6428,10 @@ class TrainingLayoutOut(TypedDict):
     """
     recompute: Literal["none", "selective", "full"]
     """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
+    recomputed_layers_fraction: float
+    """Share of the layers whose whole forward pass is done again: 1 for all, less where the software recomputes as
+    many as memory asks for and keeps the rest.
+    """
 
 
 class TrainingLimitsIn(TypedDict):
