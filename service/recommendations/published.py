@@ -82,6 +82,10 @@ def mistakes_by_the_token(asked: RecommendationIn) -> list[FieldError]:
         ),
         (any(w.traffic_classes for w in asked.workloads), "workloads of one kind of requests"),
         (any("disaggregated" in w.roles for w in asked.workloads), "workloads without pools of their own"),
+        (
+            any(w.traffic and (w.traffic.sessions or w.traffic.thinking_tokens) for w in asked.workloads),
+            "requests without sessions and hidden tokens: what sellers find in a cache is not published",
+        ),
     ):
         if wrong:
             errors.append(FieldError(f"tokens are planned for {said}", pointer="/limits/by_the_token"))

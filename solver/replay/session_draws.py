@@ -67,8 +67,8 @@ def open_draw(
         rng = np.random.default_rng(seed)
         turns = sampled_turns(sessions, traffic.output, number, rng, traffic.longest_tokens)
         # Sessions that a context ends early are the more for it, so that turns come at the rate asked.
-        sent = len(turns.number) / number
-        gaps = -np.log(1.0 - (np.arange(number) + 0.5) / number) * (sent / whole_rate)
+        length = len(turns.number) / number
+        gaps = -np.log(1.0 - (np.arange(number) + 0.5) / number) * (length / whole_rate)
         begins_s = np.cumsum(gaps[rng.permutation(number)]) - before_s
         think_s = rng.exponential(1.0, len(turns.number)) * mean_think_s
         at_s = _turn_times(turns, begins_s, think_s + service_s)
@@ -80,7 +80,7 @@ def open_draw(
         if len(due) >= count and begins_s[-1] > at_s[due[np.argsort(at_s[due], kind="stable")[count - 1]]]:
             return _steady_draw(sessions, turns, at_s, think_s, service_s, due, here, openings, count, block_tokens)
     raise InvalidInputError(
-        f"turns of sessions that are spread over {sessions.spread_over} replicas are too many to draw"
+        f"{count} turns of sessions, spread over {sessions.spread_over} replicas, are too many to draw"
     )
 
 

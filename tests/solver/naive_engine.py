@@ -184,12 +184,16 @@ class NaiveEngine:
             return self.prefix + sum(job.prompt - job.cached + job.output for job in seated)
         return self.held() - self.s.block_slack_tokens * len(seated)
 
+    def read_tokens(self, decoding: list[Job]) -> float:
+        """Tokens of the cache that a step reads for those that decode."""
+        return float(sum(job.context for job in decoding))
+
     def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
         s, t = self.s, self.tables
         work = sum(size for _, size in chunks)
         finished = [job for job, size in chunks if job.prefilled + size >= job.to_prefill]
         rows = len(decoding) + len(finished)
-        context = float(sum(job.context for job in decoding))
+        context = self.read_tokens(decoding)
         if chunks:
             tokens, longest = work + len(decoding), len(t.mixed_s) - 1
             seconds = t.mixed_s[tokens] if tokens <= longest else t.mixed_s[longest] * tokens / longest

@@ -56,8 +56,6 @@ def join(rules: Rules, u: State, requests: Requests, queues: Queues, request: in
     push(queues.heap, u.heaped, (ends << REQUEST_BITS) + request)
     u.heaped += 1
     u.context += own + have + 1
-    if rules.sessions:
-        u.beside += requests.aside[request]
 
 
 @inner
@@ -73,14 +71,12 @@ def retire(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
             queues.ends[request] = NOT_RUNNING
             if rules.sessions:
                 give_back(rules, u, queues, request, queues.chains.kept[request])
-                u.beside -= requests.aside[request]
             u.running -= 1
             u.context -= queues.base[request] + rules.gain * u.step
             u.blocked = 0
             finish(rules, u, requests, queues, request)
     if not u.running:
         u.context = 0.0
-        u.beside = 0.0
         u.stacked = 0
 
 
@@ -106,7 +102,6 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
         queues.ends[victim] = NOT_RUNNING
         if rules.sessions:
             give_back(rules, u, queues, victim, requests.prompts[victim] + queues.have[victim] - 1)
-            u.beside -= requests.aside[victim]
         u.running -= 1
         u.context -= queues.base[victim] + rules.gain * u.step
     queues.evicted[u.evicted] = victim

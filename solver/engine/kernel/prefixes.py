@@ -101,6 +101,7 @@ def hold(rules: Rules, u: State, queues: Queues, request: int, found: int) -> No
     pinned = pinned_tokens(rules, queues, request)
     u.reserved += pinned
     u.promised += pinned
+    u.beside += pinned
     own = chains.chain[request]
     chain = own
     while chain >= 0:
@@ -131,5 +132,6 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
             if chain != own:
                 u.reserved -= chains.blocks[chain] * rules.block_tokens
                 u.promised -= chains.blocks[chain] * rules.block_tokens
+                u.beside -= chains.blocks[chain] * rules.block_tokens
             link(u, chains, chain)
         chain = chains.parent[chain]

@@ -125,6 +125,12 @@ class NaiveSessions(NaiveEngine):
         seated = [*self.running, *self.prefilling, *([more] if more else [])]
         return len({name for job in seated for name in job.names[: job.shared]})
 
+    def read_tokens(self, decoding: list[Job]) -> float:
+        """Blocks that several requests hold are read once."""
+        own = sum(job.context - job.shared * self.block for job in decoding if isinstance(job, Turn))
+        seated = [*self.running, *(job for job in self.prefilling if job.prefilled < job.to_prefill)]
+        return float(own + len({name for job in seated for name in job.names[: job.shared]}) * self.block)
+
     def reserved(self) -> float:
         seated = [*self.running, *self.prefilling]
         if not self.s.preempts:

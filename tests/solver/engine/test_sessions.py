@@ -102,7 +102,7 @@ class TestAgainstSingleBlocks:
         found = [runs(seed) for seed in range(CASES)]
         fractions = [fast.found_fraction() for _, fast, _ in found]
         assert sum(0.05 < share < 0.95 for share in fractions) >= 150
-        assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 25
+        assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 15
         assert sum(len(case.draw.turns.held_chains) > 0 for case, _, _ in found) >= 80
 
 
