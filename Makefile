@@ -8,7 +8,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 TEST ?= tests
 
-.PHONY: up install test test-postgres spreadsheet lint bench nightly lock clean
+.PHONY: up install test test-all test-postgres spreadsheet lint bench nightly lock clean
 .DEFAULT_GOAL := install
 
 up: install
@@ -16,9 +16,14 @@ up: install
 
 install: $(VENV)/installed
 
-# A file at a time on each processor: fixtures that serve a whole file stay on one.
+# A file at a time on each processor: fixtures that serve a whole file stay on one. Properties of random problems are tested on a few
+# of them (tests/seeds.py).
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
+
+# The same on every random problem: what continuous integration runs.
+test-all: $(VENV)/installed-dev
+	ALL_SEEDS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
 
 # What `make test` does not: the tests of the service on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names (a database
 # that tests may write to).
@@ -37,7 +42,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m tests.bench
+	ALL_SEEDS=1 $(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.simulation
 	$(BIN)/python -m tests.bench.class_plans
 	$(BIN)/python -m tests.bench.bucket_ilp

@@ -8,13 +8,50 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+import service.main
 import service.recommendations.plan
+from catalog.read import Catalog
 from service.main import create_app
+from service.recommendations.spaces import SpaceCache, SpaceKey
 from service.settings import Settings
 from service.tokens.create import create_token
+from solver.candidates.space import SearchSpace
 from tests.conftest import FixedClock
 
 LOOPBACK = ("127.0.0.1", 50_000)
+
+
+class SharedSpaces(SpaceCache):
+    """Search spaces of the seeded catalog, kept from one application to the next with all that was simulated of their candidates, as
+    one service keeps them from request to request. Models that tests add, and catalogs that they change, are left to each alone."""
+
+    shared = SpaceCache()
+
+    def __init__(self, seeded: frozenset[str]) -> None:
+        super().__init__()
+        self._seeded = seeded
+
+    def _is_seeded(self, key: SpaceKey) -> bool:
+        catalog_key, llm = key[:2]
+        return str(catalog_key).endswith("/1") and llm in self._seeded
+
+    def __getitem__(self, key: SpaceKey) -> SearchSpace:
+        return self.shared[key] if self._is_seeded(key) else super().__getitem__(key)
+
+    def __setitem__(self, key: SpaceKey, space: SearchSpace) -> None:
+        if self._is_seeded(key):
+            self.shared[key] = space
+        else:
+            super().__setitem__(key, space)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spaces_are_shared(catalog: Catalog) -> Iterator[None]:
+    """Every application would otherwise simulate the same candidates anew: most of the time of the service's tests."""
+    seeded = frozenset(catalog.llms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service.main, "SpaceCache", lambda: SharedSpaces(seeded))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,11 +27,12 @@ from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.highs import solve_with_highs
 from solver.fleet.model.formulation import build_model
 from solver.fleet.reduce import ReducedProblem, reduce_problem
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_problem, tiny_rack_problem
 from tests.solver.fleet.test_brute_force import check
 
-BATCH = 100
+BATCH = cases(100)
 
 
 def shared(problem: FleetProblem) -> ReducedProblem | None:
@@ -65,7 +66,7 @@ def best_of_leaves(reduced: ReducedProblem, own: OwnCost, ceiling: float) -> flo
     return best
 
 
-@pytest.mark.parametrize("start", range(0, 500, BATCH))
+@pytest.mark.parametrize("start", range(0, cases(500), BATCH))
 def test_fleets_with_a_rack_equal_enumeration(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is below the optimum, one of the leaves contains it, and the optimiser finds it."""
     monkeypatch.setattr(solve, "FEW_PAIRS", 0)

@@ -3,11 +3,12 @@
 import pytest
 
 from solver.fleet import FleetProblem, SolveOptions, solve_fleet, verify
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_problem
 
-INSTANCES = 600
-BATCH = 50
+INSTANCES = cases(600)
+BATCH = cases(50)
 
 
 def check(problem: FleetProblem, options: SolveOptions, seed: int, expected: float | None) -> bool:

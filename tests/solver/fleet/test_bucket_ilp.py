@@ -7,11 +7,12 @@ import pytest
 from solver.fleet import FleetProblem, solve_fleet
 from solver.fleet.solve import SolveOptions
 from tests.bench.bucket_ilp import bucket_fleet, sliced_cost
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.test_brute_force import check
 
-INSTANCES = 500
-BATCH = 100
+INSTANCES = cases(500)
+BATCH = cases(100)
 
 
 def few_nodes(seed: int) -> FleetProblem:

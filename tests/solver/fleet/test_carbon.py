@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from solver.fleet import FleetProblem, Plan, SolveOptions, solve_fleet, verify
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_carbon_problem
 from tests.solver.fleet.test_brute_force import check
 
-INSTANCES = 500
-BATCH = 50
+INSTANCES = cases(500)
+BATCH = cases(50)
 
 
 @pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))

@@ -13,12 +13,13 @@ from solver.fleet.model.formulation import build_model
 from solver.fleet.realise import realise
 from solver.fleet.reduce import reduce_problem
 from solver.fleet.verify import verify_plan
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_problem
 from tests.solver.fleet.test_brute_force import check
 
-INSTANCES = 500
-BATCH = 50
+INSTANCES = cases(500)
+BATCH = cases(50)
 
 
 @pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))

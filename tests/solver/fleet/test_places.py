@@ -19,11 +19,12 @@ from solver.fleet.limits import stated_limits, without_limits
 from solver.fleet.verify import verify_plan
 from solver.hardware import PlaceKind
 from solver.limit import Limit, LimitKind
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import middling_problem, tiny_placed_problem
 
-INSTANCES = 500
-BATCH = 100
+INSTANCES = cases(500)
+BATCH = cases(100)
 
 
 @pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))

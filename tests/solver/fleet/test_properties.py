@@ -8,10 +8,11 @@ import pytest
 
 from solver.fleet import FleetProblem, FleetResult, Limits, Plan, SolveOptions, solve_fleet, verify
 from solver.fleet.verify import verify_plan
+from tests.seeds import cases
 from tests.solver.fleet.instances import middling_problem
 
-INSTANCES = 500
-BATCH = 50
+INSTANCES = cases(500)
+BATCH = cases(50)
 TOLERANCE = 1e-5
 
 

@@ -22,12 +22,13 @@ from solver.fleet import (
 )
 from solver.fleet.verify import verify_plan
 from solver.outcome import Status
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import shared_split_problem, tiny_split_problem
 from tests.solver.fleet.test_brute_force import check
 
-INSTANCES = 600
-BATCH = 100
+INSTANCES = cases(600)
+BATCH = cases(100)
 SEVENTH, HALF = Split("1g", 7), Split("3g", 2)
 
 

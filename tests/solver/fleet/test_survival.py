@@ -24,11 +24,12 @@ from solver.fleet.limits import limit_steps, stated_limits, without_limits
 from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.fleet.verify import verify_plan
 from solver.limit import Limit, LimitKind
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_distant_problem, tiny_resilient_problem
 
-INSTANCES = 500
-BATCH = 100
+INSTANCES = cases(500)
+BATCH = cases(100)
 
 
 def offer(name: str, region: str, usd: float, most: int | None = None, provider: str = "p") -> OfferSlot:

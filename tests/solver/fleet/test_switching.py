@@ -9,10 +9,11 @@ import pytest
 
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
 from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, split_offers
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import _Enumeration
 from tests.solver.fleet.instances import tiny_problem
 
-INSTANCES = 510
+INSTANCES = cases(510)
 
 
 def price_of(nodes: int, held: HeldNodes | None, usd_per_hour: float, cost: SwitchingCost) -> float:

@@ -10,8 +10,9 @@ from solver.horizon.plan import HorizonPlan, HorizonResult
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify
+from tests.seeds import cases
 
-INSTANCES = 500
+INSTANCES = cases(500)
 EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
 
 

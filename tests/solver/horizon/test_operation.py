@@ -18,9 +18,10 @@ from solver.horizon.repair import repaired
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify, verify_plan
 from solver.outcome import Outcome
+from tests.seeds import cases
 from tests.solver.horizon.operating import cheapest_operated, tiny_operated
 
-INSTANCES = 400
+INSTANCES = cases(400)
 EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
 
 
