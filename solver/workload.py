@@ -22,6 +22,7 @@ class Lengths:
 
     tokens: tuple[int, ...]
     shares: tuple[float, ...]
+    mean: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tokens or len(self.tokens) != len(self.shares):
@@ -30,10 +31,8 @@ class Lengths:
             raise InvalidInputError("token counts and shares must be finite and not negative")
         if abs(math.fsum(self.shares) - 1.0) > 1e-6:
             raise InvalidInputError(f"shares sum to {math.fsum(self.shares):.6g}, not to 1")
-
-    @property
-    def mean(self) -> float:
-        return math.fsum(t * s for t, s in zip(self.tokens, self.shares, strict=True))
+        mean = math.fsum(t * s for t, s in zip(self.tokens, self.shares, strict=True))
+        object.__setattr__(self, "mean", mean)  # asked for by every step of a prediction
 
     @property
     def maximum(self) -> int:

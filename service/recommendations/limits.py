@@ -69,20 +69,19 @@ def allowed_offers(offers: tuple[Offer, ...], limits: LimitsIn) -> tuple[Offer, 
     return tuple(offer for offer, chosen in _with_choices(offers, limits) if not chosen)
 
 
-def withheld_offers(offers: tuple[Offer, ...], asked: RecommendationIn) -> tuple[tuple[Offer, frozenset[Limit]], ...]:
-    """Offers that only the buying policy and choices of regions and providers leave out, with those rules.
+def offers_within(
+    offers: tuple[Offer, ...], asked: RecommendationIn
+) -> tuple[tuple[Offer, ...], tuple[tuple[Offer, frozenset[Limit]], ...]]:
+    """Offers within the request's choices; and those that only the buying policy and choices of regions and providers leave out,
+    with those rules.
 
     Choices of places are of interest where a workload's own places or a loss to be survived can contradict them.
     """
-    fault_tolerance = asked.limits.fault_tolerance
-    chosen_places = (
-        fault_tolerance.regions or fault_tolerance.providers or any(places(w) != ANYWHERE for w in asked.workloads)
-    )
-    return tuple(
-        (offer, chosen)
-        for offer, chosen in _with_choices(offers, asked.limits)
-        if chosen and (chosen_places or not chosen & CHOICES_OF_PLACES)
-    )
+    tolerance = asked.limits.fault_tolerance
+    chosen_places = tolerance.regions or tolerance.providers or any(places(w) != ANYWHERE for w in asked.workloads)
+    every = list(_with_choices(offers, asked.limits))
+    withheld = ((o, chosen) for o, chosen in every if chosen and (chosen_places or not chosen & CHOICES_OF_PLACES))
+    return tuple(offer for offer, chosen in every if not chosen), tuple(withheld)
 
 
 COMMITMENTS, PROVIDERS, REGIONS = (Limit(LimitKind.CHOICE, of) for of in ("commitments", "providers", "regions"))

@@ -11,7 +11,7 @@ from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.cautions import cautions, published_cautions
 from service.recommendations.current import RunningNodes, current_fleet, running
 from service.recommendations.left_out import left_out
-from service.recommendations.limits import allowed_offers, places, plan_limits, withheld_offers
+from service.recommendations.limits import offers_within, places, plan_limits
 from service.recommendations.money import usd
 from service.recommendations.nothing_offered import nothing_offered
 from service.recommendations.present_line import Ask
@@ -174,7 +174,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
     workloads = _workloads(inputs)
     runs = {one.offer.id for one in inputs.running}
     every = tuple(running(offer) if offer.id in runs else offer for offer in inputs.snapshot.offers)
-    offers = allowed_offers(every, asked.limits)
+    offers, withheld = offers_within(every, asked)
     return PlanningInput(
         workloads=workloads,
         published=_published(inputs)[0],
@@ -187,7 +187,7 @@ def planning_input(inputs: PlanningInputs) -> PlanningInput:
         lower_formats={
             w.name: lower_formats(inputs.shapes[w.llm]) for w in asked.workloads if w.precision.weights is None
         },
-        withheld=withheld_offers(every, asked),
+        withheld=withheld,
         default_max_nodes=asked.limits.max_nodes_per_offer,
         objective=asked.objective,
         time_limit_s=asked.time_limit_s,

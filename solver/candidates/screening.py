@@ -263,6 +263,16 @@ def with_workload(screened: Screened, workload: Workload) -> Screened:
     )  # fmt: skip
 
 
+def at_even_odds(screened: Screened, workload: Workload) -> Screened:
+    """The same candidates held to the prediction itself: ``workload`` asks for no more confidence than that."""
+    if screened.classes:
+        streams = zip(screened.classes, streams_of(workload), strict=True)
+        return combined(workload, [at_even_odds(one, stream) for one, stream in streams])
+    return _within_targets(
+        workload, screened.space, screened.points, 1.0, screened.allowed, screened.network_s, screened.corrections
+    )
+
+
 def _within_targets(
     workload: Workload,
     space: SearchSpace,

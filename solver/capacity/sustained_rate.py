@@ -84,12 +84,13 @@ class CandidateReplica:
         """What is known of the rate it sustains, after simulating until that is ``enough`` (None: nothing)."""
         return sustained(self.runs, self.goal, self.most, self.anchor, enough)
 
-    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool) -> Bracket:
+    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool, closely: bool = True) -> Bracket:
         """What is known of the rate it sustains once it is known whether that is this one, or more.
 
         What a short look at the next rung makes clear is believed at once: none below it carries the rate, since a sustained
         rate is a rung. Short looks then say about how much is too much, unless they did before (``looked``). What is near its
-        limits is decided where capacities are.
+        limits is decided where capacities are, and what carries the rate no more ``closely`` than that where it need not be known
+        how much more it carries.
         """
         above = rung(rung_at_least(requests_per_s))
         clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
@@ -97,6 +98,10 @@ class CandidateReplica:
             return Bracket(above, known.at_most)
         if clear is False and not looked:
             return Bracket(known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s)))
+        if not closely:
+            found = self.bracket(carries(requests_per_s))
+            if found.holds >= requests_per_s:
+                return found
         return self.bracket(narrow_about(requests_per_s))
 
     def too_much(self, requests_per_s: float, look: Look = QUICK_LOOK) -> float:

@@ -7,6 +7,7 @@ are held to mixes instead (``solver.confirmation.mixes``). When time is up, the 
 answer, and the newest optimum is its bound.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from solver.confirmation.brackets import Brackets
@@ -20,6 +21,7 @@ from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
 from solver.fleet.deployments import ROLES
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
+from solver.fleet.reach import within_reach
 from solver.outcome import Outcome, Status, status_of_plan
 from solver.planning.assemble import Assembly, exceeds_default, with_default_limits
 from solver.planning.placements import Placement, placements
@@ -80,13 +82,16 @@ def solve_confirmed(
     *,
     draft_first: bool = True,
     known: FleetResult | None = None,
+    known_usd_per_hour: float | None = None,
+    settles: bool = True,
 ) -> tuple[Assembly, FleetResult, int]:
     """The best plan whose replicas all hold in simulation, with what is proven about it.
 
     Offers without a limit get the default one as soon as a plan goes beyond it. draft_first: off where most is known already, so
-    that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten. Returns
-    the problem with the capacities that the plan was made for.
-    Raises NoPlanInTimeError.
+    that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten.
+    known_usd_per_hour: what a plan costs that holds and that this problem admits as well, where cost is minimised: dearer ones are
+    not looked at. Returns the problem with the capacities that the plan was made for, those of the chosen replicas found out exactly
+    where it ``settles``. Raises NoPlanInTimeError.
     """
     watch = Watch(planning, confirmations)
     brackets = Brackets(assembly, confirmations.facts)
@@ -101,8 +106,12 @@ def solve_confirmed(
         current = brackets.assumed(with_mix_capacity(assembly, confirmations))
         current = with_role_capacity(current, confirmations)
         brackets.assembly = current
+        if rounds == 1 and known_usd_per_hour is not None and not shares_nodes:
+            simulate_rivals(current, brackets, watch.in_time, known_usd_per_hour)
+            current = brackets.assumed(current)
         proving = final or one_stream or known is not None
-        result = solve_fleet(current.problem, _options(planning, watch, known, proving=proving, final=final), known)
+        asked = current.problem if known_usd_per_hour is None else within_reach(current.problem, known_usd_per_hour)
+        result = solve_fleet(asked, _options(planning, watch, known, proving=proving, final=final), known)
         watch.solved(result.solver_seconds)
         if result.outcome is Outcome.INFEASIBLE:
             confirmations.simulations += brackets.simulations
@@ -111,7 +120,7 @@ def solve_confirmed(
             assembly = with_default_limits(planning, assembly)
             continue
         bound = _tighter(bound, result.bound, planning.objective == "throughput")
-        if rounds == 1:  # what no bound rules out is worth simulating
+        if rounds == 1 and (known_usd_per_hour is None or shares_nodes):  # what no bound rules out is worth simulating
             before = brackets.simulations
             simulate_rivals(current, brackets, watch.in_time)
             if shares_nodes and known is None:
@@ -126,7 +135,10 @@ def solve_confirmed(
             confirmations.simulations += brackets.simulations
             if result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                 result = with_bound(result, bound, planning.gap_fraction)
-            return _settled(current, result, brackets, confirmations, watch), result, rounds
+            settled = (
+                with_settled_capacities(current, result, brackets, confirmations, watch.in_time) if settles else current
+            )
+            return settled, result, rounds
         if not unheld:
             final, known = True, result if shares_nodes else given
         elif not watch.in_time() or (_has_classes(assembly) and rounds >= MOST_MIX_ROUNDS):
@@ -255,7 +267,7 @@ def _simulate(
             continue
         if not watch.in_time():
             return True
-        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING))
+        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING), closely=False)
         if bracket.holds >= rate * (1.0 - ROUNDING):
             continue
         unheld = True
@@ -293,8 +305,12 @@ def _mixes_fail(
     return failed
 
 
-def _settled(
-    assembly: Assembly, result: FleetResult, brackets: Brackets, confirmations: Confirmations, watch: Watch
+def with_settled_capacities(
+    assembly: Assembly,
+    result: FleetResult,
+    brackets: Brackets,
+    confirmations: Confirmations,
+    in_time: Callable[[], bool],
 ) -> Assembly:
     """The problem with what the chosen replicas sustain, no more and no less, as far as there is time to find out."""
     assert result.plan is not None
@@ -308,7 +324,7 @@ def _settled(
             rate = rate_to_hold(bool(assembly.problem.limits.fault_tolerance.losses), one.workload, place)
             capacity[mine, 0] = capacity_found(place, rate, confirmations)
             continue
-        if watch.in_time():
+        if in_time():
             brackets.settle(place.workload, place.row)
         capacity[mine, 0] = brackets.holds(place.workload, place.row)
     return assembly.with_capacity(capacity)

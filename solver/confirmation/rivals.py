@@ -53,22 +53,27 @@ def offered_to(assembly: Assembly, workload: int) -> Offered:
     )
 
 
-def simulate_rivals(assembly: Assembly, brackets: Brackets, in_time: Callable[[], bool]) -> None:
-    """Close the brackets of candidates that would be cheapest for a workload alone; ``brackets`` learn."""
+def simulate_rivals(
+    assembly: Assembly, brackets: Brackets, in_time: Callable[[], bool], most_usd_per_hour: float = math.inf
+) -> None:
+    """Close the brackets of candidates that would be cheapest for a workload alone, and for less than ``most_usd_per_hour``;
+    ``brackets`` learn."""
     if assembly.problem.objective == "throughput":
         return
     for workload, one in enumerate(assembly.screened):
         if not one.classes:
-            _simulate(offered_to(assembly, workload), brackets, workload, in_time)
+            _simulate(offered_to(assembly, workload), brackets, workload, in_time, most_usd_per_hour)
 
 
-def _simulate(one: Offered, brackets: Brackets, workload: int, in_time: Callable[[], bool]) -> None:
+def _simulate(
+    one: Offered, brackets: Brackets, workload: int, in_time: Callable[[], bool], most_usd_per_hour: float
+) -> None:
     if not len(one.rows):
         return
     cost = _cost(one.load, brackets.all_at_most(workload, one.rows, one.alike), one.replicas, one.price, one.spans)
     while in_time():
         k = int(np.argmin(cost))
-        if not math.isfinite(cost[k]):
+        if not math.isfinite(cost[k]) or cost[k] >= most_usd_per_hour:
             return
         needed = one.load / (round(cost[k] / one.price[k]) * one.replicas[k])
         bracket = brackets.carry(workload, int(one.rows[k]), needed)

@@ -39,16 +39,17 @@ def binding_limits(
                     continue
                 looser = seconds * (1.0 + STEP_FRACTION)
                 changed = replaced(planning, assembly, w, retargeted(one, number, limit.target, looser))
-                gains = gain(planning, result, resolver.best(changed, other_targets=True))
+                gains = gain(planning, result, resolver.best(changed, other_targets=True, freer_than=result))
                 if gains > 0.0:
                     found.append(Binding(limit, looser, gains))
             if (fuller := fuller_use(assembly, result, w)) is not None:
                 workload = replace(one.workload, utilisation_limit_fraction=fuller)
                 changed = replaced(planning, assembly, w, with_workload(one, workload))
-                gains = gain(planning, result, resolver.best(changed, other_targets=bool(one.classes)))
+                fuller_best = resolver.best(changed, other_targets=bool(one.classes), freer_than=result)
+                gains = gain(planning, result, fuller_best)
                 if gains > 0.0:
                     found.append(Binding(Limit(LimitKind.UTILISATION, workload=w), fuller, gains))
-        solve = resolver.fleet(assembly)
+        solve = resolver.fleet(assembly, freer_than=result)
         for step in fleet_limits.limit_steps(assembly.problem, result, STEP_FRACTION, MOST_OFFER_STEPS):
             gains = gain(planning, result, solve(step.problem))
             if gains > 0.0:

@@ -16,13 +16,13 @@ from solver.workload import Workload
 
 def freed(planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver) -> Freed:
     """What the freer request gains over the result of the stricter one. Raises NoPlanInTimeError."""
-    changed, other = resolver.confirmed(assembly)
+    changed, other = resolver.confirmed(assembly, freer_than=result)
     gains = None if result.plan is None else gain(planning, result, other)
     is_better = gains is None or gains > 0.0
     if other.plan is None or not is_better:
         return Freed(gains, other.usd_per_hour, ())
-    entries, published = plan_entries(planning, changed, other.plan), entries_of_units(planning, other.plan)
-    return Freed(gains, other.usd_per_hour, entries, published)
+    entries = plan_entries(planning, resolver.settled(changed, other), other.plan)
+    return Freed(gains, other.usd_per_hour, entries, entries_of_units(planning, other.plan))
 
 
 def with_lower_formats(planning: PlanningInput) -> PlanningInput:

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
-from solver.confirmation.loop import solve_confirmed
+from solver.confirmation.loop import Watch, solve_confirmed, with_settled_capacities
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetProblem, FleetResult
 from solver.fleet.relaxations import is_unlimited
@@ -39,18 +40,31 @@ class Resolver:
         return self._planning.time_limit_s - self._left_s
 
     def best(
-        self, assembly: Assembly, *, other_targets: bool = False, gap_fraction: float | None = None
+        self,
+        assembly: Assembly,
+        *,
+        other_targets: bool = False,
+        gap_fraction: float | None = None,
+        freer_than: FleetResult | None = None,
     ) -> FleetResult:
         """The best confirmed plan of a changed problem.
 
-        other_targets: what is known of mixes of traffic classes then holds no longer. Raises NoPlanInTimeError.
+        other_targets: what is known of mixes of traffic classes then holds no longer. freer_than: the result of a problem of which
+        this one admits every plan. Raises NoPlanInTimeError.
         """
-        return self.confirmed(assembly, other_targets=other_targets, gap_fraction=gap_fraction)[1]
+        return self.confirmed(assembly, other_targets=other_targets, gap_fraction=gap_fraction, freer_than=freer_than)[
+            1
+        ]
 
     def confirmed(
-        self, assembly: Assembly, *, other_targets: bool = False, gap_fraction: float | None = None
+        self,
+        assembly: Assembly,
+        *,
+        other_targets: bool = False,
+        gap_fraction: float | None = None,
+        freer_than: FleetResult | None = None,
     ) -> tuple[Assembly, FleetResult]:
-        """The same with the problem whose capacities the plan was made for."""
+        """The same with the problem whose capacities the plan was made for, as far as they are known (``settled``)."""
         if not self.in_time:
             self.unanswered += 1
             raise NoPlanInTimeError(self._planning.time_limit_s)
@@ -61,14 +75,29 @@ class Resolver:
         limit_s = min(self._left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
+        brackets_only = _has_brackets_only(assembly)
+        is_asked_for_less = freer_than is not None and brief.objective == "cost" and brackets_only
+        known_usd = freer_than.usd_per_hour if freer_than is not None and is_asked_for_less else None
         try:
-            changed, result, _ = solve_confirmed(assembly, brief, known, draft_first=False)
+            changed, result, _ = solve_confirmed(
+                assembly, brief, known, draft_first=False, known_usd_per_hour=known_usd, settles=not brackets_only
+            )
         except NoPlanInTimeError:
             self.unanswered += 1
             raise
         finally:
             self._left_s -= known.spent_s
         return changed, result
+
+    def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
+        """A problem with what the replicas of its plan sustain exactly, where there is time to find out."""
+        if not _has_brackets_only(assembly):
+            return assembly  # with which it was solved
+        known = Confirmations(facts=self._known.facts)
+        watch = Watch(replace(self._planning, time_limit_s=self._left_s), known)
+        settled = with_settled_capacities(assembly, result, Brackets(assembly, known.facts), known, watch.in_time)
+        self._left_s = watch.left_s()
+        return settled
 
     def has_plan(self, assembly: Assembly, *, other_targets: bool = False) -> bool:
         """Is there any plan? Raises NoPlanInTimeError where that could not be settled."""
@@ -82,16 +111,28 @@ class Resolver:
         cost = replace(assembly, problem=problem)
         return self.best(cost, other_targets=other_targets, gap_fraction=ANY_PLAN_GAP_FRACTION).plan is not None
 
-    def fleet(self, assembly: Assembly, gap_fraction: float | None = None) -> "FleetResolver":
+    def fleet(
+        self, assembly: Assembly, gap_fraction: float | None = None, freer_than: FleetResult | None = None
+    ) -> "FleetResolver":
         """The same for problems that differ from an assembly's in limits, offers and demands only."""
-        return FleetResolver(self, assembly, gap_fraction)
+        return FleetResolver(self, assembly, gap_fraction, freer_than)
 
 
 class FleetResolver:
     """Solves fleet problems over an assembly's candidates."""
 
-    def __init__(self, resolver: Resolver, assembly: Assembly, gap_fraction: float | None) -> None:
-        self._resolver, self._assembly, self._gap_fraction = resolver, assembly, gap_fraction
+    def __init__(
+        self, resolver: Resolver, assembly: Assembly, gap_fraction: float | None, freer_than: FleetResult | None
+    ) -> None:
+        self._resolver, self._assembly = resolver, assembly
+        self._gap_fraction, self._freer_than = gap_fraction, freer_than
 
     def __call__(self, problem: FleetProblem) -> FleetResult:
-        return self._resolver.best(replace(self._assembly, problem=problem), gap_fraction=self._gap_fraction)
+        changed = replace(self._assembly, problem=problem)
+        return self._resolver.best(changed, gap_fraction=self._gap_fraction, freer_than=self._freer_than)
+
+
+def _has_brackets_only(assembly: Assembly) -> bool:
+    """Is what its replicas sustain known candidate by candidate? Of mixes of traffic classes, and of prefill and decode apart, more or
+    less is believed as more is simulated: a plan that held before is then none to rely on."""
+    return assembly.problem.deployments.role is None and not any(one.classes for one in assembly.screened)

@@ -70,7 +70,7 @@ def offer_slots(planning: PlanningInput) -> tuple[OfferSlot, ...]:
         offers = tuple(offer for offer in offers if not math.isnan(offer.node.host_power_w))
     if planning.carbon_matters:
         offers = tuple(offer for offer in offers if not math.isnan(offer.kg_co2e_per_kwh))
-    return tuple(slot_of(offer) for offer in needed_offers(replace(planning, offers=offers)))
+    return planning.offer_memo.slots(needed_offers(replace(planning, offers=offers)), slot_of)
 
 
 def slot_of(offer: Offer) -> OfferSlot:

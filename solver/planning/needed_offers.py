@@ -1,45 +1,37 @@
 """Which offers a plan may need: not those that another one stands in for at no more cost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from solver.hardware import Offer
 from solver.limit import FaultTolerance
+from solver.planning.offer_columns import BoolArray, FloatArray, Integers, OfferColumns
 from solver.planning.types import PlanningInput
 from solver.workload import ANYWHERE
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 
 def needed_offers(planning: PlanningInput) -> list[Offer]:
     """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are, and where
     carbon matters is no less clean."""
-    stand_ins = _stand_ins(planning)
-    ranked = [(_rank(planning, offer), stand_ins(offer), offer) for offer in planning.offers]
-    unlimited: dict[tuple[object, ...], list[_Rank]] = {}
-    for rank, key, offer in ranked:
-        if offer.max_nodes is None:
-            unlimited.setdefault(key, []).append(rank)
-    if planning.carbon_matters:
-        unlimited = {key: _unbeaten(ranks) for key, ranks in unlimited.items()}
-    else:
-        unlimited = {key: [min(ranks)] for key, ranks in unlimited.items()}
-    kept = [offer for rank, key, offer in ranked if not _beaten(rank, unlimited.get(key, ()))]
-    return without_beaten_places(planning, kept)
-
-
-def _unbeaten(ranks: Sequence["_Rank"]) -> list["_Rank"]:
-    """Those of which none is both cheaper and no less clean."""
-    kept: list[_Rank] = []
-    for rank in sorted(ranks):
-        if not _beaten(rank, kept):
-            kept.append(rank)
-    return kept
+    columns = planning.offer_memo.columns(planning.offers)
+    alike = _stand_ins(planning, planning.offers, columns)
+    emitted = columns.kg_co2e_per_kwh if planning.carbon_matters else np.zeros(len(alike))
+    kept = np.ones(len(alike), dtype=np.bool_)
+    cleanest: dict[int, float] = {}
+    in_order = np.argsort(columns.rank, kind="stable")
+    for n, key, kg, unlimited in zip(
+        in_order.tolist(), alike[in_order].tolist(), emitted[in_order].tolist(), columns.unlimited[in_order].tolist(),
+        strict=True,
+    ):  # fmt: skip
+        before = cleanest.get(key)
+        if before is not None and before <= kg:
+            kept[n] = False
+        elif unlimited:
+            cleanest[key] = kg if before is None else min(before, kg)
+    offers = [offer for offer, stays in zip(planning.offers, kept.tolist(), strict=True) if stays]
+    return without_beaten_places(planning, offers)
 
 
 def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
@@ -54,36 +46,36 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
     in_places = travels or bool(kinds.keys() & {"provider", "region"})
     if not offers or not in_places or (losses.regions and "region" not in kinds):
         return offers
+    columns = planning.offer_memo.columns(offers)
     anywhere = replace(planning.limits, most_places=(), fault_tolerance=FaultTolerance())
-    alike = _stand_ins(replace(planning.without_exchanges(), limits=anywhere))
-    by_region = travels or "region" in kinds
-    place_of = [(offer.provider, offer.region if by_region else "") for offer in offers]
-    places = sorted(set(place_of))
-    number = {place: n for n, place in enumerate(places)}
-    machines: dict[tuple[object, ...], int] = {}
-    machine = np.array([machines.setdefault(alike(offer), len(machines)) for offer in offers])
-    place = np.array([number[one] for one in place_of])
-    price = np.array([offer.usd_per_hour for offer in offers])
-    unlimited = np.array([offer.max_nodes is None for offer in offers])
-    shape = len(places), len(machines)
+    machine = _stand_ins(replace(planning.without_exchanges(), limits=anywhere), offers, columns)
+    provider, place = _places(columns, by_region=travels or "region" in kinds)
     one_of_each = all(most == 1 for most in kinds.values()) and not (losses.providers or losses.regions)
     # What must be lost apart may not be joined: of so many places that cover it, one is not used yet.
     covers_needed = kinds["region"] if losses.regions else 1
+    shape = len(provider), int(machine.max()) + 1
+    price, unlimited = columns.usd_per_hour, columns.unlimited
     has = _least_prices(place[unlimited], machine[unlimited], price[unlimited], shape)
     covers = _no_dearer(has, _least_prices(place, machine, price, shape))
     np.fill_diagonal(covers, val=False)
     if not one_of_each:
-        providers = np.array([provider for provider, _ in places])
-        covers &= providers[:, None] == providers[None, :]
+        covers &= provider[:, None] == provider[None, :]
     if planning.carbon_matters:
-        clean = np.array([offer.kg_co2e_per_kwh for offer in offers])
-        offered = _Offered(place, machine, price, clean, unlimited)
+        offered = _Offered(place, machine, price, columns.kg_co2e_per_kwh, unlimited)
         for other, left in np.argwhere(covers).tolist():
             covers[other, left] = offered.is_as_clean(other, left)
     # Of two that cover each other the first stays.
-    first = np.arange(len(places))[:, None] < np.arange(len(places))[None, :]
+    first = np.arange(len(provider))[:, None] < np.arange(len(provider))[None, :]
     beaten = (covers & (first | ~covers.T)).sum(axis=0) >= covers_needed
     return [offer for offer, left_out in zip(offers, beaten[place].tolist(), strict=True) if not left_out]
+
+
+def _places(columns: OfferColumns, *, by_region: bool) -> tuple[Integers, Integers]:
+    """(provider of each place, place of each offer): places in the order of their names."""
+    regions = int(columns.region.max()) + 1
+    names = columns.provider * regions + (columns.region if by_region else 0)
+    places, place = np.unique(names, return_inverse=True)
+    return places // regions, place
 
 
 def _least_prices(place: Integers, machine: Integers, price: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -118,40 +110,30 @@ class _Offered:
         return True
 
 
-_Rank = tuple[float, str, float]
-
-
-def _beaten(rank: _Rank, by: Sequence[_Rank]) -> bool:
-    return any(other[:2] < rank[:2] and other[2] <= rank[2] for other in by)
-
-
-def _rank(planning: PlanningInput, offer: Offer) -> _Rank:
-    """(price, id, how much its electricity emits where that matters)."""
-    return offer.usd_per_hour, offer.id, offer.kg_co2e_per_kwh if planning.carbon_matters else 0.0
-
-
-def _stand_ins(planning: PlanningInput) -> Callable[[Offer], tuple[object, ...]]:
-    """Offers with equal keys can stand in for each other: one machine, equally interruptible, and alike in whatever
+def _stand_ins(planning: PlanningInput, offers: Sequence[Offer], columns: OfferColumns) -> Integers:
+    """Offers with equal numbers can stand in for each other: one machine, equally interruptible, and alike in whatever
     the request tells offers apart by: quotas, places of workloads and how many they may be in, losses to be survived."""
     limits, losses = planning.limits, planning.limits.fault_tolerance
-    quotas = [quota.offer_ids for quota in limits.quotas]
     places = [workload.places for workload in planning.workloads if workload.places != ANYWHERE]
     distances = [w.network_s_by_region for w in planning.workloads if w.network_s_by_region]
     kinds = {kind for kind, _ in limits.most_places}
     by_region = bool(losses.regions or "region" in kinds or planning.exchanges_caches)
-    by_provider = bool(losses.providers or kinds & {"provider", "region"} or planning.exchanges_caches)
-    if not (quotas or places or distances or by_provider or by_region):
-        return lambda offer: (offer.node.id, offer.commitment == "spot")
+    told_apart = [columns.node, columns.spot.astype(np.int64)]
+    told_apart += [_numbered([offer.id in quota.offer_ids for offer in offers]) for quota in limits.quotas]
+    told_apart += [_numbered([place.admit(offer.provider, offer.region) for offer in offers]) for place in places]
+    told_apart += [_numbered([away.get(offer.region) for offer in offers]) for away in distances]
+    if losses.providers or "provider" in kinds or by_region:
+        told_apart.append(columns.provider)
+    if by_region:
+        told_apart.append(columns.region)
+    alike = np.zeros(len(offers), dtype=np.int64)
+    for column in told_apart:
+        joined = alike * (int(column.max(initial=0)) + 1) + column
+        alike = np.unique(joined, return_inverse=True)[1]
+    return alike
 
-    def key(offer: Offer) -> tuple[object, ...]:
-        return (
-            offer.node.id,
-            offer.commitment == "spot",
-            tuple(offer.id in ids for ids in quotas),
-            tuple(place.admit(offer.provider, offer.region) for place in places),
-            tuple(away.get(offer.region) for away in distances),
-            offer.provider if by_provider else None,
-            offer.region if by_region else None,
-        )
 
-    return key
+def _numbered(values: Sequence[object]) -> Integers:
+    """Equal values as equal numbers."""
+    number: dict[object, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)

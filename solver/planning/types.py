@@ -11,6 +11,7 @@ from solver.hardware import Node, Offer, PlaceKind
 from solver.limit import FaultTolerance, Limit, Quota
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
+from solver.planning.offer_columns import OfferMemo
 from solver.planning.published import PublishedEntry, PublishedOffer
 from solver.prediction.estimate import Correction, Estimate
 from solver.step.constants import ConstantPrior
@@ -77,6 +78,9 @@ class PlanningInput:
     withheld: tuple[tuple[Offer, frozenset[Limit]], ...] = ()
     """Offers that choices and rules of buying leave out, each with those that do: read only to say which of them a plan would
     need lifted."""
+
+    offer_memo: OfferMemo = field(default_factory=OfferMemo, repr=False, compare=False)
+    """What was worked out about offers; the same for every changed request that is made of this one."""
 
     @property
     def carbon_matters(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
-from solver.candidates.screening import Screened, narrowed, screen, screen_classes
+from solver.candidates.screening import Screened, at_even_odds, narrowed, screen, screen_classes
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
@@ -273,7 +273,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     if planning.explain and planning.lower_formats:
         wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
         lower = settled("lower_precision", lambda: lower_precision(planning, wider, result, resolver))
-    premium = settled("confidence", lambda: confidence_premium(planning, result, memo, resolver))
+    premium = settled("confidence", lambda: confidence_premium(planning, assembly, result, resolver))
     return Recommendation(
         confidence_premium_usd_per_hour=premium,
         solve=report(result, confirmations, rounds),
@@ -329,17 +329,16 @@ def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
 
 
 def confidence_premium(
-    planning: PlanningInput, result: FleetResult, memo: SpaceMemo, resolver: Resolver
+    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
 ) -> float | None:
     """What meeting the targets with more than even odds adds to the price; None where nobody asked for that, or there was
     no time to find out."""
     streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
     if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
         return None
-    even = tuple(with_confidence(w, 0.5) for w in planning.workloads)
-    every = [screened(planning, workload, memo) for workload in even]
+    every = [at_even_odds(one, with_confidence(one.workload, 0.5)) for one in assembly.screened]
     try:
-        plain = resolver.best(assemble(planning, every, None), other_targets=True)
+        plain = resolver.best(assemble(planning, every, None), other_targets=True, freer_than=result)
     except NoPlanInTimeError:
         return None
     return None if plain.usd_per_hour is None else result.usd_per_hour - plain.usd_per_hour
@@ -380,7 +379,8 @@ def without_each_device(
     for device in devices_used(assembly.problem, result)[: planning.alternatives]:
         without = replace(assembly, problem=without_device(assembly.problem, device))
         with suppress(NoPlanInTimeError):  # not known is not the same as none
-            found.append((f"cheapest without {device}", *resolver.confirmed(without)))
+            changed, other = resolver.confirmed(without)
+            found.append((f"cheapest without {device}", _settled(resolver, changed, other), other))
     return found
 
 
@@ -392,8 +392,13 @@ def without_drafting(
         return []
     plain = [narrowed(one, one.space.plain) for one in assembly.screened]
     with suppress(NoPlanInTimeError):
-        return [("cheapest without drafting", *resolver.confirmed(assemble(planning, plain)))]
+        changed, other = resolver.confirmed(assemble(planning, plain))
+        return [("cheapest without drafting", _settled(resolver, changed, other), other)]
     return []
+
+
+def _settled(resolver: Resolver, assembly: Assembly, other: FleetResult) -> Assembly:
+    return assembly if other.plan is None else resolver.settled(assembly, other)
 
 
 def alternatives(

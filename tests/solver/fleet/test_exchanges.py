@@ -18,12 +18,13 @@ from solver.fleet import (
 )
 from solver.fleet.plan import NodeGroup, Plan, Route
 from solver.fleet.verify import verify_plan
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_exchange_problem
 from tests.solver.fleet.test_brute_force import check
 
-INSTANCES = 600
-BATCH = 100
+INSTANCES = cases(600)
+BATCH = cases(100)
 
 
 def decodes_apart(problem: FleetProblem, plan: Plan | None) -> bool:
