@@ -5,12 +5,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from service.cli.plan_lines import device_text, plan_table, rented
 from service.cli.published_view import published_table
-from service.cli.tables import layout_text
 from service.deployments.targets import DEPLOYMENT_TARGETS, ENGINE_TARGETS, TARGET_OF_ENGINE
-from service.figures import readable, rounded_down
+from service.figures import rounded_down
 from service.recommendations.asked import asked_in_full
 
 Answer = Mapping[str, Any]
@@ -20,8 +19,6 @@ FetchOffer = Callable[[str], Answer | None]
 MOST_REJECTIONS = 6
 LATENCIES = {"ttft", "ttfat", "tpot", "e2e", "itl"}
 SOLVERS = {"highs": "HiGHS"}
-ALL_OF_IT = 0.9995
-"""Shares are rounded to whole per cent, which must not make all of a small remainder."""
 BASIS = {
     "measured": "this configuration was measured",
     "corrected": "physics, corrected by measurements of this device and engine",
@@ -82,146 +79,6 @@ def _headline(answer: Answer) -> str:
         f"{_usd(totals['usd_per_million_output_tokens'], 3)} per million output tokens "
         f"({_usd(totals['usd_per_million_tokens'], 3)} counting prompts)"
     )
-
-
-def plan_table(plan: list[dict[str, Any]]) -> Table:
-    """One block a line of the plan, narrow enough for 80 columns."""
-    table = Table(show_lines=True)
-    own = [is_own(line.get("source")) for line in plan]
-    table.add_column("own" if own and all(own) else "rent or own" if any(own) else "rent", overflow="fold", ratio=5)
-    table.add_column("run on it", overflow="fold", ratio=4)
-    table.add_column("p95 (90 % interval)", overflow="fold", ratio=4)
-    table.add_column("USD/h", justify="right", no_wrap=True)
-    for line in plan:
-        table.add_row(
-            f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['region'])}, {line['commitment'].replace('_', ' ')}",
-            f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
-            f"{line['replicas']} × {layout_text(line['layout'])}{partition_text(line)}\n"
-            f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
-            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}{drafting_text(line)}"
-            + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
-            _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
-            f"{float(line['usd_per_hour']):,.2f}",
-        )
-    return table
-
-
-def is_own(source: Mapping[str, Any] | None) -> bool:
-    """A machine of the user's; not a contract of theirs with a seller whom the catalog knows.
-
-    >>> is_own({"own": True, "provider_class": None}), is_own({"own": True, "provider_class": "hyperscaler"})
-    (True, False)
-    """
-    return source is not None and bool(source.get("own")) and source.get("provider_class") is None
-
-
-def device_text(rejected: Answer) -> str:
-    """
-    >>> device_text({"device": "a30", "partition": "1g.6gb"}), device_text({"device": "a30"})
-    ('a30 (1g.6gb)', 'a30')
-    """
-    profile = rejected.get("partition")
-    return f"{rejected['device']} ({escape(profile)})" if profile else str(rejected["device"])
-
-
-def rented(plan: list[dict[str, Any]]) -> str:
-    """What a plan rents, lines on the same kind of node added up.
-
-    >>> line = {"nodes": 1, "node": "box", "replicas": 3, "partition": None}
-    >>> rented([line, line, line | {"node": "rack"}])
-    '2 × box, 1 × rack'
-    """
-    whole: dict[str, dict[str, Any]] = {}
-    split = []
-    for line in plan:
-        if line.get("partition"):
-            split.append(rented_text(line))
-        elif line["node"] in whole:
-            whole[line["node"]]["nodes"] += line["nodes"]
-        else:
-            whole[line["node"]] = dict(line)
-    return ", ".join([*(rented_text(line) for line in whole.values()), *split])
-
-
-def rented_text(line: Answer) -> str:
-    """
-    >>> line = {"nodes": 1, "node": "box", "replicas": 3}
-    >>> rented_text(line), rented_text(line | {"partition": {"profile": "1g.10gb"}})
-    ('1 × box', '3 × 1g.10gb of box')
-    """
-    partition = line.get("partition")
-    return (
-        f"{line['replicas']} × {partition['profile']} of {line['node']}"
-        if partition
-        else f"{line['nodes']} × {line['node']}"
-    )
-
-
-def partition_text(line: Answer) -> str:
-    """
-    >>> partition_text({"partition": {"profile": "1g.10gb", "instances_per_device": 7}}), partition_text({})
-    (' on 1g.10gb', '')
-    """
-    partition = line.get("partition")
-    return f" on {escape(partition['profile'])}" if partition else ""
-
-
-def drafting_text(line: Answer) -> str:
-    """
-    >>> drafting_text({"engine_settings": {"speculative": {"draft_tokens": 4, "acceptance_fraction": 0.6}}})
-    ', drafts 4 tokens a step, 60 % of them accepted'
-    """
-    by = (line.get("engine_settings") or {}).get("speculative")
-    return (
-        f", drafts {by['draft_tokens']} tokens a step, {100 * by['acceptance_fraction']:g} % of them accepted"
-        if by
-        else ""
-    )
-
-
-def class_text(one: Answer) -> str:
-    """
-    >>> class_text({"traffic_class": "short", "share_fraction": 0.625, "serves_requests_per_s": 12.5})
-    'short: 62 %, 12.5 req/s'
-    """
-    share = "all" if one["share_fraction"] >= ALL_OF_IT else f"{100 * one['share_fraction']:.2g} %"
-    return f"{escape(one['traffic_class'])}: {share}, {one['serves_requests_per_s']:.3g} req/s"
-
-
-def _by_class(classes: list[dict[str, Any]]) -> str:
-    return "\n".join(f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one['predicted'])}" for one in classes)
-
-
-def role_text(line: Answer) -> str:
-    """
-    >>> role_text({"role": "prefill"}), role_text({})
-    (' prefill', '')
-    """
-    role = line.get("role", "aggregated")
-    return "" if role == "aggregated" else f" {role}"
-
-
-def _predicted(predicted: Answer | None) -> str:
-    if predicted is None:
-        return "stands by"
-    hits = predicted.get("prefix_hit_fraction")
-    shown = [("first answer token", "ttfat_ms", "ms")] if predicted.get("ttfat_ms") else []
-    found = [] if hits is None else [f"{100 * hits:.0f} % of prompts found in cache"]
-    return "\n".join(
-        [
-            f"{name} {interval(predicted[field]['p95'])} {unit}"
-            for name, field, unit in (("TTFT", "ttft_ms", "ms"), *shown, ("TPOT", "tpot_ms", "ms"))
-        ]
-        + found
-    )
-
-
-def interval(value: Answer) -> str:
-    """
-    >>> interval({"expected": 739.71, "low": 488.8, "high": 1080.2})
-    '740 (489–1,080)'
-    """
-    return f"{readable(value['expected'])} ({readable(value['low'])}–{readable(value['high'])})"
 
 
 def _show_splits(answer: Answer, console: Console) -> None:

@@ -86,7 +86,9 @@ def test_what_lacks_a_price_says_which(client: TestClient) -> None:
         ("cerebras-wse3", "gpt-oss-120b", "figure_missing", "cerebras/"),
     ],
 )
-def test_a_maker_that_sells_tokens_is_named(client: TestClient, device: str, llm: str, reason: str, seller: str) -> None:
+def test_a_maker_that_sells_tokens_is_named(
+    client: TestClient, device: str, llm: str, reason: str, seller: str
+) -> None:
     body = changed(limited_to(device), "workloads/0/llm", llm)
     del body["workloads"][0]["precision"]
     found = answered(client, body | {"time_limit_s": 3})
