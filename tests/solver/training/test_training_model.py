@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from catalog.read import read_catalog
 from catalog.read_training import read_training
-from service.training.inputs import TrainingModel, training_model
+from service.training.fitting import shapes_of
+from service.training.inputs import TrainingModel, prepare, training_device, training_model
 from solver.errors import UnsupportedError
 from solver.training.constants import TrainingConstants, chosen_rows, resolve
-from solver.training.estimate import chosen_position, model_flop_per_token
+from solver.training.estimate import chosen_position, estimate_training, model_flop_per_token
 from solver.training.layouts import Freedom, checked_degrees, enumerate_layouts
 from solver.training.memory import least_recompute, memory_parts, peak_bytes
 from solver.training.shape import training_shape
 from solver.training.step import step_s, step_terms, tokens_per_s_per_device
-from solver.training.work import Run, Sharding, TrainingDevice, one_layout
+from solver.training.work import Method, Run, Sharding, TrainingDevice, one_layout
 from tests.llm_shapes import shape
 
 DEVICE = TrainingDevice("d", "hopper", 85e9, 3.35e12, 989e12, 989e12, 450e9, 8, 50e9)
@@ -99,6 +101,28 @@ class TestMemory:
         whole = memory_parts(run_of().work(one_layout()), constants_of(model))
         assert float(parts["optimizer"][0]) == pytest.approx(float(whole["optimizer"][0]) / 8)
         assert (float(parts["weights"][0]) < float(whole["weights"][0]) / 4) == (sharding == "zero3")
+
+
+RULES_OF_THUMB_GB = [
+    ("llama-2-7b", "lora", 16.0), ("llama-2-13b", "lora", 32.0 * 13 / 14), ("llama-3.1-70b", "lora", 160.0),
+    ("llama-2-7b", "qlora", 6.0), ("llama-2-13b", "qlora", 12.0 * 13 / 14), ("llama-3.1-70b", "qlora", 48.0),
+]  # fmt: skip
+"""Hardware requirements in the README of hiyouga/LLaMA-Factory, as remembered; its 14B in proportion for 13B."""
+
+
+class TestAdapters:
+    @pytest.mark.parametrize(("llm", "method", "gigabytes"), RULES_OF_THUMB_GB)
+    def test_least_memory_is_what_public_tables_say(
+        self, model: TrainingModel, llm: str, method: Method, gigabytes: float
+    ) -> None:
+        shapes = shapes_of(read_catalog())
+        device = training_device(shapes.devices["b200-sxm"], shapes.nodes, "bf16", model)
+        trained = prepare(
+            model, shapes.llms[llm], device, devices=1, method=method, precision="bf16", sequence_tokens=512,
+            global_batch_sequences=1, stack=None, stated={"micro_batch_sequences": 1}, recompute="full", sharding="zero1",
+        )  # fmt: skip
+        found = estimate_training(trained.run, trained.constants, 1, trained.freedom, batch_stated=True)
+        assert found.chosen.peak_bytes / 1e9 == pytest.approx(gigabytes, rel=0.15)
 
 
 class TestLayouts:
