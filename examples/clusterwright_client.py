@@ -3376,6 +3376,7 @@ class LimitsIn(TypedDict):
     interchangeable nodes in use: the same as ``fault_tolerance.nodes``.
     """
     fault_tolerance: NotRequired[FaultToleranceIn]
+    """What the plan must outlive."""
     max_spot_fraction: NotRequired[float | None]
     """Share of all devices that the provider may take back."""
     quotas: NotRequired[list[QuotaIn]]
@@ -3473,9 +3474,9 @@ class LlmOut(TypedDict):
     """Groups of identical feed-forward layers."""
     qk_norm: bool
     """Whether queries and keys are normalised."""
-    embeds: NotRequired[bool]
+    embeds: bool
     """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector."""
-    bidirectional: NotRequired[bool]
+    bidirectional: bool
     """Whether every token attends to all of its text, those after it too."""
     native_weights: str
     """Number format in which the weights are published."""

@@ -17,6 +17,8 @@ def present_llm(table: LlmTable) -> LlmOut:
         | {
             "origin": table.origin,
             "layers": shape.layers,
+            "embeds": shape.embeds,
+            "bidirectional": shape.bidirectional,
             "total_weights": shape.total_weights,
             "active_weights": shape.active_weights,
             "weight_bytes": {name: whole_model_bytes(shape, name) for name in WEIGHT_FORMATS},

@@ -97,8 +97,8 @@ class LlmOut(Answer):
     attention: list[AttentionOut]
     feed_forward: list[FeedForwardOut]
     qk_norm: bool
-    embeds: bool = False
-    bidirectional: bool = False
+    embeds: bool
+    bidirectional: bool
     native_weights: str
     native_beside_experts: str | None
     other_weights: float

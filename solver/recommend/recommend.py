@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
-from solver.candidates.screening import Screened, at_even_odds, narrowed, screen, screen_classes
+from solver.candidates.screening import Screened, screen, screen_classes
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
@@ -20,7 +20,6 @@ from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
 from solver.fleet import FleetResult, Plan, verify
-from solver.fleet.binding import devices_used, without_device
 from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.outcome import Outcome, Status
@@ -40,6 +39,7 @@ from solver.planning.types import (
     SourcingChange,
     unobserved,
 )
+from solver.recommend.alternatives import alternatives, confidence_premium, without_drafting, without_each_device
 from solver.recommend.exchanges import (
     PoolSearch,
     alternative_with,
@@ -52,7 +52,7 @@ from solver.recommend.exchanges import (
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
-from solver.traffic_classes import simplest, streams_of, with_confidence
+from solver.traffic_classes import simplest
 from solver.workload import EngineSettings, Workload
 
 ROUNDING_FRACTION = 1e-6
@@ -328,22 +328,6 @@ def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
     )
 
 
-def confidence_premium(
-    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
-) -> float | None:
-    """What meeting the targets with more than even odds adds to the price; None where nobody asked for that, or there was
-    no time to find out."""
-    streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
-    if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
-        return None
-    every = [at_even_odds(one, with_confidence(one.workload, 0.5)) for one in assembly.screened]
-    try:
-        plain = resolver.best(assemble(planning, every, None), other_targets=True, freer_than=result)
-    except NoPlanInTimeError:
-        return None
-    return None if plain.usd_per_hour is None else result.usd_per_hour - plain.usd_per_hour
-
-
 def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
     """The search space of a workload's model at its context and formats, from the memo where it is known."""
     settings = engine_settings(planning.engine, workload)
@@ -369,54 +353,6 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
     """Engine settings with the workload's context as the longest request."""
     return replace(engine, max_context_tokens=workload.context_tokens)
-
-
-def without_each_device(
-    planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver
-) -> list[tuple[str, Assembly, FleetResult]]:
-    """The cheapest confirmed plans without each device of the optimum, dearest device first."""
-    found = []
-    for device in devices_used(assembly.problem, result)[: planning.alternatives]:
-        without = replace(assembly, problem=without_device(assembly.problem, device))
-        with suppress(NoPlanInTimeError):  # not known is not the same as none
-            changed, other = resolver.confirmed(without)
-            found.append((f"cheapest without {device}", _settled(resolver, changed, other), other))
-    return found
-
-
-def without_drafting(
-    planning: PlanningInput, assembly: Assembly, resolver: Resolver
-) -> list[tuple[str, Assembly, FleetResult]]:
-    """The cheapest confirmed plan in which nothing drafts; none where no alternatives are wanted, or time ran out."""
-    if not planning.alternatives:
-        return []
-    plain = [narrowed(one, one.space.plain) for one in assembly.screened]
-    with suppress(NoPlanInTimeError):
-        changed, other = resolver.confirmed(assemble(planning, plain))
-        return [("cheapest without drafting", _settled(resolver, changed, other), other)]
-    return []
-
-
-def _settled(resolver: Resolver, assembly: Assembly, other: FleetResult) -> Assembly:
-    return assembly if other.plan is None else resolver.settled(assembly, other)
-
-
-def alternatives(
-    planning: PlanningInput, result: FleetResult, others: Sequence[tuple[str, Assembly, FleetResult]]
-) -> tuple[Alternative, ...]:
-    """What each of these plans costs beyond the one that is recommended."""
-    return tuple(
-        Alternative(why, None, None, ())
-        if other.plan is None or other.usd_per_hour is None
-        else Alternative(
-            why,
-            other.usd_per_hour - (result.usd_per_hour or 0.0),
-            abs((other.objective or 0.0) - (result.objective or 0.0)),
-            plan_entries(planning, changed, other.plan),
-            entries_of_units(planning, other.plan),
-        )
-        for why, changed, other in others
-    )
 
 
 def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], memo: SpaceMemo) -> Recommendation:

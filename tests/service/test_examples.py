@@ -112,6 +112,11 @@ class TestPosted:
         assert run["outcome"] == "estimated", run
         plan = client.post("/v1/training/recommendations", json=example(app, "/v1/training/recommendations")).json()
         assert plan["outcome"] == "optimal", plan["conflicts"]
+        why_not = f"/v1/training/recommendations/{plan['id']}/why-not"
+        asked = client.post(why_not, json=example(app, "/v1/training/recommendations/{plan_id}/why-not"))
+        assert asked.status_code == 200, asked.text
+        measured = client.post("/v1/benchmarks/training-runs", json=example(app, "/v1/benchmarks/training-runs"))
+        assert (measured.status_code, measured.json()["status"]) == (201, "accepted"), measured.text
 
     def test_a_trace(self, client: TestClient, app: FastAPI) -> None:
         made = client.post("/v1/traces", json=example(app, "/v1/traces"))
@@ -138,5 +143,6 @@ def test_every_route_with_a_body_is_posted_here() -> None:
         "/v1/agents/{agent_id}", "/v1/benchmarks", "/v1/benchmarks/import", "/v1/benchmarks/{benchmark_id}/retract",
         "/v1/benchmarks/{benchmark_id}/release", "/v1/measurements", "/v1/measurements/lease", "/v1/estimates",
         "/v1/fleets", "/v1/tco/comparisons", "/v1/recommendations", "/v1/training/estimates", "/v1/training/recommendations", "/v1/traces",
+        "/v1/training/recommendations/{plan_id}/why-not", "/v1/benchmarks/training-runs",
     } | {f"/v1/measurements/{{measurement_id}}/{step}" for step in LEASED}  # fmt: skip
     assert {path for _, path in bodies(create_app(Settings()))} == posted
