@@ -91,7 +91,7 @@ class Resolver:
 
     def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
         """A problem with what the replicas of its plan sustain exactly, where there is time to find out."""
-        if not _has_brackets_only(assembly):
+        if result.plan is None or not _has_brackets_only(assembly):
             return assembly  # with which it was solved
         known = Confirmations(facts=self._known.facts)
         watch = Watch(replace(self._planning, time_limit_s=self._left_s), known)

@@ -40,7 +40,7 @@ def without_each_device(
         without = replace(assembly, problem=without_device(assembly.problem, device))
         with suppress(NoPlanInTimeError):  # not known is not the same as none
             changed, other = resolver.confirmed(without)
-            found.append((f"cheapest without {device}", _settled(resolver, changed, other), other))
+            found.append((f"cheapest without {device}", resolver.settled(changed, other), other))
     return found
 
 
@@ -53,12 +53,8 @@ def without_drafting(
     plain = [narrowed(one, one.space.plain) for one in assembly.screened]
     with suppress(NoPlanInTimeError):
         changed, other = resolver.confirmed(assemble(planning, plain))
-        return [("cheapest without drafting", _settled(resolver, changed, other), other)]
+        return [("cheapest without drafting", resolver.settled(changed, other), other)]
     return []
-
-
-def _settled(resolver: Resolver, assembly: Assembly, other: FleetResult) -> Assembly:
-    return assembly if other.plan is None else resolver.settled(assembly, other)
 
 
 def alternatives(
