@@ -44,7 +44,7 @@ def noisy(seed: int, saturated_fraction: float = 0.1) -> MadeUpRuns:
         return Latencies(
             *(
                 np.array([[math.exp(middle + rng.gauss(0.0, 0.3)) for _ in PERCENTILES] for _ in seeds])
-                for _ in range(3)
+                for _ in range(4)
             )
         )
 
@@ -56,6 +56,6 @@ def growing(knee_requests_per_s: float, exponent: float) -> MadeUpRuns:
 
     def replayed(requests_per_s: float, seeds: tuple[int, ...]) -> Latencies:
         value = (requests_per_s / knee_requests_per_s) ** exponent
-        return Latencies(*(np.full((len(seeds), len(PERCENTILES)), value) for _ in range(3)))
+        return Latencies(*(np.full((len(seeds), len(PERCENTILES)), value) for _ in range(4)))
 
     return made_up(replayed)
