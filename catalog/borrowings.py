@@ -1,4 +1,4 @@
-"""Which families and engines take constants that were fitted on another: ``constants/borrowings.toml``."""
+"""Which families and engines take constants that were fitted on another, and which device's stay its own: ``borrowings.toml``."""
 
 import tomllib
 from functools import lru_cache
@@ -25,10 +25,33 @@ class BorrowingRow(Row):
     provenance: Provenance
 
 
+class KeptRow(Row):
+    """What was fitted on a device of ``family`` under ``engine`` is that device's own: its siblings came out worse with it."""
+
+    family: Slug
+    engine: Slug
+    provenance: Provenance
+
+
 @lru_cache(maxsize=1)
 def read_borrowings() -> tuple[BorrowingRow, ...]:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["borrowing"]
     return tuple(BorrowingRow.model_validate(row) for row in rows)
+
+
+@lru_cache(maxsize=1)
+def read_kept() -> tuple[KeptRow, ...]:
+    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["kept"]
+    return tuple(KeptRow.model_validate(row) for row in rows)
+
+
+def is_kept(family: str, engine: str) -> bool:
+    """Whether a device's siblings take nothing from it.
+
+    >>> is_kept("hopper", "sglang"), is_kept("hopper", "vllm")
+    (True, False)
+    """
+    return any((row.family, row.engine) == (family, engine) for row in read_kept())
 
 
 def borrowed_by(family: str, engine: str) -> tuple[BorrowingRow, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalog.borrowings import borrowed_by
+from catalog.borrowings import borrowed_by, is_kept
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
 from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
@@ -19,6 +19,7 @@ def _engine_correction(row: EngineCorrectionRow) -> EngineCorrection:
     return EngineCorrection(
         device=row.device,
         family=row.family,
+        lent=not is_kept(row.family, row.engine),
         engine=row.engine,
         versions=tuple(row.versions),
         constants={name: c.value for name, c in row.constants.items() if c.taken},
@@ -79,7 +80,8 @@ def _lent(name: str, value: float, correction: EngineCorrectionRow) -> Iterator[
 def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
 
-    Of several devices of a family the one with most runs speaks for the family: its rows come first.
+    Of several devices of a family the one with most runs speaks for the family: its rows come first. Where what was measured is
+    kept (``catalog/borrowings.toml``) none does.
 
     A fitted value's range is two standard errors to either side: what a single configuration may still ask for.
     """
@@ -96,10 +98,10 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
             priors.extend(_lent(name, constant.value, correction))
-            for device, family, basis in (
-                (correction.device, "*", "corrected"),
-                ("*", correction.family, "borrowed"),
-            ):
+            reach = [(correction.device, "*", "corrected")]
+            if not is_kept(correction.family, correction.engine):
+                reach.append(("*", correction.family, "borrowed"))
+            for device, family, basis in reach:
                 priors.extend(
                     ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis, llm)
                     for llm in models

@@ -34,7 +34,7 @@ def main() -> None:
         found: dict[str, list[tuple[Measurement, dict[str, tuple[float, bool]]]]] = defaultdict(list)
         for run in runs:
             device = run.configuration.device
-            if device.id != correction.device:
+            if (device.id, run.configuration.engine.name) != (correction.device, correction.engine):
                 continue
             llm = run.configuration.shape.id
             constants = resolve_constants(

@@ -2,9 +2,10 @@
 
 import pytest
 
-from catalog.borrowings import read_borrowings
+from catalog.borrowings import read_borrowings, read_kept
 from service.corrections.measurements import catalog_priors
-from service.corrections.snapshot import ROUTING, corrected_priors
+from service.corrections.snapshot import ROUTING, corrected_priors, correction_set
+from solver.corrections.sets import found_for
 from solver.step.constants import Constants, owned, resolve_constants
 from tests.solver.samples import catalog
 
@@ -55,15 +56,34 @@ def shares(device_id: str, engine: str) -> Constants:
 
 
 def test_others_borrow_what_belongs_to_devices_and_kernels_and_only_where_that_was_found_better() -> None:
-    fitted = resolved(None).priors["weight_read_efficiency"].value
     for row in read_borrowings():
-        device = next(d.id for d in CATALOG.devices.values() if d.family == row.family and d.id != "h200-sxm")
+        home = max(
+            (c for c in SET.corrections if (c.family, c.engine) == (row.from_family, row.from_engine)),
+            key=lambda c: sum(len(e.benchmarks) for e in c.evidence),
+        )
+        fitted = home.constants["weight_read_efficiency"].value
+        device = next(d.id for d in CATALOG.devices.values() if d.family == row.family and d.id != home.device)
         taken = shares(device, row.engine).priors["weight_read_efficiency"]
         assert (taken.value, taken.basis) == (fitted, "borrowed")
         assert taken.low <= row.low_fraction * fitted * 1.001
         assert taken.high <= 1.0
+    fitted = resolved(None).priors["weight_read_efficiency"].value
     assert shares("h200-sxm", "sglang").priors["weight_read_efficiency"].value != fitted
     assert shares("mi300x", "vllm").priors["weight_read_efficiency"].value != fitted
+
+
+def test_what_is_kept_speaks_for_its_device_alone() -> None:
+    known = correction_set(SET)
+    for row in read_kept():
+        own = [c for c in SET.corrections if (c.family, c.engine) == (row.family, row.engine)]
+        assert own
+        sibling = next(
+            d for d in CATALOG.devices.values() if d.family == row.family and d.id not in {c.device for c in own}
+        )
+        assert shares(own[0].device, row.engine).priors["weight_read_efficiency"].basis == "corrected"
+        assert shares(sibling.id, row.engine).priors["weight_read_efficiency"].basis == "analytical"
+        assert found_for(known, own[0].device, row.family, row.engine) is not None
+        assert found_for(known, sibling.id, row.family, row.engine) is None
 
 
 def test_an_engines_host_is_not_borrowed() -> None:
