@@ -49,7 +49,8 @@ class EngineReport(Row):
 class BenchmarkRow(Row):
     """One measured run."""
 
-    id: str = Field(min_length=3)
+    id: str = Field(min_length=3, max_length=40)
+    """Of the upload that a new database has of it."""
     quality: Quality
     seed: int | None
     """Of prompts, lengths and arrivals."""
