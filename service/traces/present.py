@@ -14,7 +14,7 @@ from service.wire.traces import (
 )
 from service.wire.traffic import HistogramBin, HistogramLength, Traffic
 from solver.traces.description import Arrivals, Description, LengthsFound, ReuseFound, described
-from solver.traces.sessions import Sessions
+from solver.traces.sessions import SessionsFound
 
 
 def describe(recorded: RecordedTrace, cache_tokens: int | None = None) -> TraceDescription:
@@ -145,7 +145,7 @@ def _lengths(found: LengthsFound) -> TraceLengths:
     )  # fmt: skip
 
 
-def _sessions(found: Sessions) -> TraceSessions:
+def _sessions(found: SessionsFound) -> TraceSessions:
     return TraceSessions(
         sessions=found.sessions,
         requests_without=found.requests_without,

@@ -39,7 +39,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Case:
+class ResolvedCase:
     """One run whose names are all known."""
 
     asked: TrainingEstimateIn
@@ -83,7 +83,7 @@ async def create_training_estimates(
 
 def _resolve_all(
     asked: TrainingEstimatesIn, database: Database, snapshots: SnapshotCache, clock: Clock
-) -> list[Case | Refused]:
+) -> list[ResolvedCase | Refused]:
     """Names → shapes, devices and nodes, in one read transaction."""
     with database.reading() as session:
         snapshot = snapshots.at(session, clock())
@@ -108,7 +108,7 @@ def _resolve_all(
 def _resolve(
     asked: TrainingEstimateIn, shapes: Mapping[str, LlmShape], snapshot: CatalogSnapshot, known_llms: Sequence[str],
     runs: Sequence[MeasuredRun],
-) -> Case | Refused:  # fmt: skip
+) -> ResolvedCase | Refused:  # fmt: skip
     if asked.llm not in shapes:
         return _unknown("llm", asked.llm, known_llms)
     if asked.device not in snapshot.device_ids:
@@ -124,7 +124,7 @@ def _resolve(
             return Refused(
                 unsupported("node_of_another_device", f"{asked.node} holds {held}, not {asked.device}"), "node"
             )
-    return Case(asked, shapes[asked.llm], snapshot, runs)
+    return ResolvedCase(asked, shapes[asked.llm], snapshot, runs)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> Refused:
@@ -135,7 +135,7 @@ def unsupported(reason: str, detail: str, close: Sequence[str] = ()) -> Training
     return TrainingUnsupportedOut(outcome="unsupported", reason=reason, detail=detail, close_matches=list(close))
 
 
-def _outcomes(cases: Sequence[Case | Refused], time_limit_s: float) -> list[TrainingEstimatedOut | Refused]:
+def _outcomes(cases: Sequence[ResolvedCase | Refused], time_limit_s: float) -> list[TrainingEstimatedOut | Refused]:
     """Raises InvalidFieldsError when time is up before the last; begun ones are finished."""
     until = time.monotonic() + time_limit_s
     outcomes: list[TrainingEstimatedOut | Refused] = []
@@ -150,7 +150,7 @@ def _outcomes(cases: Sequence[Case | Refused], time_limit_s: float) -> list[Trai
     return outcomes
 
 
-def _outcome(case: Case) -> TrainingEstimatedOut | Refused:
+def _outcome(case: ResolvedCase) -> TrainingEstimatedOut | Refused:
     try:
         return predict_training(case.asked, case.shape, case.snapshot, case.node, training_model(), case.runs)
     except UnsupportedError as error:

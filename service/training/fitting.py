@@ -114,7 +114,7 @@ def _published(model: TrainingModel, shapes: Shapes, row: TrainingRunRow) -> Pub
         sequence_tokens=row.sequence_tokens, global_batch_sequences=row.global_batch_sequences, stack=row.stack,
         stated=stated, recompute=row.recompute, sharding=None,
     )  # fmt: skip
-    found = estimate_training(trained.run, trained.constants, row.devices, trained.freedom, trained.batch_stated)
+    found = estimate_training(trained.run, trained.constants, row.devices, trained.layout_space, trained.batch_stated)
     chosen = found.chosen
     layout = one_layout(recompute=chosen.recompute, sharding=chosen.sharding, **chosen.degrees)
     layout = replace(layout, recompute_full=np.array([chosen.recomputed_fraction]))

@@ -21,8 +21,8 @@ from solver.training.constants import (
     chosen_rows,
     resolve,
 )
-from solver.training.estimate import Spread
-from solver.training.layouts import Freedom
+from solver.training.estimate import RatioInterval
+from solver.training.layouts import LayoutSpace
 from solver.training.shape import TrainingShape, training_shape
 from solver.training.work import COMPUTE_RATE, Method, Recompute, Run, Sharding, TrainingDevice
 
@@ -127,7 +127,7 @@ class Trained:
     run: Run
     constants: TrainingConstants
     rows: Mapping[str, TrainingPrior]
-    freedom: Freedom
+    layout_space: LayoutSpace
     stack: TrainingStackRow
     stacks: tuple[str, ...]
     batch_stated: bool
@@ -174,7 +174,7 @@ def prepare(
     rank = adapter_rank or int(_needed(model, ADAPTER_RANK, stacks))
     batch = global_batch_sequences or devices * stated.get("micro_batch_sequences", 1)
     run = Run(summed, device, method, length, batch, adapter_weights(summed, rank))
-    freedom = Freedom(
+    layout_space = LayoutSpace(
         stated=stated,
         axes=row.axes,
         recompute=recompute or row.recompute,
@@ -185,7 +185,7 @@ def prepare(
         run,
         constants,
         rows,
-        freedom,
+        layout_space,
         row,
         stacks,
         global_batch_sequences is not None,
@@ -236,12 +236,14 @@ def adapter_weights(shape: TrainingShape, rank: int) -> float:
 
 def spread_of(
     model: TrainingModel, method: str, mixture: bool, stacks: Sequence[str], anchored: bool = False
-) -> Spread:
+) -> RatioInterval:
     """How far measured rates were from predicted ones, of runs of the same kind; anchored: of runs beside another of the same
     model, device and software that was measured.
     """
     kind = ANCHORED if anchored else run_kind(method, mixture)
-    return Spread(_needed(model, f"{SPREAD_LOW}_{kind}", stacks), _needed(model, f"{SPREAD_HIGH}_{kind}", stacks))
+    return RatioInterval(
+        _needed(model, f"{SPREAD_LOW}_{kind}", stacks), _needed(model, f"{SPREAD_HIGH}_{kind}", stacks)
+    )
 
 
 def run_kind(method: str, mixture: bool) -> str:

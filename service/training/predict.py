@@ -20,7 +20,7 @@ from service.wire.training import (
 )
 from solver.hardware import Node
 from solver.llm_shape import LlmShape
-from solver.training.estimate import PredictedLayout, Spread, TrainingEstimate, estimate_training
+from solver.training.estimate import PredictedLayout, RatioInterval, TrainingEstimate, estimate_training
 from solver.training.work import TrainingDevice
 from solver.units import gib_from_bytes
 
@@ -49,7 +49,7 @@ def predict_training(
     """Raises what the solver raises."""
     device = training_device(snapshot.devices[asked.device], snapshot.nodes.values(), asked.precision, model, node)
     trained = prepared(asked, shape, device, asked.devices, model)
-    found = estimate_training(trained.run, trained.constants, asked.devices, trained.freedom, trained.batch_stated)
+    found = estimate_training(trained.run, trained.constants, asked.devices, trained.layout_space, trained.batch_stated)
     stored = own_runs(runs, asked, device, model, trained)
     anchors = [*asked.anchors, *(run.anchor for run in stored)]
     factor, spread = anchored(asked, shape, device, model, trained, anchors)
@@ -81,7 +81,7 @@ def stated_degrees(layout: TrainingLayoutIn, micro_batch_sequences: int | None) 
 def anchored(
     asked: TrainingCase, shape: LlmShape, device: TrainingDevice, model: TrainingModel, trained: Trained,
     anchors: Sequence[TrainingAnchorIn],
-) -> tuple[float, Spread]:  # fmt: skip
+) -> tuple[float, RatioInterval]:  # fmt: skip
     """What rates are multiplied with, and how far the result may be off: by the geometric mean of measured over predicted
     rates of the anchors.
     """
@@ -99,7 +99,9 @@ def measured_ratio(
     own = {name: value for name in OF_THE_RUN if (value := getattr(anchor, name)) is not None}
     case = asked.model_copy(update={"layout": anchor.layout, **own})
     trained = prepared(case, shape, device, anchor.devices, model)
-    found = estimate_training(trained.run, trained.constants, anchor.devices, trained.freedom, trained.batch_stated)
+    found = estimate_training(
+        trained.run, trained.constants, anchor.devices, trained.layout_space, trained.batch_stated
+    )
     return anchor.tokens_per_s_per_device / found.chosen.tokens_per_s_per_device
 
 
@@ -128,19 +130,19 @@ def cautions(trained: Trained, shape: LlmShape, found: TrainingEstimate) -> list
     return told
 
 
-def interval(expected: float, spread: Spread) -> Interval:
+def interval(expected: float, spread: RatioInterval) -> Interval:
     return Interval(
         expected=expected, low=expected * min(spread.low_ratio, 1.0), high=expected * max(spread.high_ratio, 1.0)
     )
 
 
 def present_training(
-    found: TrainingEstimate, trained: Trained, factor: float, spread: Spread, *, anchors: int, stored: Iterable[str],
+    found: TrainingEstimate, trained: Trained, factor: float, spread: RatioInterval, *, anchors: int, stored: Iterable[str],
     cautions: Iterable[str],
 ) -> TrainingEstimatedOut:  # fmt: skip
     """On the wire: seconds, GiB, every default echoed."""
     rate = found.chosen.tokens_per_s_per_device * factor
-    slow = Spread(1.0 / max(spread.high_ratio, 1.0), 1.0 / min(spread.low_ratio, 1.0))
+    slow = RatioInterval(1.0 / max(spread.high_ratio, 1.0), 1.0 / min(spread.low_ratio, 1.0))
     fits = found.chosen.verdict != "does_not_fit"
     need, have = gib_from_bytes(found.chosen.peak_bytes), gib_from_bytes(found.available_bytes)
     return TrainingEstimatedOut(

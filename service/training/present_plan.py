@@ -20,7 +20,7 @@ from service.wire.training_plans import (
     TrainingSolveOut,
 )
 from solver.llm_shape import LlmShape
-from solver.training.programme import Column, frontier
+from solver.training.programme import JobColumn, frontier
 
 MOST_POINTS = 12
 
@@ -85,10 +85,11 @@ def present_plan(
     )
 
 
-def present_line(planned: Planned, column: Column, starts_at: dt.datetime) -> TrainingLineOut:
-    way, offer = planned.ways[column.key], planned.offers[column.offer]
+def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) -> TrainingLineOut:
+    allocation, offer = planned.allocations[column.key], planned.offers[column.offer]
     begins = starts_at + dt.timedelta(days=column.start_slot)
-    slow, fast = way.seconds / min(way.spread.low_ratio, 1.0), way.seconds / max(way.spread.high_ratio, 1.0)
+    slow = allocation.seconds / min(allocation.spread.low_ratio, 1.0)
+    fast = allocation.seconds / max(allocation.spread.high_ratio, 1.0)
     return TrainingLineOut(
         job=column.job,
         offer=offer.id,
@@ -96,47 +97,49 @@ def present_line(planned: Planned, column: Column, starts_at: dt.datetime) -> Tr
         region=offer.region,
         node=offer.node.id,
         device=offer.node.device.id,
-        nodes=way.nodes,
-        devices=way.devices,
+        nodes=allocation.nodes,
+        devices=allocation.devices,
         starts_at=begins,
-        finishes_at=begins + dt.timedelta(seconds=round(way.seconds)),
+        finishes_at=begins + dt.timedelta(seconds=round(allocation.seconds)),
         duration_days=Interval(
-            expected=way.seconds / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
+            expected=allocation.seconds / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
         ),
-        goodput_fraction=way.goodput,
-        tokens_per_s_per_device=interval(way.found.chosen.tokens_per_s_per_device * way.factor, way.spread),
-        mfu_fraction=interval(way.found.mfu_fraction * way.factor, way.spread),
-        layout=present_layout(way.found.chosen),
-        memory=present_memory(way.found),
+        goodput_fraction=allocation.goodput,
+        tokens_per_s_per_device=interval(
+            allocation.found.chosen.tokens_per_s_per_device * allocation.factor, allocation.spread
+        ),
+        mfu_fraction=interval(allocation.found.mfu_fraction * allocation.factor, allocation.spread),
+        layout=present_layout(allocation.found.chosen),
+        memory=present_memory(allocation.found),
         basis="corrected"
-        if way.anchors or way.trained.evidence
+        if allocation.anchors or allocation.trained.evidence
         else "borrowed"
-        if way.trained.is_fitted
+        if allocation.trained.is_fitted
         else "analytical",
-        evidence=[*way.trained.evidence, *way.anchors],
-        stack=way.trained.stack.id,
-        sequence_tokens=way.trained.run.sequence_tokens,
-        global_batch_sequences=way.trained.run.global_batch_sequences,
+        evidence=[*allocation.trained.evidence, *allocation.anchors],
+        stack=allocation.trained.stack.id,
+        sequence_tokens=allocation.trained.run.sequence_tokens,
+        global_batch_sequences=allocation.trained.run.global_batch_sequences,
         usd=usd(column.usd),
-        usd_low=usd(job_usd(offer, way.nodes, fast)),
-        usd_high=usd(job_usd(offer, way.nodes, slow)),
+        usd_low=usd(job_usd(offer, allocation.nodes, fast)),
+        usd_high=usd(job_usd(offer, allocation.nodes, slow)),
     )
 
 
-def _doubts(planned: Planned, column: Column, shape: LlmShape) -> list[str]:
-    way = planned.ways[column.key]
+def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
+    allocation = planned.allocations[column.key]
     task = next(one for one in planned.tasks if one.name == column.job)
-    slow = way.seconds / min(way.spread.low_ratio, 1.0)
-    told = [f"{column.job}: {note}" for note in cautions(way.trained, shape, way.found)]
+    slow = allocation.seconds / min(allocation.spread.low_ratio, 1.0)
+    told = [f"{column.job}: {note}" for note in cautions(allocation.trained, shape, allocation.found)]
     if task.deadline_s is not None and column.start_slot * SECONDS_PER_DAY + slow > task.deadline_s:
         told.append(
             f"{column.job}: at the slow end of its interval it takes {slow / SECONDS_PER_DAY:.1f} days, past its deadline"
         )
-    if task.max_usd is not None and job_usd(planned.offers[column.offer], way.nodes, slow) > task.max_usd:
+    if task.max_usd is not None and job_usd(planned.offers[column.offer], allocation.nodes, slow) > task.max_usd:
         told.append(f"{column.job}: at the slow end of its interval it costs more than its budget")
     if column.offer not in planned.nodes_of_offer:
         told.append(
-            f"{column.job}: ask whether {column.offer} has {way.nodes} nodes; nobody publishes how many there are"
+            f"{column.job}: ask whether {column.offer} has {allocation.nodes} nodes; nobody publishes how many there are"
         )
     return told
 
@@ -152,7 +155,7 @@ def _front(planned: Planned, job: str) -> TrainingFrontOut:
     return TrainingFrontOut(job=job, points=points)
 
 
-def beyond_the_first_hour(front: Sequence[Column]) -> list[Column]:
+def beyond_the_first_hour(front: Sequence[JobColumn]) -> list[JobColumn]:
     """Without ways that pay for more machines only to end sooner within an hour: hours are paid whole, and what it takes to
     start machines is not part of the prediction."""
     return [c for c in front if c.finish_s > 3600.0 or c.usd <= min(o.usd for o in front if o.finish_s <= 3600.0)]
@@ -173,7 +176,7 @@ def conflicts(planned: Planned) -> list[str]:
     return told or ["the jobs' limits hold one by one: together they need more nodes or money than there is"]
 
 
-def _relaxation(job: str, limit: str, column: Column, starts_at: dt.datetime) -> TrainingRelaxationOut:
+def _relaxation(job: str, limit: str, column: JobColumn, starts_at: dt.datetime) -> TrainingRelaxationOut:
     to = (
         (starts_at + dt.timedelta(seconds=whole_hours_s(column.finish_s))).isoformat()
         if limit == "deadline"

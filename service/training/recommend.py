@@ -15,10 +15,10 @@ from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, SolverError
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
-from solver.training.estimate import Spread, TrainingEstimate, compared, estimate_training, model_flop_per_token
+from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.memory import optimizer_bytes, verdict, weights_bytes
-from solver.training.programme import Chosen, Column, Task, choose
+from solver.training.programme import Chosen, JobColumn, Task, choose
 
 SECONDS_PER_DAY = 86_400.0
 LONGEST_DAYS = 365.0
@@ -32,11 +32,11 @@ SLOWER_THAN_DEADLINE = 2.0
 
 
 @dataclass(frozen=True)
-class Way:
+class Allocation:
     """A job on so many nodes of one kind: what failures leave of its rate. factor: measured over predicted, by anchors."""
 
     trained: Trained
-    spread: Spread
+    spread: RatioInterval
     goodput: float
     nodes: int
     devices: int
@@ -46,18 +46,18 @@ class Way:
 
     @cached_property
     def found(self) -> TrainingEstimate:
-        """Its layout and what its step is made of: for the few ways that are told."""
+        """Its layout and what its step is made of: for the few allocations that are told."""
         own = self.trained
-        return estimate_training(own.run, own.constants, self.devices, own.freedom, own.batch_stated)
+        return estimate_training(own.run, own.constants, self.devices, own.layout_space, own.batch_stated)
 
 
 @dataclass
 class Planned:
-    """ways: by the key of their column. dropped: why offers have no column, with how many."""
+    """allocations: by the key of their column. dropped: why offers have no column, with how many."""
 
     tasks: list[Task]
-    columns: list[Column]
-    ways: list[Way]
+    columns: list[JobColumn]
+    allocations: list[Allocation]
     offers: Mapping[str, Offer]
     nodes_of_offer: Mapping[str, int]
     chosen: Chosen
@@ -88,23 +88,23 @@ def plan_training(
     """
     allowed = allowed_offers(offers, limits_of(asked))
     limited = {o.id: o.max_nodes for o in allowed if o.max_nodes is not None}
-    tasks, columns, ways, dropped = [], list[Column](), list[Way](), dict[str, int]()
+    tasks, columns, allocations, dropped = [], list[JobColumn](), list[Allocation](), dict[str, int]()
     for job in asked.jobs:
         deadline_s = None if job.deadline is None else (job.deadline - starts_at).total_seconds()
         tasks.append(Task(job.name, deadline_s, None if job.max_usd is None else float(job.max_usd)))
         most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
-        cache: dict[tuple[object, ...], Way | None] = {}
+        cache: dict[tuple[object, ...], Allocation | None] = {}
         for offer in (one for one in allowed if only(job.name, one)):
             for nodes in node_counts(offer, job.max_devices):
-                way = _way(job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped)
-                if way is None:
+                allocation = _allocation(job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped)
+                if allocation is None:
                     continue
                 starts = range(WEEKS) if len(asked.jobs) > 1 and offer.id in limited else range(1)
-                columns += [_column(job, offer, way, week * WEEK_DAYS, len(ways)) for week in starts]
-                ways.append(way)
+                columns += [_column(job, offer, allocation, week * WEEK_DAYS, len(allocations)) for week in starts]
+                allocations.append(allocation)
     budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
     chosen = choose(tasks, columns, limited, budget, asked.time_limit_s)
-    return Planned(tasks, columns, ways, {o.id: o for o in allowed}, limited, chosen, dropped)
+    return Planned(tasks, columns, allocations, {o.id: o for o in allowed}, limited, chosen, dropped)
 
 
 def node_counts(offer: Offer, most_devices: int) -> Iterator[int]:
@@ -125,10 +125,10 @@ def tokens_of(job: TrainingJobIn) -> float:
     return once * job.epochs
 
 
-def _way(
+def _allocation(
     job: TrainingJobIn, shape: LlmShape, offer: Offer, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
-    runs: Sequence[MeasuredRun], most_s: float, cache: dict[tuple[object, ...], Way | None], dropped: dict[str, int],
-) -> Way | None:  # fmt: skip
+    runs: Sequence[MeasuredRun], most_s: float, cache: dict[tuple[object, ...], Allocation | None], dropped: dict[str, int],
+) -> Allocation | None:  # fmt: skip
     """The best layout on so many nodes; None: it cannot run there, or not in time."""
     node = offer.node
     spot = offer.commitment == "spot"
@@ -154,7 +154,7 @@ def _way(
 def _computed(
     job: TrainingJobIn, shape: LlmShape, node: Node, nodes: int, model: TrainingModel, asked: TrainingRecommendationIn,
     runs: Sequence[MeasuredRun], most_s: float, spot: bool,
-) -> Way | None:  # fmt: skip
+) -> Allocation | None:  # fmt: skip
     devices = node.devices * nodes
     device = training_device(node.device, (), job.precision, model, node)
     trained = prepared(job, shape, device, devices, model)
@@ -162,7 +162,7 @@ def _computed(
     roof = device.flop_per_s / model_flop_per_token(trained.run.shape) * SLOWER_THAN_DEADLINE
     if tokens / (roof * devices) > most_s:
         return None
-    found = compared(trained.run, trained.constants, devices, trained.freedom, trained.batch_stated)
+    found = compared(trained.run, trained.constants, devices, trained.layout_space, trained.batch_stated)
     if verdict(float(found.peaks[found.best]), device.memory_bytes) == "does_not_fit":
         return None
     alone = found.alone
@@ -181,7 +181,7 @@ def _computed(
     seconds = tokens / float(alone.tokens_per_step[0]) * float(found.seconds[found.best]) / goodput / factor
     if seconds > most_s:
         return None
-    return Way(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own))
+    return Allocation(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own))
 
 
 def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
@@ -189,11 +189,11 @@ def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
     return math.ceil(seconds / 3600.0 - 1e-9) * nodes * offer.usd_per_hour
 
 
-def _column(job: TrainingJobIn, offer: Offer, way: Way, start_day: int, key: int) -> Column:
-    finish_s = start_day * SECONDS_PER_DAY + way.seconds
+def _column(job: TrainingJobIn, offer: Offer, allocation: Allocation, start_day: int, key: int) -> JobColumn:
+    finish_s = start_day * SECONDS_PER_DAY + allocation.seconds
     days = range(start_day, math.ceil(finish_s / SECONDS_PER_DAY))
-    usd = job_usd(offer, way.nodes, way.seconds)
-    return Column(job.name, offer.id, way.nodes, start_day, tuple(days), finish_s, usd, key)
+    usd = job_usd(offer, allocation.nodes, allocation.seconds)
+    return JobColumn(job.name, offer.id, allocation.nodes, start_day, tuple(days), finish_s, usd, key)
 
 
 def _figure(model: TrainingModel, name: str) -> float:
@@ -203,9 +203,9 @@ def _figure(model: TrainingModel, name: str) -> float:
     return value
 
 
-def relaxed(planned: Planned) -> Sequence[tuple[str, str, Column]]:
+def relaxed(planned: Planned) -> Sequence[tuple[str, str, JobColumn]]:
     """For each job without a column that keeps its limits: the soonest within its budget, and the cheapest by its deadline."""
-    found: list[tuple[str, str, Column]] = []
+    found: list[tuple[str, str, JobColumn]] = []
     for task in planned.tasks:
         own = [c for c in planned.columns if c.job == task.name]
         if any(task.allows(c) for c in own):

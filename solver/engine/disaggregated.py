@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.simulate import Schedule, Trace, Vector, Whole, per_output_token_s, simulate
+from solver.engine.simulate import Schedule, SimulationTrace, Vector, Whole, per_output_token_s, simulate
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape
 from solver.memory.kv_cache import request_cache
@@ -208,5 +208,5 @@ def _decode(pool: Pool, prompts: Whole, outputs: Whole, first_s: Vector, arrived
     return _Decoded(last_s, busy, preemptions, (size, flops), np.concatenate(gaps))
 
 
-def _run(pool: Pool, prompts: Whole, outputs: Whole, arrivals_s: Vector) -> Trace:
+def _run(pool: Pool, prompts: Whole, outputs: Whole, arrivals_s: Vector) -> SimulationTrace:
     return simulate(pool.tables, pool.schedule, prompts, outputs, arrivals_s=arrivals_s)

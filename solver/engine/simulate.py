@@ -83,7 +83,7 @@ NO_BLOCK_TOKENS = 1 << 40
 
 
 @dataclass(slots=True, eq=False)
-class Trace:
+class SimulationTrace:
     """What happened: per-request times in seconds (index = request), and totals of the run.
 
     gaps: rows of (seconds between tokens, how many such gaps). bytes and flops are per rank.
@@ -117,7 +117,7 @@ def simulate(
     arrivals_s: Sequence[float] | Vector | None = None,
     prefixes: Prefixes | None = None,
     notes_gaps: bool = True,
-) -> Trace:
+) -> SimulationTrace:
     """Replay requests through the engine: a closed loop of ``concurrency`` clients, or given arrival times.
 
     prompts, outputs: tokens per request, in order of sending. outputs are at least 1. prefixes: what of each prompt is
@@ -178,7 +178,7 @@ def simulate_sessions(
 class SessionTrace:
     """A trace of turns in the order of sending. order: which request each is. cached_tokens: found of its prompt."""
 
-    trace: Trace
+    trace: SimulationTrace
     order: Whole
     sent_s: Vector
     cached_tokens: Whole
@@ -189,11 +189,11 @@ class SessionTrace:
         return float(self.cached_tokens[first:].sum()) / max(float(self.prompts[first:].sum()), 1.0)
 
 
-def trace_of(outcome: "RequestTimes", outputs: Whole, clients: int) -> Trace:
+def trace_of(outcome: "RequestTimes", outputs: Whole, clients: int) -> SimulationTrace:
     """Times relative to sending, and totals, of a run that has ended."""
     end = outcome.end
     waited = outcome.first_s - outcome.sent_s
-    return Trace(
+    return SimulationTrace(
         time_to_first_token_s=waited,
         time_per_output_token_s=per_output_token_s(outcome.first_s, outcome.last_s, outputs),
         end_to_end_s=outcome.last_s - outcome.sent_s,

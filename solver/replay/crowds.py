@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from solver.engine.simulate import Schedule, Trace
+from solver.engine.simulate import Schedule, SimulationTrace
 from solver.workload import Traffic
 
 CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
@@ -38,7 +38,7 @@ def crowd_requests(seats: int) -> int:
     return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
 
 
-def steady_rate(trace: Trace) -> float:
+def steady_rate(trace: SimulationTrace) -> float:
     """Requests per second that a closed loop completes in the middle of its run.
 
     It starts with every seat empty and ends draining: the middle is the steady state.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS
-from solver.engine.simulate import Schedule, SessionTrace, Trace, simulate
+from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
 from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
@@ -278,12 +278,12 @@ def _replay_once(
     return replace(found, prefix_hit_fraction=run.found_fraction(first)) if isinstance(run, SessionTrace) else found
 
 
-def _trace(run: Trace | SessionTrace) -> Trace:
+def _trace(run: SimulationTrace | SessionTrace) -> SimulationTrace:
     return run.trace if isinstance(run, SessionTrace) else run
 
 
 def _capacity_requests_per_s(
-    configuration: Configuration, tables: StepTables, traffic: Traffic, run: Trace | SessionTrace
+    configuration: Configuration, tables: StepTables, traffic: Traffic, run: SimulationTrace | SessionTrace
 ) -> float:
     if isinstance(run, SessionTrace):
         return of_sessions.capacity_requests_per_s(configuration, tables, traffic, run)
@@ -299,7 +299,7 @@ def _run(
     *,
     concurrency: int = 0,
     rate: float = 0.0,
-) -> Trace | SessionTrace:
+) -> SimulationTrace | SessionTrace:
     if traffic.sessions is not None and concurrency:
         return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
     if traffic.sessions is not None:
@@ -312,7 +312,9 @@ def _run(
     return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
 
 
-def condense(trace: Trace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables) -> Replay:
+def condense(
+    trace: SimulationTrace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables
+) -> Replay:
     """Statistics from request ``first`` on; rates from the whole run, or in steady state from its middle."""
     count = len(trace.end_to_end_s)
     end_to_end = trace.end_to_end_s[first:]

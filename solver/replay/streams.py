@@ -13,7 +13,7 @@ import numpy as np
 
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import Prefixes
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.crowds import crowd_for, crowd_requests, steady_rate
 from solver.replay.one_stream import (
@@ -154,7 +154,7 @@ def _unit_arrivals_s(count: int, seed: int) -> Vector:
     return read_only(poisson_arrivals_s(1.0, count, np.random.default_rng(seed)))
 
 
-def _of_stream(whole: Replay, trace: Trace, mine: np.typing.NDArray[np.bool_], first: int) -> Replay:
+def _of_stream(whole: Replay, trace: SimulationTrace, mine: np.typing.NDArray[np.bool_], first: int) -> Replay:
     """Statistics over the requests of one stream after warm-up (over all of its requests where none came later).
 
     Gaps between tokens are the engine's steps and belong to no stream: they are those of the whole.

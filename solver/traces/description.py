@@ -18,7 +18,7 @@ from solver.traces.arrivals import (
 from solver.traces.che import che_hits
 from solver.traces.lengths import LognormalFit, binned_lengths, binning_distance, fitted_lognormal, rank_correlation
 from solver.traces.reuse import Reuse, measured_reuse
-from solver.traces.sessions import Sessions, described_sessions
+from solver.traces.sessions import SessionsFound, described_sessions
 from solver.traces.trace import Counts, Floats, Trace
 from solver.workload import Lengths
 
@@ -81,7 +81,7 @@ class Description:
     longest_request_tokens: int
     rank_correlation: float | None
     arrivals: Arrivals | None
-    sessions: Sessions | None
+    sessions: SessionsFound | None
     reuse: ReuseFound | None
 
 

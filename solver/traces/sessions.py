@@ -8,7 +8,7 @@ from solver.traces.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionsFound:
     """Sessions of a trace. gap_s: between arrivals of one session's turns; None where arrivals are not recorded."""
 
     sessions: int
@@ -19,7 +19,7 @@ class Sessions:
     median_gap_s: float | None
 
 
-def described_sessions(trace: Trace) -> Sessions | None:
+def described_sessions(trace: Trace) -> SessionsFound | None:
     """Turns of each session and the times between them; None where no session is recorded.
 
     >>> two = Trace(np.array([5, 5, 5]), np.array([1, 1, 1]), np.array([0.0, 1.0, 4.0]), np.array([0, 1, 0]))
@@ -36,6 +36,6 @@ def described_sessions(trace: Trace) -> Sessions | None:
         order = np.argsort(named, kind="stable")
         times, owners = trace.arrival_s[inside][order], named[order]
         gap = float(np.median(np.diff(times)[np.diff(owners) == 0]))
-    return Sessions(
+    return SessionsFound(
         len(turns), int((~inside).sum()), float(turns.mean()), float(np.quantile(turns, 0.95)), int(turns.max()), gap
     )

@@ -8,7 +8,7 @@ import numpy as np
 from solver.errors import FigureMissingError
 from solver.training import memory, step
 from solver.training.constants import TrainingConstants
-from solver.training.layouts import Freedom, enumerate_layouts
+from solver.training.layouts import LayoutSpace, enumerate_layouts
 from solver.training.memory import REFUSED_ABOVE, Verdict
 from solver.training.shape import TrainingShape
 from solver.training.work import Layouts, Recompute, Run, Sharding, Values, Work
@@ -20,7 +20,7 @@ TIE_FRACTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RatioInterval:
     """Measured over predicted rates: nine of ten lie between ``low_ratio`` and ``high_ratio``."""
 
     low_ratio: float
@@ -81,22 +81,24 @@ class Compared:
         return self.work.at(self.best)
 
 
-def compared(run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool) -> Compared:
+def compared(
+    run: Run, constants: TrainingConstants, devices: int, layout_space: LayoutSpace, batch_stated: bool
+) -> Compared:
     """The fastest layout that memory holds, or, where none does, the one that needs least of it, among all others.
 
     Raises UnsupportedError for what no layout can be, FigureMissingError for a network that nobody has published.
     """
-    layouts, work = laid_out(run, constants, devices, freedom, batch_stated)
+    layouts, work = laid_out(run, constants, devices, layout_space, batch_stated)
     seconds = step.step_s(work, constants)
     peaks = memory.peak_bytes(work, constants)
     return Compared(layouts, work, seconds, peaks, chosen_position(layouts, seconds, peaks, run.device.memory_bytes))
 
 
 def estimate_training(
-    run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool
+    run: Run, constants: TrainingConstants, devices: int, layout_space: LayoutSpace, batch_stated: bool
 ) -> TrainingEstimate:
     """The layout to take, what its step is made of, and others as good. Raises as ``compared`` does."""
-    every = compared(run, constants, devices, freedom, batch_stated)
+    every = compared(run, constants, devices, layout_space, batch_stated)
     layouts, seconds, peaks, best, work = every.layouts, every.seconds, every.peaks, every.best, every.work
     rates = work.tokens_per_step / seconds / devices
     listed = _shortlist(layouts, rates, peaks, run.device.memory_bytes, best)
@@ -115,16 +117,16 @@ def estimate_training(
 
 
 def laid_out(
-    run: Run, constants: TrainingConstants, devices: int, freedom: Freedom, batch_stated: bool
+    run: Run, constants: TrainingConstants, devices: int, layout_space: LayoutSpace, batch_stated: bool
 ) -> tuple[Layouts, Work]:
     """Every legal layout, each recomputing what is stated, or as little as memory asks. Raises as ``estimate_training`` does."""
     batch = run.global_batch_sequences if batch_stated else None
-    layouts = enumerate_layouts(run.shape, devices, batch, freedom)
+    layouts = enumerate_layouts(run.shape, devices, batch, layout_space)
     needs_network(run, devices)
     work = run.work(layouts)
-    if freedom.recompute is not None:
+    if layout_space.recompute is not None:
         return layouts, work
-    share = memory.least_recompute(work, constants, freedom.recomputes_layers)
+    share = memory.least_recompute(work, constants, layout_space.recomputes_layers)
     return replace(layouts, recompute_full=share), replace(work, recompute_full=share)
 
 

@@ -17,9 +17,9 @@ AXES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Freedom:
-    """What may vary. stated: degrees by name (``data_parallel`` too). axes: what the software can split. recompute: None: of
-    as few layers as memory asks, or of all or none where the software cannot choose layers.
+class LayoutSpace:
+    """Layouts that a run may have. stated: degrees by name (``data_parallel`` too). axes: what the software can split.
+    recompute: None: of as few layers as memory asks, or of all or none where the software cannot choose layers.
     """
 
     stated: Mapping[str, int]
@@ -66,20 +66,20 @@ def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, state
         )
 
 
-def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, freedom: Freedom) -> Layouts:
+def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, layout_space: LayoutSpace) -> Layouts:
     """Every legal combination. Raises UnsupportedError where there is none.
 
     Degrees that are not stated are powers of two (tensor parallelism also divides the heads). Interleaving divides a
     stage's layers. Without a batch, each replica has one micro-batch a stage.
     """
-    checked_degrees(shape, devices, batch, freedom.stated)
-    again = freedom.recompute
+    checked_degrees(shape, devices, batch, layout_space.stated)
+    again = layout_space.recompute
     columns: list[tuple[float, ...]] = []
-    stated = freedom.stated
+    stated = layout_space.stated
     for tensor, pipeline, context in product(
-        _choices(stated, "tensor_parallel", "tensor" in freedom.axes, _tensor_degrees(shape)),
-        _choices(stated, "pipeline_parallel", "pipeline" in freedom.axes, _stages(min(devices, shape.layers))),
-        _choices(stated, "context_parallel", "context" in freedom.axes, _powers(min(devices, LONGEST_RING))),
+        _choices(stated, "tensor_parallel", "tensor" in layout_space.axes, _tensor_degrees(shape)),
+        _choices(stated, "pipeline_parallel", "pipeline" in layout_space.axes, _stages(min(devices, shape.layers))),
+        _choices(stated, "context_parallel", "context" in layout_space.axes, _powers(min(devices, LONGEST_RING))),
     ):
         inner = tensor * pipeline * context
         if devices % inner or ("data_parallel" in stated and stated["data_parallel"] * inner != devices):
@@ -89,11 +89,11 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, fre
             continue
         share = None if batch is None else batch // data
         for expert, virtual, micro in product(
-            _expert_degrees(shape, stated, data * context * tensor, "expert" in freedom.axes),
+            _expert_degrees(shape, stated, data * context * tensor, "expert" in layout_space.axes),
             _virtual_degrees(shape, stated, pipeline),
             _micro_batches(stated, share),
         ):
-            for sharding in freedom.sharding:
+            for sharding in layout_space.sharding:
                 split = (tensor, pipeline, virtual, context, expert, data, micro)
                 columns.append((*split, again == "full", again == "selective", sharding == "zero3"))
     if not columns:

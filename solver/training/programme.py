@@ -13,7 +13,7 @@ TOLERANCE_USD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class JobColumn:
     """One way to do one job: so many nodes of an offer from a slot on. The layout is solved already.
 
     slots: in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job.
@@ -38,7 +38,7 @@ class Task:
     deadline_s: float | None = None
     max_usd: float | None = None
 
-    def allows(self, column: Column) -> bool:
+    def allows(self, column: JobColumn) -> bool:
         return (self.deadline_s is None or column.finish_s <= self.deadline_s) and (
             self.max_usd is None or column.usd <= self.max_usd + TOLERANCE_USD
         )
@@ -48,7 +48,7 @@ class Task:
 class Chosen:
     """One column a job, in the jobs' order, or none. proven: nothing cheaper is among the columns (or nothing at all)."""
 
-    columns: tuple[Column, ...] | None
+    columns: tuple[JobColumn, ...] | None
     usd: float
     bound_usd: float | None
     proven: bool
@@ -58,7 +58,7 @@ class Chosen:
 
 def choose(
     tasks: Sequence[Task],
-    columns: Sequence[Column],
+    columns: Sequence[JobColumn],
     nodes_of_offer: Mapping[str, int],
     max_usd: float | None = None,
     time_limit_s: float = 10.0,
@@ -94,7 +94,7 @@ def choose(
     )
 
 
-def undominated(columns: Sequence[Column], nodes_of_offer: Mapping[str, int]) -> list[Column]:
+def undominated(columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int]) -> list[JobColumn]:
     """Without columns of unlimited offers that another of the same job beats in cost and end: they are in no cheapest plan.
 
     Only a column that itself takes nothing limited may stand in for another.
@@ -104,14 +104,14 @@ def undominated(columns: Sequence[Column], nodes_of_offer: Mapping[str, int]) ->
         (c for c in columns if c.offer not in nodes_of_offer),
         key=lambda c: (c.job, c.usd, c.finish_s, c.offer, c.nodes),
     )
-    cheapest: dict[str, Column] = {}
+    cheapest: dict[str, JobColumn] = {}
     for column in free:
         cheapest.setdefault(column.job, column)
     return kept + list(cheapest.values())
 
 
 def _programme(
-    tasks: Sequence[Task], columns: Sequence[Column], nodes_of_offer: Mapping[str, int], max_usd: float | None
+    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int], max_usd: float | None
 ) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     programme = pulp.LpProblem("training", pulp.LpMinimize)
     taken = [programme.add_variable(f"x{n}", cat="Binary") for n in range(len(columns))]
@@ -130,7 +130,7 @@ def _programme(
 
 
 def is_plan(
-    plan: Sequence[Column], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
+    plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
 ) -> bool:
     """Is every job done as asked, and nothing held twice? Counts slot by slot, unlike the programme."""
     if [c.job for c in plan] != [t.name for t in tasks] or not all(
@@ -151,7 +151,7 @@ def is_plan(
 
 
 def verify(
-    plan: Sequence[Column], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
+    plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
 ) -> None:
     """Raises VerificationError for a plan that breaks a rule: a defect, never an answer."""
     if not is_plan(plan, tasks, nodes_of_offer, max_usd):
@@ -159,7 +159,7 @@ def verify(
 
 
 def enumerated(
-    tasks: Sequence[Task], columns: Sequence[Column], nodes_of_offer: Mapping[str, int], max_usd: float | None = None
+    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int], max_usd: float | None = None
 ) -> float | None:
     """The cheapest plan's cost by trying every one; None where there is none. For tests: it takes the product of all choices."""
     choices = [[c for c in columns if c.job == task.name] for task in tasks]
@@ -167,9 +167,9 @@ def enumerated(
     return min(costs, default=None)
 
 
-def frontier(columns: Sequence[Column], job: str) -> list[Column]:
+def frontier(columns: Sequence[JobColumn], job: str) -> list[JobColumn]:
     """What each end costs: columns of a job that none is both cheaper and sooner than, soonest first."""
-    found: list[Column] = []
+    found: list[JobColumn] = []
     for column in sorted((c for c in columns if c.job == job), key=lambda c: (c.usd, c.finish_s, c.offer, c.nodes)):
         if not found or column.finish_s < found[-1].finish_s:
             found.append(column)

@@ -108,9 +108,9 @@ def search_speed(model: TrainingModel, shapes: Shapes) -> Iterator[tuple[str, in
         ("llama-3.1-70b", "gb300-nvl72", 576, "fp8", 1152),
     ):
         trained = run_case(model, shapes, llm, device, devices, precision, 8192, batch)
-        found = estimate_training(trained.run, trained.constants, devices, trained.freedom, True)
+        found = estimate_training(trained.run, trained.constants, devices, trained.layout_space, True)
         seconds = statistics.median(
-            processor_s(lambda t=trained, n=devices: estimate_training(t.run, t.constants, n, t.freedom, True))  # type: ignore[misc]
+            processor_s(lambda t=trained, n=devices: estimate_training(t.run, t.constants, n, t.layout_space, True))  # type: ignore[misc]
             for _ in range(7)
         )
         yield f"{llm} on {devices} {device}", found.considered, 1e3 * seconds * 10_000 / found.considered
@@ -121,8 +121,8 @@ def known_layouts(model: TrainingModel, shapes: Shapes) -> Iterator[tuple[str, f
     for llm, device, devices, precision, sequence, batch, stated in KNOWN:
         trained = run_case(model, shapes, llm, device, devices, precision, sequence, batch)
         c, run = trained.constants, trained.run
-        best = compared(run, c, devices, trained.freedom, True)
-        own = compared(run, c, devices, replace(trained.freedom, stated=stated), True)
+        best = compared(run, c, devices, trained.layout_space, True)
+        own = compared(run, c, devices, replace(trained.layout_space, stated=stated), True)
         split = ", ".join(f"{name.partition('_')[0]} {value}" for name, value in stated.items())
         gap = float(own.seconds[own.best]) / float(best.seconds[best.best]) - 1.0
         yield f"{llm} on {devices} {device} {precision}, {sequence} tokens: {split}", gap

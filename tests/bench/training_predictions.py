@@ -29,7 +29,7 @@ def predicted(case: dict[str, Any], device: str, stack: str, model: TrainingMode
         stated={"micro_batch_sequences": case["micro_batch_sequences"]}, recompute=case["recompute"], sharding=None,
         adapter_rank=case["rank"] or None,
     )  # fmt: skip
-    found = estimate_training(trained.run, trained.constants, 1, trained.freedom, batch_stated=True)
+    found = estimate_training(trained.run, trained.constants, 1, trained.layout_space, batch_stated=True)
     spread = spread_of(model, case["method"], mixture=False, stacks=trained.stacks)
     rate = found.chosen.tokens_per_s_per_device
     return {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.engine.profiles import PROFILES, engine_profile
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError
 from solver.replay.one_stream import poisson_arrivals_s
 from solver.step.tables import StepTables
@@ -38,7 +38,7 @@ class Case:
     outputs: list[int]
     load: dict[str, Any]
 
-    def fast(self) -> Trace:
+    def fast(self) -> SimulationTrace:
         return simulate(self.tables, self.schedule, self.prompts, self.outputs, **self.load)
 
     def plain(self) -> NaiveTrace:
@@ -84,7 +84,7 @@ def random_case(seed: int) -> Case:
 
 
 @cache
-def both(seed: int) -> tuple[Case, Trace, NaiveTrace]:
+def both(seed: int) -> tuple[Case, SimulationTrace, NaiveTrace]:
     case = random_case(seed)
     return case, case.fast(), case.plain()
 
@@ -167,7 +167,7 @@ class TestEveryRun:
     def test_the_same_again(self) -> None:
         for seed in range(20):
             again, fast = random_case(seed).fast(), both(seed)[1]
-            for field in fields(Trace):
+            for field in fields(SimulationTrace):
                 assert np.array_equal(getattr(again, field.name), getattr(fast, field.name)), (seed, field.name)
 
 
@@ -213,7 +213,9 @@ class TestMoreIsNeverSlower:
 class TestEngines:
     """What each profile says its engine does."""
 
-    def run(self, engine: str, *, prompt: int = 1000, longer: int = 1, **changes: Any) -> tuple[Trace, NaiveTrace]:
+    def run(
+        self, engine: str, *, prompt: int = 1000, longer: int = 1, **changes: Any
+    ) -> tuple[SimulationTrace, NaiveTrace]:
         tables, schedule = tables_of(MODELS[0], 2048, 64)
         profile = PROFILES[engine]
         schedule = replace(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.deployment.configuration import Configuration, Speculation
-from solver.engine.simulate import Trace, simulate
+from solver.engine.simulate import SimulationTrace, simulate
 from solver.engine.speculative import (
     expected_tokens_per_step,
     speculative_schedule,
@@ -25,19 +25,19 @@ def drafting(speculative: SpeculativeDecoding, draft: Configuration | None = Non
     return replace(LLAMA_70B, speculation=Speculation(speculative, draft))
 
 
-def served(speculative: SpeculativeDecoding, *, clients: int = 1, draft: bool = False) -> Trace:
+def served(speculative: SpeculativeDecoding, *, clients: int = 1, draft: bool = False) -> SimulationTrace:
     tables = drafting(speculative, LLAMA_8B if draft else None).tables()
     schedule = speculative_schedule(LLAMA_70B.schedule(), speculative)
     return simulate(tables, schedule, [200] * 4 * clients, [241] * 4 * clients, concurrency=clients)
 
 
-def plain(clients: int = 1) -> Trace:
+def plain(clients: int = 1) -> SimulationTrace:
     return simulate(
         LLAMA_70B.tables(), LLAMA_70B.schedule(), [200] * 4 * clients, [241] * 4 * clients, concurrency=clients
     )
 
 
-def token_s(trace: Trace) -> float:
+def token_s(trace: SimulationTrace) -> float:
     return sum(trace.time_per_output_token_s) / len(trace.time_per_output_token_s)
 
 

@@ -119,7 +119,9 @@ def _prepared(asked: TrainingRunIn, shape: LlmShape, snapshot: CatalogSnapshot) 
     try:
         device = training_device(snapshot.devices[asked.device], snapshot.nodes.values(), asked.precision, model)
         trained = prepared(asked, shape, device, asked.devices, model)
-        found = estimate_training(trained.run, trained.constants, asked.devices, trained.freedom, trained.batch_stated)
+        found = estimate_training(
+            trained.run, trained.constants, asked.devices, trained.layout_space, trained.batch_stated
+        )
         return trained, found.chosen.tokens_per_s_per_device
     except UnsupportedError as error:
         _refuse(f"/{REFUSED_FIELDS.get(error.reason, 'layout')}", str(error))

@@ -14,7 +14,7 @@ import pytest
 from solver.engine.kernel import columns, records, stepping
 from solver.engine.profiles import engine_profile
 from solver.engine.replayable import MOST_REQUESTS, MOST_TOKENS, Prefixes, one_prefix
-from solver.engine.simulate import Schedule, Trace, simulate
+from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError
 from solver.step.tables import StepTables
 from solver.workload import EngineSettings
@@ -49,7 +49,7 @@ class Case:
     def oracle(self) -> oracle_simulate.Trace:
         return oracle_simulate.simulate(self.tables, self.schedule, self.prompts, self.outputs, **self.load)
 
-    def fast(self) -> Trace:
+    def fast(self) -> SimulationTrace:
         return simulate(self.tables, self.schedule, self.prompts, self.outputs, **self.load)
 
 
@@ -107,7 +107,7 @@ def random_case(seed: int) -> Case:
     return Case(tables, schedule, prompts, outputs, load)
 
 
-def assert_same(fast: Trace, oracle: oracle_simulate.Trace, seed: int) -> None:
+def assert_same(fast: SimulationTrace, oracle: oracle_simulate.Trace, seed: int) -> None:
     for name in TIMES:
         assert getattr(fast, name).tolist() == getattr(oracle, name), (seed, name)
     for name in TOTALS:

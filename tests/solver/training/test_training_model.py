@@ -12,7 +12,7 @@ from service.training.inputs import TrainingModel, prepare, training_device, tra
 from solver.errors import UnsupportedError
 from solver.training.constants import TrainingConstants, chosen_rows, resolve
 from solver.training.estimate import chosen_position, estimate_training, model_flop_per_token
-from solver.training.layouts import Freedom, checked_degrees, enumerate_layouts
+from solver.training.layouts import LayoutSpace, checked_degrees, enumerate_layouts
 from solver.training.memory import least_recompute, memory_parts, peak_bytes
 from solver.training.shape import training_shape
 from solver.training.step import step_s, step_terms, tokens_per_s_per_device
@@ -62,7 +62,7 @@ class TestStep:
     def test_no_layout_beats_the_datasheet(self, model: TrainingModel) -> None:
         run = run_of()
         layouts = enumerate_layouts(
-            run.shape, 8, 64, Freedom({}, ("tensor", "pipeline", "context"), "none", ("zero1",))
+            run.shape, 8, 64, LayoutSpace({}, ("tensor", "pipeline", "context"), "none", ("zero1",))
         )
         rate = tokens_per_s_per_device(run.work(layouts), constants_of(model))
         assert float(rate.max()) < DEVICE.flop_per_s / model_flop_per_token(run.shape)
@@ -73,7 +73,7 @@ class TestMemory:
     def test_no_more_layers_are_recomputed_than_memory_asks(self, model: TrainingModel, by_layer: bool) -> None:
         run, c = run_of("llama-3.1-70b", batch=64, sequence=8192), constants_of(model)
         layouts = enumerate_layouts(
-            run.shape, 64, 64, Freedom({}, ("tensor", "pipeline", "context"), None, ("zero1", "zero3"))
+            run.shape, 64, 64, LayoutSpace({}, ("tensor", "pipeline", "context"), None, ("zero1", "zero3"))
         )
         work = run.work(layouts)
         share = least_recompute(work, c, by_layer)
@@ -121,7 +121,7 @@ class TestAdapters:
             model, shapes.llms[llm], device, devices=1, method=method, precision="bf16", sequence_tokens=512,
             global_batch_sequences=1, stack=None, stated={"micro_batch_sequences": 1}, recompute="full", sharding="zero1",
         )  # fmt: skip
-        found = estimate_training(trained.run, trained.constants, 1, trained.freedom, batch_stated=True)
+        found = estimate_training(trained.run, trained.constants, 1, trained.layout_space, batch_stated=True)
         assert found.chosen.peak_bytes / 1e9 == pytest.approx(gigabytes, rel=0.15)
 
 
@@ -129,7 +129,7 @@ class TestLayouts:
     def test_products_are_the_devices_and_batches_divide(self) -> None:
         run = run_of("qwen3-30b-a3b")
         axes = ("tensor", "pipeline", "context", "expert")
-        found = enumerate_layouts(run.shape, 32, 64, Freedom({}, axes, None, ("zero1",)))
+        found = enumerate_layouts(run.shape, 32, 64, LayoutSpace({}, axes, None, ("zero1",)))
         product = found.tensor_parallel * found.pipeline_parallel * found.context_parallel * found.data_parallel
         assert (product == 32).all()
         assert (64 % (found.data_parallel * found.micro_batch_sequences) == 0).all()
@@ -138,7 +138,7 @@ class TestLayouts:
 
     def test_the_chosen_one_fits_and_none_that_fits_is_a_hundredth_faster(self, model: TrainingModel) -> None:
         run = run_of(batch=128)
-        layouts = enumerate_layouts(run.shape, 16, 128, Freedom({}, ("tensor", "pipeline"), "full", ("zero1",)))
+        layouts = enumerate_layouts(run.shape, 16, 128, LayoutSpace({}, ("tensor", "pipeline"), "full", ("zero1",)))
         work, c = run.work(layouts), constants_of(model)
         seconds, peaks = step_s(work, c), peak_bytes(work, c)
         best = chosen_position(layouts, seconds, peaks, DEVICE.memory_bytes)

@@ -7,12 +7,12 @@ import pytest
 
 from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
-from solver.training.programme import Column, Task, choose, enumerated, frontier, verify
+from solver.training.programme import JobColumn, Task, choose, enumerated, frontier, verify
 
 DAY = 86_400.0
 
 
-def tiny(seed: int) -> tuple[list[Task], list[Column], dict[str, int], float | None]:
+def tiny(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, int], float | None]:
     """Up to three jobs, four offers of which some are limited, and starts that collide."""
     draw = random.Random(seed)
     tasks = [
@@ -27,7 +27,7 @@ def tiny(seed: int) -> tuple[list[Task], list[Column], dict[str, int], float | N
             offer = f"o{draw.randint(0, 3)}"
             usd = float(nodes * days * draw.randint(3, 12))
             columns.append(
-                Column(task.name, offer, nodes, start, tuple(range(start, start + days)), (start + days) * DAY, usd)
+                JobColumn(task.name, offer, nodes, start, tuple(range(start, start + days)), (start + days) * DAY, usd)
             )
     return tasks, columns, limited, draw.choice([None, None, float(draw.randint(40, 200))])
 
@@ -48,7 +48,7 @@ def test_the_programme_equals_trying_every_plan(part: int) -> None:
 
 
 def test_a_plan_that_holds_too_many_nodes_is_refused() -> None:
-    twice = [Column(name, "o", 2, 0, (0,), DAY, 1.0) for name in ("a", "b")]
+    twice = [JobColumn(name, "o", 2, 0, (0,), DAY, 1.0) for name in ("a", "b")]
     with pytest.raises(VerificationError):
         verify(twice, [Task("a"), Task("b")], {"o": 3}, None)
 
