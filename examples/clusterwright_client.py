@@ -6084,7 +6084,7 @@ class TraceOut(TypedDict):
     """Null where no session is recorded."""
     prefixes: TracePrefixes | None
     """Null where no prompt has a full block with a hash."""
-    traffic: Traffic
+    traffic: TrafficIn
     """Lengths of requests, and where it matters how many come. To plan for: what was recorded, in the fields of a
     request. No prefix is shared unless a size of cache is asked for.
     """
@@ -6124,26 +6124,6 @@ class TraceSessions(TypedDict):
     """
 
 
-class Traffic(TypedDict):
-    """Requests and how many of them arrive each second. Null where as many as possible are to be served (objective
-    throughput): each such workload then counts alike.
-    """
-    prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
-    """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
-    output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Reply lengths in tokens: a distribution, or a number for all alike."""
-    shared_prefix_fraction: NotRequired[float]
-    """Share of every prompt that is cached already, 0 to 1."""
-    sessions: NotRequired[SessionsIn | None]
-    """Requests as turns of sessions, which prompts and what is cached of them follow from."""
-    thinking_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
-    """Hidden tokens at the beginning of every reply, before the first that is shown: a distribution, or a number for
-    all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
-    """
-    requests_per_s: NotRequired[float | None]
-    """Rate, requests a second."""
-
-
 class TrafficClassIn(TypedDict):
     """Requests of one kind: their shape, how many come, and what they must keep to. How many: ``requests_per_s``, or
     ``share_fraction`` of the workload's. targets: instead of the workload's, as a whole; null keeps to those.
@@ -6168,6 +6148,26 @@ class TrafficClassIn(TypedDict):
     """Share of the workload's requests, 0 to 1; in answers, of what the plan serves of the class."""
     targets: NotRequired[TargetsIn | None]
     """Upper limits of latencies by percentile, ms; what is left out is not limited."""
+
+
+class TrafficIn(TypedDict):
+    """Requests and how many of them arrive each second. Null where as many as possible are to be served (objective
+    throughput): each such workload then counts alike.
+    """
+    prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
+    """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
+    output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
+    """Reply lengths in tokens: a distribution, or a number for all alike."""
+    shared_prefix_fraction: NotRequired[float]
+    """Share of every prompt that is cached already, 0 to 1."""
+    sessions: NotRequired[SessionsIn | None]
+    """Requests as turns of sessions, which prompts and what is cached of them follow from."""
+    thinking_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
+    """Hidden tokens at the beginning of every reply, before the first that is shown: a distribution, or a number for
+    all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
+    """
+    requests_per_s: NotRequired[float | None]
+    """Rate, requests a second."""
 
 
 class TrafficShape(TypedDict):
@@ -7044,7 +7044,7 @@ class WorkloadIn(TypedDict):
     """
     over_context: NotRequired[Literal["clip", "refuse"]]
     """Requests longer than the context end there (`clip`) or are an error (`refuse`)."""
-    traffic: NotRequired[Traffic | None]
+    traffic: NotRequired[TrafficIn | None]
     """Lengths of requests, and where it matters how many come."""
     traffic_classes: NotRequired[list[TrafficClassIn] | None]
     """Kinds of requests, where they are of several."""

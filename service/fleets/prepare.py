@@ -18,7 +18,7 @@ from service.wire.fleet_answers import CommitmentLeftOutOut, SpotUsedOut
 from service.wire.fleets import FleetIn, FleetWorkloadIn, ProfileIn
 from service.wire.operating import OperationIn
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
-from service.wire.traffic import Traffic
+from service.wire.traffic import TrafficIn
 from solver.errors import InvalidInputError
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
@@ -121,7 +121,7 @@ def _as_recommendation(asked: FleetIn) -> RecommendationIn:
                 name=w.name,
                 llm=w.llm,
                 context_tokens=w.context_tokens,
-                traffic=Traffic(
+                traffic=TrafficIn(
                     requests_per_s=_peak(w), **{n: getattr(w.traffic, n) for n in type(w.traffic).model_fields}
                 ),
                 targets=w.targets,

@@ -12,7 +12,7 @@ from service.wire.traces import (
     TracePrefixes,
     TraceSessions,
 )
-from service.wire.traffic import HistogramBin, HistogramLength, Traffic
+from service.wire.traffic import HistogramBin, HistogramLength, TrafficIn
 from solver.traces.description import Arrivals, Description, LengthsFound, ReuseFound, described
 from solver.traces.sessions import SessionsFound
 
@@ -108,9 +108,9 @@ def _figure(value: float | None) -> str:
     return "an unknown number of" if value is None else f"{value:.2f}"
 
 
-def _traffic(found: Description) -> Traffic:
+def _traffic(found: Description) -> TrafficIn:
     rate = found.arrivals.rate_per_s if found.arrivals else None
-    return Traffic(
+    return TrafficIn(
         requests_per_s=rate, prompt_tokens=_histogram(found.prompt), output_tokens=_histogram(found.output)
     )  # fmt: skip
 

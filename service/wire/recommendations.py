@@ -39,7 +39,7 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, FaultToleranceIn, LossOut, PlacesIn, QuotaIn, ServedOut
 from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
-from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, OverContext, Traffic
+from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, OverContext, TrafficIn
 from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
@@ -75,7 +75,7 @@ class WorkloadIn(Request):
     """Longest context to be served, prompt and reply together; null means the longest that the traffic produces, as far as the
     model takes it. Everywhere the same: in plans, estimates and the settings handed to engines."""
     over_context: OverContext = "clip"
-    traffic: Traffic | None = None
+    traffic: TrafficIn | None = None
     traffic_classes: TrafficClasses | None = None
     requests_per_s: PositiveNumber | None = None
     """Of all traffic classes together, where they state shares of it."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from service.wire.quantities import Answer, Instant, Request, TokenCount
-from service.wire.traffic import Traffic
+from service.wire.traffic import TrafficIn
 
 
 class TraceIn(Request):
@@ -154,7 +154,7 @@ class TraceDescription(Answer):
     """Null where no session is recorded."""
     prefixes: TracePrefixes | None
     """Null where no prompt has a full block with a hash."""
-    traffic: Traffic
+    traffic: TrafficIn
     """To plan for: what was recorded, in the fields of a request. No prefix is shared unless a size of cache is asked for."""
     fitted: list[str]
     """What `traffic` is made of, how well that fits, and what of the trace is not in it."""

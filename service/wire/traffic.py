@@ -160,7 +160,7 @@ class TrafficShape(Request):
         return self
 
 
-class Traffic(TrafficShape):
+class TrafficIn(TrafficShape):
     """Requests and how many of them arrive each second.
 
     Null where as many as possible are to be served (objective throughput): each such workload then counts alike.
