@@ -16,8 +16,8 @@ from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
 from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
-from service.recommendations.snapshot import device_from_row, prior_from_row
-from solver.corrections.sets import CorrectionSet
+from service.recommendations.from_rows import device_from_row, prior_from_row
+from solver.corrections.applied import CorrectionSet
 from solver.errors import FigureMissingError
 from solver.hardware import Device
 from solver.step.constants import ConstantPrior

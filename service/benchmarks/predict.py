@@ -19,9 +19,9 @@ from service.corrections.cells import cell_text
 from service.corrections.queries import note_cells
 from service.freshness import Freshness
 from service.llms.queries import llm_by_id
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
-from solver.corrections.sets import Cell, configuration_correction
+from solver.corrections.applied import Cell, configuration_correction
 from solver.deployment.bound import roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import deploy

@@ -18,9 +18,9 @@ from catalog.correction_rows import (
 from catalog.read import Catalog
 from service.corrections.measurements import catalog_priors, constants_of, measurements
 from service.corrections.snapshot import ROUTING
+from solver.corrections.applied import METRICS, quantile_spread, shrunk_factor
 from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
-from solver.corrections.sets import METRICS, quantile_spread, shrunk_factor
 from solver.prediction.estimate import PredictedInterval, sampled
 from solver.prediction.step_error import STEP_METRIC
 from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants

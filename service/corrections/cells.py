@@ -1,6 +1,6 @@
 """A cell as text: what results of one configuration are gathered by in the database."""
 
-from solver.corrections.sets import Cell
+from solver.corrections.applied import Cell
 from solver.layout import Layout
 from solver.precision import Precision
 

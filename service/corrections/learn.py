@@ -32,7 +32,7 @@ from service.corrections.snapshot import correction_set
 from service.corrections.tables import CorrectionSetTable
 from service.database import Database
 from service.measurements.refine import device_content
-from solver.corrections.sets import METRICS, Cell, CorrectionSet, Evidence, joined_factor
+from solver.corrections.applied import METRICS, Cell, CorrectionSet, Evidence, joined_factor
 
 NUMBERS_FROM = 1_000_000
 """Sets from uploads are numbered from here; lower numbers are catalog releases'."""

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 
 from catalog.benchmark_rows import BenchmarkFile, BenchmarkRow
 from catalog.read import Catalog
-from service.recommendations.snapshot import (
+from service.recommendations.from_rows import (
     device_from_row,
     layout_from_wire,
     llm_from_row,

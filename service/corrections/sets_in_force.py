@@ -8,7 +8,7 @@ from sqlmodel import Session
 from service.corrections.cells import cell_from_text
 from service.corrections.queries import newest_number, sets_from_uploads
 from service.corrections.snapshot import probed_constants
-from solver.corrections.sets import Cell, CellEvidence, CorrectionSet
+from solver.corrections.applied import Cell, CellEvidence, CorrectionSet
 from solver.step.constants import ConstantPrior
 
 

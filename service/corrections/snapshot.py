@@ -5,7 +5,7 @@ from typing import Any
 
 from catalog.borrowings import borrowed_by, is_kept
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
-from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence
+from solver.corrections.applied import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
 from solver.precision import Precision
 from solver.step.constants import CONSTANTS, OWNED, ConstantPrior

@@ -7,8 +7,8 @@ from sqlmodel import Session
 
 from service.corrections.queries import VersionedResidual, newest_correction_set, versioned_residuals
 from service.wire.accuracy import DriftOut
+from solver.corrections.applied import METRICS
 from solver.corrections.drift import drift
-from solver.corrections.sets import METRICS
 
 MOST_RUNS = 5_000
 

@@ -11,9 +11,9 @@ from service.deployments.plan import DeploymentPlan, Machine, ServedModel, repli
 from service.deployments.queries import llms_of, machines_of, offers_of
 from service.problems import ConflictError, FieldError, InvalidFieldsError, NotFoundError, unknown_name
 from service.recommendations.catalog_snapshot import SnapshotCache
+from service.recommendations.from_rows import llm_from_row
 from service.recommendations.present import present_recommendation
 from service.recommendations.queries import recommendation_by_id
-from service.recommendations.snapshot import llm_from_row
 from service.wire.deployments import DeploymentOut
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
 from service.estimates.predict import constants_for
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.snapshot import engine_from_wire, layout_from_wire, precision_from_wire
+from service.recommendations.from_rows import engine_from_wire, layout_from_wire, precision_from_wire
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
-from solver.memory.plan import engine_memory, memory_plan
+from solver.memory.fits import engine_memory, memory_plan
 
 
 def with_memory(plan: DeploymentPlan, snapshot: CatalogSnapshot, shapes: dict[str, LlmShape]) -> DeploymentPlan:
-    """The plan with the memory of each kind's devices, reckoned as the prediction did (``solver.memory.plan``)."""
+    """The plan with the memory of each kind's devices, reckoned as the prediction did (``solver.memory.fits``)."""
     return replace(plan, kinds=tuple(replace(k, memory=_memory(k, snapshot, shapes[k.model.llm])) for k in plan.kinds))
 
 

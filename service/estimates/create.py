@@ -18,7 +18,7 @@ from service.metrics import Metrics
 from service.names_meant import device_name_meant, llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, close_matches, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.solver_pool import SolverPool
 from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
 from service.wire.roles import DraftModelIn

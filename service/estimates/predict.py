@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 from service.estimates.roofline import present_roofline
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.present import present_interval, present_percentiles, present_power
-from service.recommendations.snapshot import (
+from service.recommendations.from_rows import (
     engine_from_wire,
     layout_from_wire,
     load_from_wire,
     precision_from_wire,
     traffic_from_wire,
 )
+from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.wire.estimates import (
     BottleneckOut,
     BoundOut,
@@ -27,7 +27,7 @@ from service.wire.estimates import (
     UnsupportedOut,
 )
 from service.wire.roles import DraftModelIn, SpeculativeOut
-from solver.corrections.sets import configuration_correction
+from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.speculative import DraftModel, deploy_speculative

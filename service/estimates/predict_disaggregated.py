@@ -11,16 +11,16 @@ from service.estimates.predict import (
     with_context,
 )
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.present import present_percentiles, present_power
-from service.recommendations.snapshot import (
+from service.recommendations.from_rows import (
     engine_from_wire,
     layout_from_wire,
     load_from_wire,
     precision_from_wire,
 )
+from service.recommendations.present import present_percentiles, present_power
 from service.wire.estimates import DisaggregatedOut, EstimatedOut, EstimateIn, PoolOut
 from service.wire.roles import DisaggregatedIn, KvTransferOut, PoolIn
-from solver.corrections.sets import pool_correction
+from solver.corrections.applied import pool_correction
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.kv_transfer import ServingPool
 from solver.errors import UnsupportedError

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from service.estimates.predict import served_traffic, with_context
+from service.recommendations.from_rows import load_from_wire
 from service.recommendations.present import present_interval, present_percentiles
 from service.recommendations.published import speed_of
-from service.recommendations.snapshot import load_from_wire
 from service.wire.estimates import EstimatedOut, EstimateIn
 from solver.llm_shape import LlmShape
 from solver.prediction.estimate import PredictedInterval

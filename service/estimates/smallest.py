@@ -2,7 +2,7 @@
 is told."""
 
 from service.estimates.predict import Case, constants_for, served_traffic, with_context
-from service.recommendations.snapshot import engine_from_wire, layout_from_wire, precision_from_wire
+from service.recommendations.from_rows import engine_from_wire, layout_from_wire, precision_from_wire
 from service.wire.deployment import LayoutIn
 from solver.deployment.deploy import deploy
 from solver.deployment.layout_rules import legal_tensor_parallels

@@ -1,7 +1,7 @@
 """LLM row → wire, with the sizes that follow from its shape."""
 
 from service.llms.tables import LlmTable
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.wire.llms import LlmOut
 from solver.layout import Layout
 from solver.llm_shape import LlmShape

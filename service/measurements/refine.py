@@ -11,7 +11,7 @@ from service.constants.queries import all_constants
 from service.devices.queries import device_by_id
 from service.measurements.queries import accepted_figures
 from service.measurements.tables import DeviceMeasurementTable
-from service.recommendations.snapshot import prior_from_row
+from service.recommendations.from_rows import prior_from_row
 from service.wire.devices import DeviceOut
 from service.wire.measurements import DeviceMeasurementIn
 from solver.step.constants import ConstantPrior, resolve_constants

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from service.llms.queries import llm_by_id
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.snapshot import (
+from service.recommendations.from_rows import (
     layout_from_wire,
     llm_from_row,
     precision_from_wire,
@@ -30,7 +30,7 @@ from service.wire.plan_lines import PlanLineOut
 from service.wire.quantities import Interval
 from service.wire.recommendations import RecommendationOut, WorkloadIn
 from service.wire.traffic import TrafficShape
-from solver.corrections.sets import configuration_correction
+from solver.corrections.applied import configuration_correction
 from solver.deployment.deploy import deploy
 from solver.errors import SolverError
 from solver.prediction.estimate import estimate

@@ -21,8 +21,8 @@ from service.corrections.snapshot import corrected_priors, correction_set
 from service.devices.queries import all_devices
 from service.nodes.queries import all_nodes
 from service.offers.queries import all_offers, last_price_change, prices_at
-from service.recommendations.snapshot import device_from_row, node_from_row, offer_from_rows, prior_from_row
-from solver.corrections.sets import CorrectionSet
+from service.recommendations.from_rows import device_from_row, node_from_row, offer_from_rows, prior_from_row
+from solver.corrections.applied import CorrectionSet
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Node, Offer
 from solver.step.constants import ConstantPrior

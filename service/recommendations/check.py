@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.from_rows import lengths_from_wire, stated_lengths, traffic_from_wire
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
-from service.recommendations.snapshot import lengths_from_wire, stated_lengths, traffic_from_wire
 from service.wire.recommendations import RecommendationIn
 from solver.errors import InvalidInputError
 from solver.llm_shape import LlmShape

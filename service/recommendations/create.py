@@ -21,11 +21,11 @@ from service.metrics import Metrics
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.check import check_names, check_traffic
 from service.recommendations.current import running_nodes
+from service.recommendations.from_rows import llm_from_row
 from service.recommendations.plan import PlanningInputs, plan
 from service.recommendations.present import present_recommendation
 from service.recommendations.published import PublishedMachine
 from service.recommendations.resolve_names import with_names_meant
-from service.recommendations.snapshot import llm_from_row
 from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.tables import RecommendationTable

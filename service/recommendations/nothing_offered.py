@@ -2,10 +2,10 @@
 
 import datetime as dt
 
-from service.recommendations.by_token import by_token
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.limits import allowed_offers, limits_that_leave_out
 from service.recommendations.published import sellers
+from service.recommendations.token_hints import by_token
 from service.wire.plan_explained import RejectedOut
 from service.wire.recommendations import LimitsIn, RecommendationIn
 from solver.hardware import Offer

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.from_rows import traffic_from_wire
 from service.recommendations.plan import PlanningInputs
-from service.recommendations.snapshot import traffic_from_wire
 from service.recommendations.tables import RecommendationTable
 from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.recommendations import LimitsIn, RecommendationIn, ResultOut, WorkloadIn

@@ -9,7 +9,7 @@ from service import VERSION
 from service.deployments.words import shell_command, yaml_documents
 from service.llms.queries import llms_by_ids
 from service.problems import ConflictError, FieldError, InvalidFieldsError
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
 from service.wire.training_plans import (

@@ -7,7 +7,7 @@ import numpy as np
 
 from catalog.read import Catalog
 from catalog.training_rows import TrainingRunRow
-from service.recommendations.snapshot import device_from_row, llm_from_row, node_from_row
+from service.recommendations.from_rows import device_from_row, llm_from_row, node_from_row
 from service.training.inputs import Trained, TrainingModel, prepare, run_kind, training_device
 from solver.errors import SolverError
 from solver.hardware import Device, Node

@@ -14,7 +14,7 @@ from service.names_meant import llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.create import PlanningContext
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.training.inputs import training_model
 from service.training.measured import MeasuredRun, measured_runs
 from service.training.present_plan import present_plan

@@ -8,7 +8,7 @@ import math
 from statistics import NormalDist
 
 from solver.candidates.space import SearchSpace
-from solver.corrections.sets import CorrectionSet, correction_for, on_instance
+from solver.corrections.applied import CorrectionSet, correction_for, on_instance
 from solver.deployment.platforms import Platform
 from solver.layout import Layout
 from solver.precision import Precision

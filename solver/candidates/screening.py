@@ -10,7 +10,7 @@ from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacitie
 from solver.candidates.space import SearchSpace
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import CandidateReplica
-from solver.corrections.sets import CorrectionSet, configuration_correction
+from solver.corrections.applied import CorrectionSet, configuration_correction
 from solver.engine.screened_capacity import (
     IN_FLIGHT_GRID,
     Capacity,

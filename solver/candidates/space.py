@@ -24,7 +24,7 @@ from solver.errors import FigureMissingError, InvalidInputError, UnsupportedErro
 from solver.hardware import Node
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.plan import EngineMemory, engine_memory
+from solver.memory.fits import EngineMemory, engine_memory
 from solver.memory.table import MemoryPlans, MemoryTable, memory_table
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision

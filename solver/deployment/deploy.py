@@ -10,7 +10,7 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.plan import MemoryPlan, engine_memory, max_concurrent_requests, memory_plan
+from solver.memory.fits import MemoryPlan, engine_memory, max_concurrent_requests, memory_plan
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype

@@ -7,8 +7,8 @@ from solver.deployment.deploy import Deployed
 from solver.deployment.layout_rules import layout_problem
 from solver.errors import DoesNotFitError, UnsupportedError
 from solver.llm_shape import LlmShape
+from solver.memory.fits import MemoryPlan, context_limit, engine_memory, max_concurrent_requests
 from solver.memory.kv_cache import RequestCache, request_cache
-from solver.memory.plan import MemoryPlan, context_limit, engine_memory, max_concurrent_requests
 from solver.memory.weights import stage_weight_bytes
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype

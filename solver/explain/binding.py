@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from solver.candidates.screening import with_workload
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import replaced, retargeted, stated_targets
 from solver.explain.resolver import Resolver
+from solver.explain.targets import replaced, retargeted, stated_targets
 from solver.fleet import FleetResult
 from solver.fleet import limits as fleet_limits
 from solver.limit import Limit, LimitKind

@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from solver.errors import NoPlanInTimeError
-from solver.explain.limits import looser_targets, replaced, retargeted, stated_targets, with_all_targets
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import COMMITMENTS, WHOLE_POLICY, commits, rules_in_force, without_rules
+from solver.explain.targets import looser_targets, replaced, retargeted, stated_targets, with_all_targets
 from solver.fleet import FleetProblem
 from solver.fleet import limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations

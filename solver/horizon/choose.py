@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from solver.horizon.highs import solve_programme
 from solver.horizon.linked import LinkedModel
 from solver.horizon.master import Box, Master, groups_of
 from solver.horizon.operation import Operation
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import Commitment, FloatArray, HorizonProblem, IntArray, Period
-from solver.horizon.programme import solve_programme
 from solver.horizon.repair import nodes_needed
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR

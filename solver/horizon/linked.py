@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import block_diag, coo_array, csr_array, vstack
 
+from solver.horizon.highs import Programme
 from solver.horizon.master import Box
 from solver.horizon.operation import changes, soon_after, windows
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
-from solver.horizon.programme import Programme
 from solver.units import SECONDS_PER_HOUR
 
 Terms = dict[int, float]

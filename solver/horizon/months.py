@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from solver.horizon.highs import Programme, solve_programme
 from solver.horizon.linked import LinkedModel
 from solver.horizon.master import Box
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
-from solver.horizon.programme import Programme, solve_programme
 from solver.horizon.repair import repaired
 from solver.units import SECONDS_PER_HOUR
 

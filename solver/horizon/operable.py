@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from solver.horizon.choose import Kept, chosen_configurations, even_choices, kept_only, narrowed, widened
+from solver.horizon.highs import ProgrammeAnswer, solve_programme
 from solver.horizon.linked import LinkedModel
 from solver.horizon.master import Box, Master, groups_of
 from solver.horizon.months import plan_months
@@ -19,7 +20,6 @@ from solver.horizon.operation import RULES, Operation, Rule
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonPlan, HorizonResult, relative_gap
 from solver.horizon.problem import HorizonProblem
-from solver.horizon.programme import ProgrammeAnswer, solve_programme
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify_operation import verify_operation
 from solver.outcome import Outcome

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
+from solver.memory.fits import EngineMemory, Stage, context_limit, stages, step_activations
 from solver.memory.kv_cache import RequestCache, request_cache
-from solver.memory.plan import EngineMemory, Stage, context_limit, stages, step_activations
 from solver.memory.weights import (
     LayerWeights,
     StoredBytes,

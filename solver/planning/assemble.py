@@ -23,8 +23,8 @@ from solver.fleet import (
 from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
 from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
+from solver.planning.published_rows import UNITS, units_in
 from solver.planning.types import PlanningInput
-from solver.planning.units import UNITS, units_in
 from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
 from solver.workload import ANYWHERE, Workload
 

@@ -14,8 +14,8 @@ from solver.fleet import OfferSlot, Plan
 from solver.fleet.deployments import ROLES, Role
 from solver.planning.assemble import Assembly, known_figure
 from solver.planning.published import PublishedEntry
+from solver.planning.published_rows import UNITS, published_entries
 from solver.planning.types import ClassLoad, PlanEntry, PlanningInput, SplitDevices
-from solver.planning.units import UNITS, published_entries
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from solver.candidates.rejections import Rejection
-from solver.corrections.sets import CorrectionSet
+from solver.corrections.applied import CorrectionSet
 from solver.deployment.configuration import Configuration
 from solver.hardware import Node, Offer, PlaceKind
 from solver.limit import FaultTolerance, Limit, Quota

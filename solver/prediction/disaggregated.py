@@ -73,7 +73,7 @@ def estimate_disaggregated(
 ) -> DisaggregatedEstimate:
     """Predict an open load on two pools.
 
-    corrections: of the prefill and of the decode pool (see ``solver.corrections.sets.pool_correction``). Nobody has
+    corrections: of the prefill and of the decode pool (see ``solver.corrections.applied.pool_correction``). Nobody has
     measured such pools: intervals are those of one deployment, widened. Raises what ``kv_link`` and
     ``replay_disaggregated`` raise.
     """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from solver.confirmation.exchanges import MOST_PARTNERS
-from solver.corrections.sets import configuration_correction, pool_correction
+from solver.corrections.applied import configuration_correction, pool_correction
 from solver.deployment.kv_transfer import ServingPool
 from solver.errors import SaturatedError
 from solver.planning.types import PlanEntry, PlanningInput

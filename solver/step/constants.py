@@ -108,7 +108,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "fraction", 1.0, 0.0, 0.5, "how much longer a memory-bound step is on a board at its sustained power than on a rested one"
     ),
     "clock_settling_s": ConstantLaw("s", 1.0, 0.01, 60.0, "time constant of settling to the sustained clock"),
-    # Memory an engine takes besides weights and cache (solver.memory.plan.EngineMemory).
+    # Memory an engine takes besides weights and cache (solver.memory.fits.EngineMemory).
     "driver_reserve_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "memory shown that no process can have"),
     "runtime_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "libraries, workspaces and buffers"),
     "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from solver.candidates.screening import Screened, with_workload
 from solver.confirmation.confirmations import Confirmations
-from solver.explain.limits import changed_target
+from solver.explain.targets import changed_target
 from solver.limit import TargetLimit, target_limits
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened

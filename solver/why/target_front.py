@@ -11,7 +11,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.exchanges import exchange_ratio, partners_of, simulated_with
 from solver.confirmation.loop import rate_to_hold, rates_to_hold
 from solver.confirmation.mixes import mix_ratios
-from solver.explain.limits import changed_target
+from solver.explain.targets import changed_target
 from solver.limit import TargetLimit
 from solver.planning.placements import Placement
 from solver.planning.types import PlanEntry

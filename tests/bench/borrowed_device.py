@@ -14,8 +14,8 @@ from catalog.read import read_catalog
 from service.cli.calibrate import METRIC_TITLES
 from service.corrections.measurements import catalog_priors, measurements
 from service.corrections.snapshot import corrected_priors, correction_set
+from solver.corrections.applied import configuration_correction
 from solver.corrections.evidence import Measurement, predicted
-from solver.corrections.sets import configuration_correction
 from solver.step.constants import resolve_constants
 
 

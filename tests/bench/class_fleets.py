@@ -17,7 +17,7 @@ import numpy as np
 from service.database import Database
 from service.llms.queries import llms_by_ids
 from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from solver.candidates.screening import Screened, screen
 from solver.fleet import Demand, FleetProblem
 from solver.hardware import Offer

@@ -17,9 +17,9 @@ from catalog.benchmark_rows import DEFAULT_ROOT, read_benchmark_files
 from catalog.read import Catalog, read_catalog
 from service.corrections.measurements import catalog_priors, measurement
 from service.corrections.snapshot import corrected_priors, correction_set
-from service.recommendations.snapshot import traffic_from_wire
+from service.recommendations.from_rows import traffic_from_wire
 from service.wire.traffic import TrafficShape
-from solver.corrections.sets import configuration_correction
+from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.prediction.estimate import Estimate
 from solver.prediction.streams import estimate_mixed

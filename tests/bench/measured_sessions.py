@@ -19,7 +19,7 @@ from catalog.benchmark_rows import DEFAULT_ROOT, read_benchmark_files
 from catalog.read import Catalog, read_catalog
 from service.corrections.measurements import catalog_priors, measurement
 from service.corrections.snapshot import corrected_priors, correction_set
-from solver.corrections.sets import configuration_correction
+from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import SessionTurns
 from solver.engine.simulate import simulate_sessions

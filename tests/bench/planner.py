@@ -18,8 +18,8 @@ from service.llms.queries import llms_by_ids
 from service.migrate import migrate
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.check import check_traffic
+from service.recommendations.from_rows import llm_from_row
 from service.recommendations.plan import PlanningInputs, planning_input
-from service.recommendations.snapshot import llm_from_row
 from service.recommendations.spaces import SpaceCache
 from service.seeding import seed
 from service.wire.recommendations import RecommendationIn

@@ -16,7 +16,7 @@ from service.clock import system_clock
 from service.database import Database
 from service.llms.queries import llms_by_ids
 from service.recommendations.catalog_snapshot import SnapshotCache
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.training.fitting import Shapes, shapes_of
 from service.training.inputs import Trained, TrainingModel, prepare, training_device, training_model
 from service.training.recommend import plan_training

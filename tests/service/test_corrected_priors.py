@@ -5,7 +5,7 @@ import pytest
 from catalog.borrowings import read_borrowings, read_kept
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import ROUTING, corrected_priors, correction_set
-from solver.corrections.sets import found_for
+from solver.corrections.applied import found_for
 from solver.step.constants import Constants, owned, resolve_constants
 from tests.solver.samples import catalog
 

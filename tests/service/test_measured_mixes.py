@@ -6,7 +6,7 @@ import statistics
 
 from catalog.read import read_catalog
 from service.corrections.snapshot import correction_set
-from solver.corrections.sets import configuration_correction
+from solver.corrections.applied import configuration_correction
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
 from tests.bench.measured_mixes import MIXES, configuration_of, measured_ms, predicted_ms, traffic_of

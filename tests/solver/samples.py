@@ -3,7 +3,7 @@
 from functools import cache
 
 from catalog.read import Catalog, read_catalog
-from service.recommendations.snapshot import device_from_row, prior_from_row
+from service.recommendations.from_rows import device_from_row, prior_from_row
 from solver.deployment.configuration import Configuration
 from solver.hardware import Device
 from solver.layout import Layout

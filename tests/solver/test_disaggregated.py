@@ -15,7 +15,7 @@ from solver.engine.disaggregated import (
 )
 from solver.engine.simulate import Schedule, simulate
 from solver.errors import InvalidInputError
-from solver.memory.plan import kv_cache_bytes_per_token
+from solver.memory.fits import kv_cache_bytes_per_token
 from solver.replay.one_stream import poisson_arrivals_s
 from solver.workload import EngineSettings
 from tests.llm_shapes import shape

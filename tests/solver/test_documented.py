@@ -7,7 +7,7 @@ import pytest
 
 from catalog.engine_formats import formats_of
 from catalog.read import read_catalog
-from service.recommendations.snapshot import device_from_row, node_from_row
+from service.recommendations.from_rows import device_from_row, node_from_row
 from solver.candidates.space import build_space
 from solver.deployment.documented import drafts_on
 from solver.errors import FigureMissingError

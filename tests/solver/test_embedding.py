@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from catalog.huggingface import llm_row_from_config
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from solver.llm_shape import LlmShape
 from solver.replay.one_stream import replay
 from solver.step import terms

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from service.recommendations.snapshot import device_from_row
+from service.recommendations.from_rows import device_from_row
 from solver.deployment.deploy import deploy
 from solver.engine.profiles import engines_for
 from solver.errors import DoesNotFitError, FigureMissingError, UnsupportedError

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solver.corrections.applied import Cell, CellEvidence, CorrectionSet, correction_for
 from solver.corrections.kin import Relative, kin_of
-from solver.corrections.sets import Cell, CellEvidence, CorrectionSet, correction_for
 from solver.layout import Layout
 from solver.precision import Precision
 

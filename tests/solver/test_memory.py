@@ -11,8 +11,7 @@ from solver.deployment.layout_rules import layout_problem
 from solver.errors import DoesNotFitError, InvalidInputError, UnsupportedError
 from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
-from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
-from solver.memory.plan import (
+from solver.memory.fits import (
     EngineMemory,
     activation_bytes,
     max_concurrent_requests,
@@ -20,6 +19,7 @@ from solver.memory.plan import (
     reserve_bytes,
     stages,
 )
+from solver.memory.kv_cache import kv_cache_bytes_per_token, request_cache
 from solver.memory.weights import layer_weights, routed_weights, stage_weight_bytes, weight_bytes
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS, Precision
 from solver.workload import EngineSettings

@@ -12,7 +12,7 @@ import pytest
 from catalog.rows import ConstantRow
 from solver.errors import FigureMissingError
 from solver.layout import Layout
-from solver.memory.plan import EngineMemory, MemoryPlan, engine_memory, memory_plan
+from solver.memory.fits import EngineMemory, MemoryPlan, engine_memory, memory_plan
 from solver.precision import Precision
 from solver.workload import EngineSettings
 from tests.llm_shapes import shape

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from solver.deployment.layout_rules import legal_layouts
 from solver.errors import DoesNotFitError
-from solver.memory.plan import EngineMemory, memory_plan
+from solver.memory.fits import EngineMemory, memory_plan
 from solver.memory.table import memory_table
 from solver.precision import Precision
 from solver.workload import EngineSettings

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from solver.corrections.sets import CorrectionSet, EngineCorrection, Evidence, configuration_correction
+from solver.corrections.applied import CorrectionSet, EngineCorrection, Evidence, configuration_correction
 from solver.deployment.deploy import Deployed, deploy
 from solver.errors import UnsupportedError
 from solver.hardware import Device, Node, Partition, instance_of

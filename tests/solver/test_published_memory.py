@@ -3,8 +3,8 @@
 import pytest
 
 from solver.layout import Layout
+from solver.memory.fits import kv_cache_bytes_per_token, weight_bytes
 from solver.memory.kv_cache import request_cache
-from solver.memory.plan import kv_cache_bytes_per_token, weight_bytes
 from tests.llm_shapes import shape
 
 

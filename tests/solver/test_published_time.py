@@ -7,7 +7,7 @@ import pytest
 from solver.deployment.bound import step_bound_s, weights_read_bytes
 from solver.deployment.configuration import Configuration
 from solver.layout import Layout
-from solver.memory.plan import weight_bytes
+from solver.memory.fits import weight_bytes
 from solver.precision import WEIGHT_FORMATS
 from solver.step.blocks import distinct_experts
 from solver.step.collectives import all_to_all_bytes, ring_all_gather_bytes, ring_all_reduce_bytes, transfer_s

@@ -18,7 +18,7 @@ from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.names_meant import device_name_meant, llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, NotFoundError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.snapshot import llm_from_row
+from service.recommendations.from_rows import llm_from_row
 from service.training.inputs import Trained, training_device, training_model
 from service.training.predict import REFUSED_FIELDS, prepared
 from service.wire.training_runs import TrainingRunIn, TrainingRunOut

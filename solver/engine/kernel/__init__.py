@@ -7,8 +7,11 @@ the dataclasses below (reading an array element by element is slower in Python t
 
     records         what the functions work on: constants of a run, its state, columns
     completions     the heap of sequences that decode, by the step at which they end
+    turns           when turns of sessions are sent
+    prefixes        the cache of prefixes: least recently used blocks, as chains
     admission       who is sent, queued, admitted, evicted and finished
     timing          seconds, bytes and FLOPs of steps
+    prefill         prompts cut into chunks
     stepping        one scheduling event after the other; what Python calls
     columns         records and columns made from step tables, a schedule and requests
     compiled        the one place that knows numba

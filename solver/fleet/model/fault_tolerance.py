@@ -6,8 +6,9 @@ import numpy as np
 import pulp
 
 from solver.fleet.groups.losses import headroom_factor, is_routed_by_class
+from solver.fleet.model.prefill_decode import add_exchanges
 from solver.fleet.model.programme import FleetProgramme, Routing, Terms
-from solver.fleet.model.served import add_exchanges, routed_classes, served
+from solver.fleet.model.served import routed_classes, served
 from solver.fleet.reduce import workload_ranges
 from solver.limit import DomainKind
 

@@ -30,8 +30,9 @@ from solver.fleet.model.limits import (
 )
 from solver.fleet.model.objective import add_objective
 from solver.fleet.model.places import add_places
+from solver.fleet.model.prefill_decode import add_exchanges
 from solver.fleet.model.programme import FleetProgramme, Terms
-from solver.fleet.model.served import add_exchanges, routed_classes, served
+from solver.fleet.model.served import routed_classes, served
 from solver.fleet.model.whole_nodes import add_packing, add_whole_node_replicas
 from solver.fleet.reduce import ReducedProblem, workload_ranges
 

@@ -37,18 +37,3 @@ def taken(
         return {shares[i, k]: 1.0 for i in rows if (i, k) in shares}
     load = model.reduced.pairs.load
     return {model.replicas[i]: 1.0 / float(load[i, k]) for i in rows if 0 < load[i, k] < float("inf")}
-
-
-def add_exchanges(model: FleetProgramme, routing: Routing, kept: set[int] | None = None, name: str = "") -> None:
-    """What an exchange serves, its prefill replicas take in and its decode replicas answer:
-
-        f_sk ≤ Σ_{prefill in s} y_ik,   f_sk ≤ Σ_{decode in s} y_ik         (with one class Σ x_i / load_ik for Σ y_ik)
-
-    kept: pairs that are left after a loss; None is all.
-    """
-    for (w, s, k), flow in routing.flows.items():
-        for side, members in zip(("prefill", "decode"), model.exchanges[w, s], strict=True):
-            rows = [i for i in members if kept is None or i in kept]
-            terms = {variable: -part for variable, part in taken(model, w, k, rows, routing.shares).items()}
-            terms[flow] = 1.0
-            model.at_most(terms, 0.0, f"{side}{name}_{w}_{s}_{k}")
