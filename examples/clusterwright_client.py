@@ -101,12 +101,15 @@ class Client:
     def post_training_run(
         self,
         body: TrainingRunIn,
+        *,
+        idempotency_key: str | None = None,
     ) -> TrainingRunOut:
         """``POST /v1/benchmarks/training-runs``. Upload a measured training run, or the log of one"""
         answer = self.call(
             "POST",
             "/v1/benchmarks/training-runs",
             body=body,
+            headers={"Idempotency-Key": idempotency_key},
         )
         return cast("TrainingRunOut", answer)
 

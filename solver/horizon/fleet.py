@@ -142,6 +142,8 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         problem = built(limited=limited)
     result, hourly, on_demand = solved.result, solved.hourly, solved.on_demand
     _check(problem, solved)
+    # What is known to hold without rules: the plan that keeps to them does so too.
+    held_usd = min((usd for usd in (solved.few_usd, result.usd) if usd is not None), default=None)
     return FleetPlan(
         problem=problem if problem.commitments else replace(problem, commitments=()),
         result=result,
@@ -165,7 +167,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         unconfirmed=refused,
         sequences=sequences,
         freedoms=tuple(
-            replace(one, usd=solved.few_usd) if beyond and one.rule is None else one for one in solved.freedoms
+            replace(one, usd=held_usd) if beyond and one.rule is None else one for one in solved.freedoms
         ),
     )
 

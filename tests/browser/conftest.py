@@ -26,7 +26,7 @@ REQUEST: dict[str, Any] = {
                 "prompt_tokens": {"distribution": "lognormal", "mean": 1200, "p95": 4000},
                 "output_tokens": {"distribution": "lognormal", "mean": 300, "p95": 900},
             },
-            "targets": {"ttft_ms": {"p95": 1000}, "tpot_ms": {"p95": 40}},
+            "targets": {"ttft_ms": {"p95": 1000}, "tpot_ms": {"p95": 20}},
         }
     ],
     "limits": {"devices": ["h100-sxm", "l40s", "a100-sxm-80"], "providers": ["verda", "hyperstack", "aws"]},

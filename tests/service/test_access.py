@@ -53,6 +53,12 @@ READ = [
     ("POST", "/v1/training/recommendations", {"jobs": []}),
     ("GET", "/v1/tco/comparisons/tco_none", None),
     ("GET", "/v1/traces/trace_none", None),
+    ("GET", "/v1/benchmarks/training-runs", None),
+    ("GET", "/v1/benchmarks/training-runs/trun_none", None),
+    ("GET", "/v1/training/recommendations", None),
+    ("GET", "/v1/training/recommendations/train_none", None),
+    ("GET", "/v1/training/recommendations/train_none/deployments?target=torchrun", None),
+    ("POST", "/v1/training/recommendations/train_none/why-not", {}),
     ("GET", "/metrics", None),
     ("GET", "/v1/jobs", None),
     ("GET", "/v1/jobs/job_none", None),
@@ -72,6 +78,7 @@ UPLOAD = [
     ("POST", "/v1/benchmarks", {}),
     ("POST", "/v1/benchmarks/import", {}),
     ("POST", "/v1/traces", {}),
+    ("POST", "/v1/benchmarks/training-runs", {}),
     ("POST", "/v1/measurements/lease", {}),
     ("POST", "/v1/measurements/meas_none/heartbeat", {}),
     ("POST", "/v1/measurements/meas_none/complete", {}),
@@ -80,6 +87,7 @@ UPLOAD = [
     ("POST", "/v1/device-measurements", {}),
 ]
 EDIT = [
+    ("POST", "/v1/benchmarks/training-runs/trun_none/retract", None),
     ("POST", "/v1/llms", {"id": "tiny-access", "config": TINY_CONFIG}),
     ("POST", "/v1/offers", {"provider": "own"}),
     ("POST", "/v1/offers/import", {"format": "nobody-knows-this"}),

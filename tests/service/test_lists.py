@@ -23,7 +23,10 @@ FILTERED = {
     "/v1/recommendations": {"outcome": "optimal"},
 }
 """Lists with entries, each with filters that leave several and not all."""
-EMPTY = ("/v1/fleets", "/v1/jobs", "/v1/agents", "/v1/device-measurements")
+EMPTY = (
+    "/v1/fleets", "/v1/jobs", "/v1/agents", "/v1/device-measurements", "/v1/benchmarks/training-runs",
+    "/v1/training/recommendations",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

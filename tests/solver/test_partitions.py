@@ -91,7 +91,7 @@ def test_a_model_copy_has_one_instance() -> None:
         configured(one, Layout(tensor_parallel=2))
 
 
-FOLLOWERS = ("time_per_output_token", "inter_token", "end_to_end")
+FOLLOWERS = ("time_per_output_token", "inter_token", "end_to_end", "time_to_first_answer")
 
 
 def test_what_is_known_of_whole_devices_is_borrowed_and_wider() -> None:

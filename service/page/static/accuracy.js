@@ -43,11 +43,11 @@ export async function accuracyView({ signal }) {
     const metrics = [...new Set(each.flatMap((s) => s.errors.map((e) => e.metric)))].slice(0, 5);
     return h("section.card", {}, h("h2", {}, `${engine.device}, ${engine.engine} ${engine.versions.join(", ")}: ${engine.runs} runs`),
       each.length > 2 ? chart(metrics.map((metric) => ({ name: nameOf(metric), kind: "points", points: each.flatMap((s) => s.errors.filter((e) => e.metric === metric && e.physics_mape_percent > 0 && e.left_out_mape_percent > 0).map((e) => ({ x: e.physics_mape_percent, y: e.left_out_mape_percent, label: `${s.llm} ${s.weights} TP${s.tensor_parallel ?? 1}, ${nameOf(metric)}: physics ${figure(e.physics_mape_percent)} %, corrected ${figure(e.left_out_mape_percent)} %` }))) })),
-        { title: `Mean error of each configuration on ${engine.device}: physics alone against corrected by the others`, x: "physics alone, %", y: "corrected, %", xLog: true, yLog: true, diagonal: true, hint: "Below the line, measurements of other configurations helped. Hover over a point for its name." }) : null,
+        { title: `Mean error of each configuration on ${engine.device}, ${engine.engine}: physics alone against corrected by the others`, x: "physics alone, %", y: "corrected, %", xLog: true, yLog: true, diagonal: true, hint: "Below the line, measurements of other configurations helped. Hover over a point for its name." }) : null,
       h("ul.legend", {}, metrics.map((metric, i) => h("li", {}, h(`span.swatch.s${i % 5}`, {}), nameOf(metric)))),
       weakest(all),
-      table(`All runs together on ${engine.device}`, headings, rows(all.filter((s) => s.slice === "all")), { right: [2, 3, 4, 5, 6] }),
-      all.length > 1 ? h("details", {}, h("summary", {}, "By kind of model and load"), table(`By kind of model and load on ${engine.device}`, headings, rows(all.filter((s) => s.slice !== "all")), { right: [2, 3, 4, 5, 6] })) : null,
-      each.length ? h("details", {}, h("summary", {}, `${each.length} configurations`), table(`By configuration on ${engine.device}`, headings, rows(each), { right: [2, 3, 4, 5, 6] })) : null);
+      table(`All runs together on ${engine.device}, ${engine.engine}`, headings, rows(all.filter((s) => s.slice === "all")), { right: [2, 3, 4, 5, 6] }),
+      all.length > 1 ? h("details", {}, h("summary", {}, "By kind of model and load"), table(`By kind of model and load on ${engine.device}, ${engine.engine}`, headings, rows(all.filter((s) => s.slice !== "all")), { right: [2, 3, 4, 5, 6] })) : null,
+      each.length ? h("details", {}, h("summary", {}, `${each.length} configurations`), table(`By configuration on ${engine.device}, ${engine.engine}`, headings, rows(each), { right: [2, 3, 4, 5, 6] })) : null);
   }), measuredCard(signal));
 }

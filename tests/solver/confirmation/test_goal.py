@@ -25,13 +25,18 @@ from tests.llm_shapes import shape
 from tests.solver.planning_cases import CHAT
 from tests.solver.samples import configuration
 
-METRICS: tuple[Metric, ...] = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+METRICS: tuple[Metric, ...] = (
+    "time_to_first_token_s",
+    "time_per_output_token_s",
+    "end_to_end_s",
+    "time_to_first_answer_s",
+)
 
 
 def latencies(*draws: float) -> Latencies:
-    """First token after d seconds in every percentile, a token every d/10, the end after 5 d; one d a draw."""
+    """First token, and first of the answer, after d seconds in every percentile, a token every d/10, the end after 5 d; one d a draw."""
     each = np.array(draws)[:, None] * np.ones(len(PERCENTILES))
-    return Latencies(each, each / 10.0, each * 5.0)
+    return Latencies(each, each / 10.0, each * 5.0, each)
 
 
 class TestRatio:
