@@ -87,12 +87,12 @@ UPLOAD = [
     ("POST", "/v1/device-measurements", {}),
 ]
 EDIT = [
-    ("POST", "/v1/benchmarks/training-runs/trun_none/retract", None),
     ("POST", "/v1/llms", {"id": "tiny-access", "config": TINY_CONFIG}),
     ("POST", "/v1/offers", {"provider": "own"}),
     ("POST", "/v1/offers/import", {"format": "nobody-knows-this"}),
     ("POST", "/v1/benchmarks/bench_none/release", {}),
     ("POST", "/v1/benchmarks/bench_none/retract", {}),
+    ("POST", "/v1/benchmarks/training-runs/trun_none/retract", None),
     ("POST", "/v1/measurements", {}),
     ("POST", "/v1/measurements/meas_none/cancel", None),
     ("POST", "/v1/offers/aws:p5.48xlarge:us-east-1:on_demand/prices", PRICE | {"usd_per_hour": "free"}),
