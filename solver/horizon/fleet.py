@@ -166,9 +166,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         simulated=len(brackets),
         unconfirmed=refused,
         sequences=sequences,
-        freedoms=tuple(
-            replace(one, usd=held_usd) if beyond and one.rule is None else one for one in solved.freedoms
-        ),
+        freedoms=tuple(replace(one, usd=held_usd) if beyond and one.rule is None else one for one in solved.freedoms),
     )
 
 
