@@ -93,14 +93,6 @@ def relaxations(
     return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit))
 
 
-def largest_multiple(problem: FleetProblem, solve: Solve = solve_fleet) -> FleetResult:
-    """The largest multiple of all demand that the limits admit (below 1 where the problem is infeasible).
-
-    Raises InvalidInputError where nothing limits it.
-    """
-    return solve(replace(problem, objective="throughput"))
-
-
 def _least_budget(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     budget = problem.limits.budget_usd_per_hour
     if budget is None:

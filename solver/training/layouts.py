@@ -10,11 +10,6 @@ from solver.errors import UnsupportedError
 from solver.training.shape import TrainingShape
 from solver.training.work import Layouts, Recompute, Sharding
 
-AXES = (
-    "tensor_parallel", "pipeline_parallel", "virtual_pipeline", "context_parallel", "expert_parallel",
-    "micro_batch_sequences",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class LayoutSpace:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from catalog.read import read_catalog
@@ -109,10 +110,8 @@ def search_speed(model: TrainingModel, shapes: Shapes) -> Iterator[tuple[str, in
     ):
         trained = run_case(model, shapes, llm, device, devices, precision, 8192, batch)
         found = estimate_training(trained.run, trained.constants, devices, trained.layout_space, True)
-        seconds = statistics.median(
-            processor_s(lambda t=trained, n=devices: estimate_training(t.run, t.constants, n, t.layout_space, True))  # type: ignore[misc]
-            for _ in range(7)
-        )
+        search = partial(estimate_training, trained.run, trained.constants, devices, trained.layout_space, True)
+        seconds = statistics.median(processor_s(search) for _ in range(7))
         yield f"{llm} on {devices} {device}", found.considered, 1e3 * seconds * 10_000 / found.considered
 
 

@@ -56,7 +56,7 @@ def test_cbc_equals_enumeration() -> None:
         check(problem, SolveOptions(solver="cbc"), seed, best_objective(problem))
 
 
-def by_hand(**limits: float | int | FaultTolerance) -> FleetProblem:
+def by_hand(limits: Limits) -> FleetProblem:
     offers = (
         OfferSlot("a", "ta", "da", 2, "p", "east", "on_demand", 2.0, 3),
         OfferSlot("b", "tb", "db", 2, "p", "east", "on_demand", 2.0, 3),
@@ -67,13 +67,13 @@ def by_hand(**limits: float | int | FaultTolerance) -> FleetProblem:
         Deployment(0, "ta", 1, 1, (3.0,), 0.0, 1, role="prefill"),
         Deployment(0, "tb", 2, 1, (4.0,), 0.0, 2, role="decode"),
     )
-    return FleetProblem(offers, DeploymentTable.from_rows(rows), (Demand((4.0,)),), Limits(**limits))  # type: ignore[arg-type]
+    return FleetProblem(offers, DeploymentTable.from_rows(rows), (Demand((4.0,)),), limits)
 
 
 class TestByHand:
     def test_apart_beats_four_nodes_of_both(self) -> None:
         """Aggregated: 4 nodes of a, of which 3 exist. Apart, in the east: one node of a (6 prompts/s), one of b (4 replies/s)."""
-        problem = by_hand()
+        problem = by_hand(Limits())
         result = solve_fleet(problem)
         assert result.usd_per_hour == 4.0
         assert result.plan is not None
@@ -83,29 +83,29 @@ class TestByHand:
 
     def test_the_cache_never_crosses_regions(self) -> None:
         """The west decodes for half the price, and has nothing to prefill with."""
-        problem = by_hand()
+        problem = by_hand(Limits())
         assert solve_fleet(replace(problem, offers=(problem.offers[0], problem.offers[2]))).outcome == "infeasible"
 
     def test_an_exchange_is_lost_as_one(self) -> None:
         """Both regions must serve alone: two more nodes in the west, where a is then offered too."""
-        problem = by_hand(fault_tolerance=FaultTolerance(regions=1))
+        problem = by_hand(Limits(fault_tolerance=FaultTolerance(regions=1)))
         assert solve_fleet(problem).outcome == "infeasible"
         west = replace(problem.offers[0], id="d", region="west")
         result = solve_fleet(replace(problem, offers=(*problem.offers, west)))
         assert result.usd_per_hour == 2.0 + 2.0 + 1.0 + 2.0
 
     def test_a_spare_of_either_side(self) -> None:
-        assert solve_fleet(by_hand(spare_nodes=1)).usd_per_hour == 8.0
+        assert solve_fleet(by_hand(Limits(spare_nodes=1))).usd_per_hour == 8.0
 
     def test_least_replicas_count_in_each_phase(self) -> None:
-        problem = by_hand()
+        problem = by_hand(Limits())
         two = replace(problem, demands=(replace(problem.demands[0], min_replicas=2),))
         result = solve_fleet(two)
         assert result.usd_per_hour == 6.0  # a second node that decodes
         assert verify(two, result) == []
 
     def test_throughput_within_a_budget(self) -> None:
-        result = solve_fleet(replace(by_hand(budget_usd_per_hour=6.0), objective="throughput"))
+        result = solve_fleet(replace(by_hand(Limits(budget_usd_per_hour=6.0)), objective="throughput"))
         assert result.throughput_multiple == pytest.approx(1.5)  # 6 prompts/s on one node, 8 replies/s on two
 
 
@@ -140,4 +140,4 @@ def plan_of(a: int, b: int, prefilled: float, decoded: float, decode_at: str = "
     ],
 )
 def test_mutations_are_refused(plan: Plan, right: bool) -> None:
-    assert (verify_plan(by_hand(), plan, 1.0) == []) is right
+    assert (verify_plan(by_hand(Limits()), plan, 1.0) == []) is right
