@@ -6242,8 +6242,15 @@ class TrainingEstimateIn(TypedDict):
     """One run on so many devices."""
     llm: str
     """Id of the language model."""
-    method: Literal["pretrain", "full", "lora", "qlora"]
-    """Which method."""
+    method: Literal["pretrain", "full", "lora", "qlora", "dpo"]
+    """Which method. dpo: preferences, in pairs of a chosen and a rejected sequence, each beside a frozen reference
+    model.
+    """
+    adapters: NotRequired[Literal["lora", "qlora"] | None]
+    """Of method dpo: what is trained; null: every weight."""
+    reference: NotRequired[Literal["computed", "precomputed"] | None]
+    """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
+    """
     precision: NotRequired[str]
     """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
     sequence_tokens: NotRequired[int | None]
@@ -6347,11 +6354,18 @@ class TrainingFrontOut(TypedDict):
 
 
 class TrainingJobIn(TypedDict):
-    """One model to train: on ``tokens``, or on ``samples`` of a sequence each, ``epochs`` times."""
+    """One model to train: on ``tokens``, or on ``samples`` of a sequence each (dpo: of two), ``epochs`` times."""
     llm: str
     """Id of the language model."""
-    method: Literal["pretrain", "full", "lora", "qlora"]
-    """Which method."""
+    method: Literal["pretrain", "full", "lora", "qlora", "dpo"]
+    """Which method. dpo: preferences, in pairs of a chosen and a rejected sequence, each beside a frozen reference
+    model.
+    """
+    adapters: NotRequired[Literal["lora", "qlora"] | None]
+    """Of method dpo: what is trained; null: every weight."""
+    reference: NotRequired[Literal["computed", "precomputed"] | None]
+    """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
+    """
     precision: NotRequired[str]
     """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
     sequence_tokens: NotRequired[int | None]
@@ -6631,8 +6645,15 @@ class TrainingRunIn(TypedDict):
     """A run that was measured: ``tokens_per_s_per_device``, ``step_s`` or a ``log`` says how fast."""
     llm: str
     """Id of the language model."""
-    method: Literal["pretrain", "full", "lora", "qlora"]
-    """Which method."""
+    method: Literal["pretrain", "full", "lora", "qlora", "dpo"]
+    """Which method. dpo: preferences, in pairs of a chosen and a rejected sequence, each beside a frozen reference
+    model.
+    """
+    adapters: NotRequired[Literal["lora", "qlora"] | None]
+    """Of method dpo: what is trained; null: every weight."""
+    reference: NotRequired[Literal["computed", "precomputed"] | None]
+    """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
+    """
     precision: NotRequired[str]
     """Number formats of weights and KV cache. Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
     sequence_tokens: NotRequired[int | None]
@@ -6693,7 +6714,7 @@ class TrainingRunOut(TypedDict):
     """Id of the accelerator."""
     devices: int
     """How many accelerators."""
-    method: Literal["pretrain", "full", "lora", "qlora"]
+    method: Literal["pretrain", "full", "lora", "qlora", "dpo"]
     """Which method."""
     precision: str
     """Number formats of weights and KV cache."""

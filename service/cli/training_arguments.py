@@ -3,7 +3,7 @@
 import argparse
 
 TARGETS = ("torchrun", "torchtitan", "megatron", "slurm", "skypilot")
-METHODS = ("pretrain", "full", "lora", "qlora")
+METHODS = ("pretrain", "full", "lora", "qlora", "dpo")
 
 
 def add_training_command(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +48,10 @@ def add_training_command(parser: argparse.ArgumentParser) -> None:
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """What is trained and how, of estimates and of jobs."""
     parser.add_argument("--method", choices=METHODS, default="lora", help="default: %(default)s")
+    parser.add_argument("--adapters", choices=("lora", "qlora"), help="what dpo trains; every weight if not stated")
+    parser.add_argument(
+        "--reference", choices=("computed", "precomputed"), help="dpo's log-probabilities, with each step or before"
+    )
     parser.add_argument(
         "--precision", default="bf16", help="bf16, fp16, fp8, mxfp8, nvfp4, int8 (default: %(default)s)"
     )
@@ -81,7 +85,9 @@ def _count(text: str) -> float:
     return float(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else float(text)
 
 
-RUN_FIELDS = ("method", "precision", "sequence_tokens", "global_batch_sequences", "stack")
+RUN_FIELDS = (
+    "method", "adapters", "reference", "precision", "sequence_tokens", "global_batch_sequences", "stack",
+)  # fmt: skip
 
 
 def run_of(arguments: argparse.Namespace) -> dict[str, object]:

@@ -10,6 +10,8 @@ from service.deployments.words import shell_command, yaml_documents
 from service.llms.queries import llms_by_ids
 from service.problems import ConflictError, FieldError, InvalidFieldsError
 from service.recommendations.from_rows import llm_from_row
+from service.training.inputs import PAIR_SEQUENCES
+from service.training.recommend import tokens_of
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
 from service.wire.training_plans import (
@@ -61,8 +63,7 @@ class Started:
 
     @property
     def steps(self) -> int:
-        once = self.job.tokens if self.job.tokens is not None else float(self.job.samples or 0) * self.sequence_tokens
-        return max(1, round(once * self.job.epochs / (self.sequence_tokens * self.global_batch_sequences)))
+        return max(1, round(tokens_of(self.job) / (self.sequence_tokens * self.global_batch_sequences)))
 
 
 def answer_training_deployment(session: Session, plan_id: str, target: str) -> TrainingDeploymentOut:
@@ -127,23 +128,31 @@ def _command(words: list[str]) -> str:
 
 
 def _trl(started: Started) -> list[str]:
-    """TRL's supervised fine-tuning, whose options are those of the Hugging Face Trainer."""
-    layout, method = started.line.layout, started.job.method
+    """TRL's supervised fine-tuning, or its preference tuning, whose options are those of the Hugging Face Trainer. A preference
+    is one sample of its batch.
+    """
+    layout, method, trains = started.line.layout, started.job.method, started.job.trains
     if layout.tensor_parallel * layout.pipeline_parallel * layout.context_parallel * layout.expert_parallel > 1:
         raise ConflictError(
             f"{started.job.name}: its layout splits the model, which the Trainer does not; take megatron or torchtitan"
         )
+    of_a_sample = PAIR_SEQUENCES if method == "dpo" else 1
     words = [
-        "-m", "trl.scripts.sft", "--model_name_or_path", started.hub or started.job.llm, "--dataset_name", DATA,
-        "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens), "--packing", "true", "--bf16", "true",
-        "--per_device_train_batch_size", str(layout.micro_batch_sequences),
+        "-m", f"trl.scripts.{'dpo' if method == 'dpo' else 'sft'}",
+        "--model_name_or_path", started.hub or started.job.llm, "--dataset_name", DATA,
+        "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens), "--bf16", "true",
+        "--per_device_train_batch_size", str(layout.micro_batch_sequences // of_a_sample),
         "--gradient_accumulation_steps", str(started.accumulated), "--max_steps", str(started.steps),
         "--gradient_checkpointing", "true" if layout.recompute == "full" else "false",
         "--include_num_input_tokens_seen", "true", "--logging_steps", "10",
     ]  # fmt: skip
-    if method in ("lora", "qlora"):
+    if method != "dpo":
+        words += ["--packing", "true"]
+    elif started.job.reference == "precomputed":
+        words += ["--precompute_ref_log_probs", "true"]
+    if trains in ("lora", "qlora"):
         words += ["--use_peft", "--lora_r", str(started.job.adapter_rank or 16)]
-    if method == "qlora":
+    if trains == "qlora":
         words += ["--load_in_4bit", "--bnb_4bit_quant_type", "nf4"]
     if layout.sharding == "zero3" and started.line.devices > 1:
         words += ["--fsdp", "full_shard auto_wrap"]
@@ -153,8 +162,8 @@ def _trl(started: Started) -> list[str]:
 def _megatron(started: Started) -> list[str]:
     """Megatron-LM's ``pretrain_gpt.py``."""
     layout, shape = started.line.layout, started.shape
-    if started.job.method in ("lora", "qlora"):
-        raise ConflictError(f"{started.job.name}: pretrain_gpt.py trains no adapters; take torchrun")
+    if started.job.method not in ("pretrain", "full"):
+        raise ConflictError(f"{started.job.name}: pretrain_gpt.py trains no adapters and no preferences; take torchrun")
     full = [group for group in shape.attention if group.kind == "full"]
     dense = [group for group in shape.feed_forward if group.intermediate]
     if len(full) != 1 or len(shape.attention) != 1 or len(dense) != 1 or len(shape.feed_forward) != 1:
@@ -200,8 +209,8 @@ def _megatron(started: Started) -> list[str]:
 def _torchtitan(started: Started) -> str:
     """A configuration file of TorchTitan."""
     layout, line = started.line.layout, started.line
-    if started.job.method in ("lora", "qlora"):
-        raise ConflictError(f"{started.job.name}: TorchTitan trains no adapters; take torchrun")
+    if started.job.method not in ("pretrain", "full"):
+        raise ConflictError(f"{started.job.name}: TorchTitan trains no adapters and no preferences; take torchrun")
     sharded = layout.sharding == "zero3"
     tables: Mapping[str, Mapping[str, object]] = {
         "job": {"description": f"{started.job.llm} on {line.devices} x {line.device}", "dump_folder": "outputs"},

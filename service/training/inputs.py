@@ -24,7 +24,7 @@ from solver.training.constants import (
 from solver.training.estimate import RatioInterval
 from solver.training.layouts import LayoutSpace
 from solver.training.shape import TrainingShape, training_shape
-from solver.training.work import COMPUTE_RATE, Method, Recompute, Run, Sharding, TrainingDevice
+from solver.training.work import COMPUTE_RATE, Method, Recompute, Reference, Run, Sharding, TrainingDevice
 
 NETWORK = "network_bytes_per_s"
 SPREAD_LOW, SPREAD_HIGH = "speed_low_ratio", "speed_high_ratio"
@@ -35,6 +35,8 @@ DEFAULT_SEQUENCE = "default_sequence_tokens"
 USUAL_OPTIMIZER = "adamw"
 """What each stack's own constant is of."""
 FITTED_BASES = ("measured", "corrected")
+PAIR_SEQUENCES = 2
+"""Of one preference: the chosen one and the rejected one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +158,12 @@ def prepare(
     sharding: Sharding | None,
     adapter_rank: int | None = None,
     optimizer: str | None = None,
+    reference: Reference | None = None,
 ) -> Trained:
-    """Fill in what is not stated, from the stack. Raises UnsupportedError, FigureMissingError."""
+    """Fill in what is not stated, from the stack. reference: preferences are trained on, in pairs of sequences.
+
+    Raises UnsupportedError, FigureMissingError.
+    """
     row = chosen_stack(model, stack, method, device.family)
     if row is None:
         raise FigureMissingError(device.id, f"training stack for {method}")
@@ -172,14 +178,16 @@ def prepare(
             constants, optimizer_bytes=np.array([_needed(model, f"optimizer_bytes_{optimizer}", stacks)])
         )
     rank = adapter_rank or int(_needed(model, ADAPTER_RANK, stacks))
-    batch = global_batch_sequences or devices * stated.get("micro_batch_sequences", 1)
-    run = Run(summed, device, method, length, batch, adapter_weights(summed, rank))
+    together = 1 if reference is None else PAIR_SEQUENCES
+    batch = global_batch_sequences or devices * stated.get("micro_batch_sequences", together)
+    run = Run(summed, device, method, length, batch, adapter_weights(summed, rank), reference)
     layout_space = LayoutSpace(
         stated=stated,
         axes=row.axes,
         recompute=recompute or row.recompute,
         sharding=(sharding,) if sharding else tuple(row.sharding),
         recomputes_layers=row.recomputes_layers,
+        sequences_together=together,
     )
     return Trained(
         run,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from service.benchmarks.training_runs.queries import runs_in_force
-from service.wire.training import TrainingAnchorIn, TrainingLayoutIn
+from service.wire.training import TrainingAnchorIn, TrainingCase, TrainingLayoutIn
 
 OF_THE_RUN = ("sequence_tokens", "global_batch_sequences", "micro_batch_sequences", "sharding", "recompute")
 
@@ -20,6 +20,8 @@ class MeasuredRun:
     llm: str
     device: str
     method: str
+    adapters: str | None
+    reference: str | None
     precision: str
     stack: str | None
     anchor: TrainingAnchorIn
@@ -33,6 +35,8 @@ def measured_runs(session: Session, llms: Iterable[str], instant: dt.datetime) -
             llm=row.llm,
             device=row.device,
             method=row.run["method"],
+            adapters=row.run.get("adapters"),
+            reference=row.run.get("reference"),
             precision=row.run["precision"],
             stack=row.run.get("stack"),
             anchor=TrainingAnchorIn(
@@ -46,9 +50,9 @@ def measured_runs(session: Session, llms: Iterable[str], instant: dt.datetime) -
     )
 
 
-def of_the_same(runs: Sequence[MeasuredRun], llm: str, device: str, method: str, precision: str) -> list[MeasuredRun]:
+def of_the_same(runs: Sequence[MeasuredRun], asked: TrainingCase, device: str) -> list[MeasuredRun]:
     """Runs of the same model on the same device, by the same method and at the same precision."""
+    wanted = (asked.llm, device, asked.method, asked.adapters, asked.reference, asked.precision)
     return [
-        run for run in runs
-        if (run.llm, run.device, run.method, run.precision) == (llm, device, method, precision)
-    ]  # fmt: skip
+        run for run in runs if (run.llm, run.device, run.method, run.adapters, run.reference, run.precision) == wanted
+    ]

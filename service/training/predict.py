@@ -31,6 +31,7 @@ MFU_CONVENTION = (
 REFUSED_FIELDS = {
     "sequence_tokens": "sequence_tokens",
     "batch_not_divisible": "global_batch_sequences",
+    "micro_batch": "micro_batch_sequences",
     "precision": "precision",
     "device_without_training": "device",
     "layout_not_divisible": "devices",
@@ -64,10 +65,11 @@ def prepared(
 ) -> Trained:
     """The run with its constants; an optimizer that is named has its own bytes."""
     return prepare(
-        model, shape, device, devices=devices, method=asked.method, precision=asked.precision,
+        model, shape, device, devices=devices, method=asked.trains, precision=asked.precision,
         sequence_tokens=asked.sequence_tokens, global_batch_sequences=asked.global_batch_sequences, stack=asked.stack,
         stated=stated_degrees(asked.layout, asked.micro_batch_sequences), recompute=asked.recompute,
         sharding=asked.sharding, adapter_rank=asked.adapter_rank, optimizer=asked.optimizer,
+        reference=asked.reference_used,
     )  # fmt: skip
 
 
@@ -85,7 +87,7 @@ def anchored(
     """What rates are multiplied with, and how far the result may be off: by the geometric mean of measured over predicted
     rates of the anchors.
     """
-    spread = spread_of(model, asked.method, trained.run.shape.experts > 0, trained.stacks, anchored=bool(anchors))
+    spread = spread_of(model, asked.trains, trained.run.shape.experts > 0, trained.stacks, anchored=bool(anchors))
     ratios = [measured_ratio(asked, anchor, shape, device, model) for anchor in anchors]
     if not ratios:
         return 1.0, spread
@@ -111,8 +113,8 @@ def own_runs(
     """Stored runs of the same model, device, method and precision with the same software."""
     return [
         run
-        for run in of_the_same(runs, asked.llm, device.id, asked.method, asked.precision)
-        if chosen_stack(model, run.stack, run.method, device.family) is trained.stack
+        for run in of_the_same(runs, asked, device.id)
+        if chosen_stack(model, run.stack, asked.trains, device.family) is trained.stack
     ]
 
 
@@ -125,6 +127,12 @@ def cautions(trained: Trained, shape: LlmShape, found: TrainingEstimate) -> list
         )
     if not trained.batch_stated:
         told.append("no global batch was stated: one micro-batch a device is assumed")
+    if trained.run.reference is not None:
+        told.append(
+            "no published run of preference tuning was compared: the interval is that of runs without a reference"
+        )
+    if trained.run.reference == "precomputed":
+        told.append("the reference's log-probabilities are computed before, once: a forward pass over all pairs")
     if found.chosen.verdict == "tight":
         told.append("memory is within a tenth of the device's: published peaks scatter by as much")
     return told

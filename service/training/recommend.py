@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
-from service.training.inputs import Trained, TrainingModel, training_device
+from service.training.inputs import PAIR_SEQUENCES, Trained, TrainingModel, training_device
 from service.training.measured import MeasuredRun
 from service.training.predict import anchored, own_runs, prepared
 from service.wire.recommendations import LimitsIn
@@ -19,6 +19,7 @@ from solver.training.estimate import RatioInterval, TrainingEstimate, compared, 
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.memory import optimizer_bytes, verdict, weights_bytes
 from solver.training.programme import Chosen, JobColumn, Task, choose
+from solver.training.step import reference_pass_s
 
 SECONDS_PER_DAY = 86_400.0
 LONGEST_DAYS = 365.0
@@ -121,8 +122,13 @@ def node_counts(offer: Offer, most_devices: int) -> Iterator[int]:
 
 def tokens_of(job: TrainingJobIn) -> float:
     """Trained on in all."""
-    once = job.tokens if job.tokens is not None else float(job.samples or 0) * float(job.sequence_tokens or 0)
-    return once * job.epochs
+    return tokens_once(job) * job.epochs
+
+
+def tokens_once(job: TrainingJobIn) -> float:
+    """Of one epoch. A sample of preferences is a pair of sequences."""
+    each = float(job.sequence_tokens or 0) * (PAIR_SEQUENCES if job.method == "dpo" else 1)
+    return job.tokens if job.tokens is not None else float(job.samples or 0) * each
 
 
 def _allocation(
@@ -178,7 +184,10 @@ def _computed(
         return None
     own = own_runs(runs, job, device, model, trained)
     factor, spread = anchored(job, shape, device, model, trained, [run.anchor for run in own])
-    seconds = tokens / float(alone.tokens_per_step[0]) * float(found.seconds[found.best]) / goodput / factor
+    working_s = tokens * float(found.seconds[found.best])
+    if trained.run.reference == "precomputed":
+        working_s += tokens_once(job) * float(reference_pass_s(alone, trained.constants)[0])
+    seconds = working_s / float(alone.tokens_per_step[0]) / goodput / factor
     if seconds > most_s:
         return None
     return Allocation(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own))

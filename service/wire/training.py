@@ -1,14 +1,16 @@
 """JSON of training estimates: what is trained on what, and how fast, in which memory and layout."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from service.wire.deployment import Degree
 from service.wire.quantities import Answer, Basis, Interval, Name, PositiveNumber, Request, TokenCount, at_most
 
 MOST_TRAINING_ESTIMATES = 1_000
-TrainingMethod = Literal["pretrain", "full", "lora", "qlora"]
+TrainingMethod = Literal["pretrain", "full", "lora", "qlora", "dpo"]
+TrainingAdapters = Literal["lora", "qlora"]
+TrainingReference = Literal["computed", "precomputed"]
 TrainingSharding = Literal["zero1", "zero3"]
 TrainingRecompute = Literal["none", "selective", "full"]
 TrainingOptimizer = Literal["adamw", "adamw_8bit", "sgd"]
@@ -45,6 +47,11 @@ class TrainingCase(Request):
 
     llm: Name
     method: TrainingMethod
+    """dpo: preferences, in pairs of a chosen and a rejected sequence, each beside a frozen reference model."""
+    adapters: TrainingAdapters | None = None
+    """Of method dpo: what is trained; null: every weight."""
+    reference: TrainingReference | None = None
+    """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them."""
     precision: Name = "bf16"
     """Of the matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8."""
     sequence_tokens: TokenCount | None = None
@@ -60,6 +67,22 @@ class TrainingCase(Request):
     """Software by its usual name (megatron-bridge 26.04, torchtitan, maxtext, hf-trl); null or unknown: the usual one for the
     method on the device."""
     adapter_rank: Annotated[int, Field(ge=1, le=4_096)] | None = None
+
+    @model_validator(mode="after")
+    def _preferences_alone_have_a_reference(self) -> Self:
+        if self.method != "dpo" and (self.adapters is not None or self.reference is not None):
+            raise ValueError(f"adapters and reference are of method dpo; {self.method} says by itself what is trained")
+        return self
+
+    @property
+    def trains(self) -> Literal["pretrain", "full", "lora", "qlora"]:
+        """Which weights have a gradient, and from what they start."""
+        return (self.adapters or "full") if self.method == "dpo" else self.method
+
+    @property
+    def reference_used(self) -> TrainingReference | None:
+        """Null without preferences."""
+        return (self.reference or "computed") if self.method == "dpo" else None
 
 
 class TrainingEstimateIn(TrainingCase):

@@ -16,7 +16,7 @@ Names = Annotated[tuple[Name, ...], at_most(1_000, "names"), Field(min_length=1)
 
 
 class TrainingJobIn(TrainingCase):
-    """One model to train: on ``tokens``, or on ``samples`` of a sequence each, ``epochs`` times."""
+    """One model to train: on ``tokens``, or on ``samples`` of a sequence each (dpo: of two), ``epochs`` times."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
     tokens: Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)] | None = None

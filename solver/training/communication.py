@@ -34,12 +34,14 @@ def ring_s(size_bytes: Values, ranks: Values, bytes_per_s: Values) -> Values:
 
 
 def tensor_s(work: Work, c: TrainingConstants) -> Values:
-    """Sequence and tensor parallelism of a stage and a micro-batch, exposed part. Recomputing all repeats the forward half."""
+    """Sequence and tensor parallelism of a stage and a micro-batch, exposed part. Recomputing all, or a reference model, repeats the
+    forward half.
+    """
     size = VALUE_BYTES * work.tokens * work.hidden
     rate = group_bytes_per_s(work, c, work.tensor_parallel)
     one = ring_s(size, work.tensor_parallel, rate) + c.collective_latency_s * (work.tensor_parallel > 1.0)
     layers = work.layers / work.pipeline_parallel
-    again = 1.0 + 0.5 * work.recompute_full
+    again = 1.0 + 0.5 * (work.recompute_full + work.reference_passes)
     return TENSOR_COLLECTIVES * layers * one * again * c.tensor_exposed_fraction
 
 
@@ -47,6 +49,7 @@ def context_s(work: Work, c: TrainingConstants, attention_s: Values) -> Values:
     """Keys and values round the ring of a stage; hidden behind attention as far as that lasts."""
     size = RING_PASSES * VALUE_BYTES * work.tokens * work.kv_values_per_token
     size = size / (work.tensor_parallel * work.pipeline_parallel) * (work.context_parallel - 1.0)
+    size = size * (1.0 + work.reference_passes / RING_PASSES)
     rate = group_bytes_per_s(work, c, work.tensor_parallel * work.context_parallel)
     return exposed_s(size / np.maximum(rate, 1e-9), attention_s, c.context_exposed_fraction)
 
@@ -62,7 +65,8 @@ def expert_s(work: Work, c: TrainingConstants) -> Values:
     between = np.minimum(work.top_k, domains) * (1.0 - 1.0 / domains)
     between = between / np.maximum(work.network_bytes_per_s * c.network_efficiency, 1e-9)
     layers = work.expert_layers / work.pipeline_parallel
-    return EXPERT_EXCHANGES * layers * size * np.maximum(inside, between) * c.expert_exposed_fraction
+    exchanges = EXPERT_EXCHANGES * (1.0 + 0.5 * work.reference_passes)
+    return exchanges * layers * size * np.maximum(inside, between) * c.expert_exposed_fraction
 
 
 def stage_s(work: Work, c: TrainingConstants) -> Values:
@@ -70,6 +74,7 @@ def stage_s(work: Work, c: TrainingConstants) -> Values:
     size = 2.0 * VALUE_BYTES * work.tokens * work.hidden / work.tensor_parallel * work.virtual_pipeline
     rate = group_bytes_per_s(work, c, work.devices)
     sent = size / np.maximum(rate, 1e-9) + 2.0 * c.collective_latency_s * work.virtual_pipeline
+    sent = sent * (1.0 + 0.5 * work.reference_passes)
     return np.where(work.pipeline_parallel > 1.0, sent * c.stage_exposed_fraction, 0.0)
 
 
@@ -108,8 +113,8 @@ def data_s(work: Work, c: TrainingConstants, micro_batch_s: Values) -> Values:
     """What a step exposes of data parallelism.
 
     States sharded (ZeRO-1): gradients scattered and weights gathered once a step, beside two micro-batches. Weights sharded
-    too (ZeRO-3, FSDP): gathered forward and backward and gradients scattered, with every micro-batch and beside it. With
-    adapters alone trained, gradients are theirs only.
+    too (ZeRO-3, FSDP): gathered forward and backward and gradients scattered, with every micro-batch and beside it; a
+    reference model's once more. With adapters alone trained, gradients are theirs only.
     """
     weights = VALUE_BYTES * dense_weights_per_stage(work)
     experts = VALUE_BYTES * expert_weights_per_stage(work)
@@ -121,7 +126,8 @@ def data_s(work: Work, c: TrainingConstants, micro_batch_s: Values) -> Values:
     gathered = gathered + sharded_s(work, c, experts, expert_ranks, work.expert_parallel)
     scattered = gathered * share * c.sent_gradient_bytes / VALUE_BYTES
     once = exposed_s(gathered * share + scattered, 2.0 * micro_batch_s, c.data_exposed_fraction)
-    each = exposed_s((2.0 + share) * gathered, micro_batch_s * FSDP_HIDEABLE_FRACTION, c.data_exposed_fraction)
+    passes = 2.0 + share + work.reference_passes
+    each = exposed_s(passes * gathered, micro_batch_s * FSDP_HIDEABLE_FRACTION, c.data_exposed_fraction)
     return np.where(work.sharded_weights > 0, work.micro_batches * each, once)
 
 

@@ -116,6 +116,6 @@ def launch_floor_s(work: Work, c: TrainingConstants) -> Values:
 
     More of it where weights are spread from 4 bits first, and where each trained weight's gradient is handed over by hooks.
     """
-    again = 1.0 + work.recompute_full / 3.0
+    again = 1.0 + (work.recompute_full + work.reference_passes) / 3.0
     more = c.quantised_floor_fraction * work.quantised_fraction + c.trained_floor_fraction * work.trained_fraction
     return c.layer_floor_s * (1.0 + more) * work.layers / work.pipeline_parallel * again

@@ -15,6 +15,7 @@ from solver.training.work import Layouts, Recompute, Sharding
 class LayoutSpace:
     """Layouts that a run may have. stated: degrees by name (``data_parallel`` too). axes: what the software can split.
     recompute: None: of as few layers as memory asks, or of all or none where the software cannot choose layers.
+    sequences_together: of one sample, which no split parts: two of a preference pair.
     """
 
     stated: Mapping[str, int]
@@ -22,6 +23,7 @@ class LayoutSpace:
     recompute: Recompute | None
     sharding: Sequence[Sharding]
     recomputes_layers: bool = True
+    sequences_together: int = 1
 
 
 def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, stated: Mapping[str, int]) -> None:
@@ -61,6 +63,14 @@ def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, state
         )
 
 
+def checked_pairs(batch: int | None, layout_space: LayoutSpace) -> None:
+    """Raises UnsupportedError for a batch or micro-batch that parts samples of several sequences."""
+    together, micro = layout_space.sequences_together, layout_space.stated.get("micro_batch_sequences")
+    for reason, of, count in (("batch_not_divisible", "a step", batch), ("micro_batch", "a micro-batch", micro)):
+        if count is not None and count % together:
+            raise UnsupportedError(reason, f"{count} sequences of {of} part a preference pair, which is {together}")
+
+
 def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, layout_space: LayoutSpace) -> Layouts:
     """Every legal combination. Raises UnsupportedError where there is none.
 
@@ -68,6 +78,7 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
     stage's layers. Without a batch, each replica has one micro-batch a stage.
     """
     checked_degrees(shape, devices, batch, layout_space.stated)
+    checked_pairs(batch, layout_space)
     again = layout_space.recompute
     columns: list[tuple[float, ...]] = []
     stated = layout_space.stated
@@ -86,7 +97,7 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
         for expert, virtual, micro in product(
             _expert_degrees(shape, stated, data * context * tensor, "expert" in layout_space.axes),
             _virtual_degrees(shape, stated, pipeline),
-            _micro_batches(stated, share),
+            _micro_batches(stated, share, layout_space.sequences_together),
         ):
             for sharding in layout_space.sharding:
                 split = (tensor, pipeline, virtual, context, expert, data, micro)
@@ -136,12 +147,12 @@ def _virtual_degrees(shape: TrainingShape, stated: Mapping[str, int], pipeline: 
     return [d for d in range(1, per_stage + 1) if per_stage % d == 0]
 
 
-def _micro_batches(stated: Mapping[str, int], share: int | None) -> Sequence[int]:
+def _micro_batches(stated: Mapping[str, int], share: int | None, together: int) -> Sequence[int]:
     if "micro_batch_sequences" in stated:
         return (stated["micro_batch_sequences"],)
     if share is None:
-        return _powers(8)
-    return [d for d in _powers(min(share, LARGEST_MICRO_BATCH)) if share % d == 0]
+        return [d for d in _powers(8) if d % together == 0]
+    return [d for d in _powers(min(share, LARGEST_MICRO_BATCH)) if share % d == 0 and d % together == 0]
 
 
 def _divisors(count: int) -> str:

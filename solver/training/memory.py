@@ -19,7 +19,9 @@ RESIDENT_LAYERS = 2.0
 
 
 def weights_bytes(work: Work, c: TrainingConstants) -> Values:
-    """Weights as products read them: sharded over replicas with ZeRO-3, 4-bit in layers under QLoRA."""
+    """Weights as products read them: sharded over replicas with ZeRO-3, 4-bit in layers under QLoRA. A reference
+    model that is not the trained one without its adapters is held beside it, frozen.
+    """
     frozen = work.quantised_fraction
     kept = np.where(work.trained_fraction > 0, c.weight_bytes, c.frozen_weight_bytes)
     per_weight = kept * (1.0 - frozen) + c.quantised_weight_bytes * frozen
@@ -33,7 +35,10 @@ def weights_bytes(work: Work, c: TrainingConstants) -> Values:
     layers = np.maximum(work.layers / work.pipeline_parallel, 1.0)
     whole = RESIDENT_LAYERS / layers * (work.linear_weights / split + communication.expert_weights_per_stage(work))
     gathered = np.where((work.sharded_weights > 0) & (shards > 1.0), whole * VALUE_BYTES, 0.0)
-    return dense / shards + experts / expert_shards + adapters + gathered
+    reference = c.frozen_weight_bytes * work.reference_copies
+    held = reference * (communication.dense_weights_per_stage(work) / shards)
+    held = held + reference * (communication.expert_weights_per_stage(work) / expert_shards)
+    return dense / shards + experts / expert_shards + adapters + gathered + held
 
 
 def gradients_bytes(work: Work, c: TrainingConstants) -> Values:
@@ -66,8 +71,11 @@ def activations_bytes(work: Work, c: TrainingConstants) -> Values:
 
 
 def logits_bytes(work: Work, c: TrainingConstants) -> Values:
-    """The head's output, its copy at 32 bits and its gradient, on the stage that has it."""
-    return work.tokens * work.vocabulary / work.tensor_parallel * c.logit_bytes
+    """The head's output, its copy at 32 bits and its gradient, on the stage that has it; a reference model's output meets
+    them, since its forward pass follows that of the trained model.
+    """
+    each = c.logit_bytes + VALUE_BYTES * work.reference_passes
+    return work.tokens * work.vocabulary / work.tensor_parallel * each
 
 
 def micro_batches_held(work: Work) -> Values:

@@ -1,6 +1,7 @@
 """The time of a training step as a sum of terms."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,6 +47,7 @@ def step_terms(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
         "dequantisation": compute.dequantise_s(work, c),
         "recomputation": recompute,
     }
+    micro["reference_model"] = work.reference_passes * forward_s(micro, work, c)
     computed = added(micro.values())
     micro["launches"] = soft_maximum(computed, compute.launch_floor_s(work, c)) - computed
     attended = attention * (1.0 + c.attention_backward_ratio)
@@ -62,6 +64,23 @@ def step_terms(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
     whole = added(terms.values())
     terms["stragglers"] = whole * c.straggler_fraction * np.log2(np.maximum(work.devices, 1.0))
     return terms
+
+
+def forward_s(micro: Mapping[str, Values], work: Work, c: TrainingConstants) -> Values:
+    """A forward pass without gradients, of the terms of one with them: products once instead of once forward and once or
+    twice backward; of what passes over memory a third, of routing and dequantisation a half.
+    """
+    products = micro["dense_products"] + micro["routed_experts"] + micro["output_head"]
+    attention = micro["attention"] / (1.0 + c.attention_backward_ratio)
+    passes = (micro["element_wise"] + micro["state_space"]) / 3.0
+    halves = (micro["expert_routing"] + micro["dequantisation"]) / 2.0
+    return products / (2.0 + work.trained_fraction) + attention + passes + halves
+
+
+def reference_pass_s(work: Work, c: TrainingConstants) -> Values:
+    """What the reference model adds to a step that computes it: as long, it takes for as many tokens on its own."""
+    beside, alone = (replace(work, reference_passes=np.full(1, passes)) for passes in (1.0, 0.0))
+    return step_s(beside, c) - step_s(alone, c)
 
 
 def optimizer_s(work: Work, c: TrainingConstants) -> Values:

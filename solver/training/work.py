@@ -17,6 +17,7 @@ Values = NDArray[np.float64]
 Method = Literal["pretrain", "full", "lora", "qlora"]
 Sharding = Literal["zero1", "zero3"]
 Recompute = Literal["none", "selective", "full"]
+Reference = Literal["computed", "precomputed"]
 METHODS: tuple[Method, ...] = ("pretrain", "full", "lora", "qlora")
 COMPUTE_RATE = {
     "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "mxfp8": "fp8", "nvfp4": "fp4", "int8": "int8",
@@ -70,6 +71,8 @@ class Work:
     """Everything the formulas read; arrays of one length. Names are those of shapes, devices and layouts.
 
     trained_fraction: 1 where every weight has a gradient, 0 where adapters alone have. trained_weights: how many have one.
+    reference_passes: forward passes of a frozen model beside each of the trained one (preference tuning), 0 or 1.
+    reference_copies: sets of frozen weights held for them; none where the trained model without its adapters is the reference.
     """
 
     layers: Values
@@ -105,6 +108,8 @@ class Work:
     trained_fraction: Values
     trained_weights: Values
     quantised_fraction: Values
+    reference_passes: Values
+    reference_copies: Values
     tensor_parallel: Values
     pipeline_parallel: Values
     virtual_pipeline: Values
@@ -142,7 +147,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is trained how, without its layout. adapter_weights: parameters of the adapters that are trained (LoRA)."""
+    """What is trained how, without its layout.
+
+    adapter_weights: parameters of the adapters that are trained (LoRA). reference: sequences are pairs, a chosen one and a
+    rejected one, whose log-probabilities under a frozen reference model are computed with each step or once before all of
+    them; None: no preferences.
+    """
 
     shape: TrainingShape
     device: TrainingDevice
@@ -150,6 +160,7 @@ class Run:
     sequence_tokens: int
     global_batch_sequences: int
     adapter_weights: float = 0.0
+    reference: Reference | None = None
 
     def work(self, layouts: Layouts) -> Work:
         """The run under each of the layouts."""
@@ -160,6 +171,8 @@ class Run:
             "trained_fraction": 0.0 if adapters else 1.0,
             "trained_weights": self.adapter_weights if adapters else self.shape.total_weights,
             "quantised_fraction": 1.0 if self.method == "qlora" else 0.0,
+            "reference_passes": 1.0 if self.reference == "computed" else 0.0,
+            "reference_copies": 1.0 if self.reference == "computed" and not adapters else 0.0,
         }
         values: dict[str, Values] = {}
         for field in fields(Work):

@@ -49,6 +49,20 @@ class TestAnswers:
         assert qlora["memory"]["weights_gib"] < lora["memory"]["weights_gib"] / 2
         assert full["memory"]["optimizer_gib"] > 10 > lora["memory"]["optimizer_gib"]
 
+    def test_preferences_cost_a_reference(self, client: TestClient) -> None:
+        dpo = LORA | {"method": "dpo", "adapters": "lora", "global_batch_sequences": 16}
+        plain, computed, before = asked(
+            client, LORA | {"global_batch_sequences": 16, "micro_batch_sequences": 2},
+            *(dpo | {"micro_batch_sequences": 2, "reference": one} for one in ("computed", "precomputed")),
+        )  # fmt: skip
+        rates = [one["tokens_per_s_per_device"]["expected"] for one in (plain, computed, before)]
+        assert rates[0] == pytest.approx(rates[2])
+        assert 0.5 < rates[1] / rates[0] < 0.8
+        assert computed["memory"]["weights_gib"] == plain["memory"]["weights_gib"]
+        (whole,) = asked(client, LORA | {"method": "dpo", "devices": 8, "sharding": "zero1"})
+        assert whole["memory"]["weights_gib"] > 1.9 * plain["memory"]["weights_gib"]
+        assert any("preference" in one for one in computed["cautions"])
+
     def test_what_memory_cannot_hold_says_so(self, client: TestClient) -> None:
         (found,) = asked(client, LORA | {"llm": "llama-3.1-70b", "method": "full"})
         assert found["outcome"] == "does_not_fit"
@@ -77,6 +91,12 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"device": "a100-sxm-80"}, "precision", "no fp8"),
     ({"precision": "fp3"}, "precision", "mxfp8"),
     ({"llm": "lama-3-70b"}, "llm", "llama-3-70b"),
+    (
+        {"method": "dpo", "stack": None, "layout": {}, "precision": "bf16", "global_batch_sequences": 127},
+        "global_batch_sequences",
+        "preference pair",
+    ),
+    ({"method": "dpo", "stack": None, "layout": {}, "precision": "bf16"}, "micro_batch_sequences", "preference pair"),
     ({"device": "h100-smx"}, "device", "did you mean"),
     ({"method": "sft"}, "method", "qlora"),
     ({"devices": 0}, "devices", "1"),

@@ -146,7 +146,7 @@ def _rate(asked: TrainingRunIn, read: LoggedRun, trained: Trained) -> float:
 def _check(asked: TrainingRunIn, trained: Trained, rate: float, peak: float | None) -> None:
     """Raises InvalidFieldsError for more than the device's datasheet."""
     device, field = trained.run.device, "log" if asked.log else "step_s" if asked.step_s else "tokens_per_s_per_device"
-    passes = 3.0 if asked.method in ("pretrain", "full") else 2.0
+    passes = 3.0 if asked.trains in ("pretrain", "full") else 2.0
     most = device.flop_per_s / (model_flop_per_token(trained.run.shape) * passes / 3.0)
     if rate > most:
         _refuse(

@@ -8,7 +8,7 @@ import { number, problemCard, showAtFields } from "./form.js";
 
 const PATH = "/v1/training/recommendations";
 const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "" };
-const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"]];
+const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"], ["dpo lora", "preferences, adapters (DPO)"], ["dpo qlora", "preferences, adapters on 4-bit weights"], ["dpo", "preferences, all weights (DPO)"]];
 const PRECISIONS = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4"];
 const TARGETS = [["torchrun", "torchrun with TRL"], ["megatron", "Megatron-LM"], ["torchtitan", "TorchTitan"], ["slurm", "SLURM"], ["skypilot", "SkyPilot"]];
 
@@ -58,8 +58,9 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
 
 function bodyOf(v) {
   const stated = { sequence_tokens: number(v.sequence_tokens), global_batch_sequences: number(v.batch), max_devices: number(v.max_devices) };
+  const [method, adapters] = v.method.split(" ");
   const job = {
-    name: "job", llm: v.llm.trim(), method: v.method, precision: v.precision, tokens: Number(v.tokens) * 1e6, ...stated,
+    name: "job", llm: v.llm.trim(), method, ...(adapters ? { adapters } : {}), precision: v.precision, tokens: Number(v.tokens) * 1e6, ...stated,
     ...(v.days ? { deadline: new Date(Date.now() + Number(v.days) * 86_400_000).toISOString() } : {}), ...(v.max_usd ? { max_usd: v.max_usd } : {}),
   };
   return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {} };

@@ -15,7 +15,7 @@ from solver.training.estimate import chosen_position, estimate_training, model_f
 from solver.training.layouts import LayoutSpace, checked_degrees, enumerate_layouts
 from solver.training.memory import least_recompute, memory_parts, peak_bytes
 from solver.training.shape import training_shape
-from solver.training.step import step_s, step_terms, tokens_per_s_per_device
+from solver.training.step import reference_pass_s, step_s, step_terms, tokens_per_s_per_device
 from solver.training.work import Method, Run, Sharding, TrainingDevice, one_layout
 from tests.llm_shapes import shape
 
@@ -123,6 +123,41 @@ class TestAdapters:
         )  # fmt: skip
         found = estimate_training(trained.run, trained.constants, 1, trained.layout_space, batch_stated=True)
         assert found.chosen.peak_bytes / 1e9 == pytest.approx(gigabytes, rel=0.15)
+
+
+class TestPreferences:
+    @pytest.mark.parametrize("method", ["full", "lora"])
+    def test_a_reference_is_one_more_forward_pass(self, model: TrainingModel, method: Method) -> None:
+        plain, c = replace(run_of(), method=method, adapter_weights=4e7), constants_of(model)
+        layout = one_layout(data_parallel=8, micro_batch_sequences=2)
+        alone, beside = (replace(plain, reference=r).work(layout) for r in (None, "computed"))
+        terms, more = step_terms(alone, c), step_terms(beside, c)
+        products = float(terms["dense_products"][0] + terms["output_head"][0])
+        forward = products / (3.0 if method == "full" else 2.0)
+        reference = float(more["reference_model"][0])
+        assert forward < reference < 1.5 * forward, "attention and what passes over memory come to it"
+        assert float(terms["reference_model"][0]) == 0.0
+        assert float(step_s(beside, c)[0] - step_s(alone, c)[0]) == pytest.approx(float(reference_pass_s(alone, c)[0]))
+
+    def test_adapters_need_no_second_model_and_all_weights_do(self, model: TrainingModel) -> None:
+        c, layout = constants_of(model), one_layout(micro_batch_sequences=2)
+        for method, copies in (("full", 1.0), ("lora", 0.0)):
+            run = replace(run_of(), method=method, adapter_weights=4e7)
+            alone, beside, before = (
+                memory_parts(replace(run, reference=r).work(layout), c) for r in (None, "computed", "precomputed")
+            )
+            held = float(beside["weights"][0] - alone["weights"][0])
+            assert held == pytest.approx(copies * 2.0 * run.shape.total_weights, rel=1e-6, abs=1.0)
+            assert float(beside["logits"][0]) > float(alone["logits"][0])
+            assert {name: float(v[0]) for name, v in before.items()} == {name: float(v[0]) for name, v in alone.items()}
+
+    def test_pairs_are_never_parted(self) -> None:
+        shape = run_of().shape
+        found = enumerate_layouts(shape, 8, 64, LayoutSpace({}, (), "none", ("zero1",), sequences_together=2))
+        assert (found.micro_batch_sequences % 2 == 0).all()
+        for stated, batch in (({}, 63), ({"micro_batch_sequences": 1}, 64)):
+            with pytest.raises(UnsupportedError, match="pair"):
+                enumerate_layouts(shape, 1, batch, LayoutSpace(stated, (), "none", ("zero1",), sequences_together=2))
 
 
 class TestLayouts:
