@@ -112,25 +112,38 @@ def expert_replicas(work: Work) -> Values:
 def data_s(work: Work, c: TrainingConstants, micro_batch_s: Values) -> Values:
     """What a step exposes of data parallelism.
 
-    States sharded (ZeRO-1): gradients scattered and weights gathered once a step, beside two micro-batches. Weights sharded
+    States sharded (ZeRO-1): weights gathered once a step beside the first forward passes, gradients scattered beside the last
+    backward ones, in pieces of which one stands alone: a layer, or with a pipeline the layers of one of its parts (Megatron
+    Bridge, communication overlap). A pipeline begins every part with as many micro-batches as it has stages. Weights sharded
     too (ZeRO-3, FSDP): gathered forward and backward and gradients scattered, with every micro-batch and beside it; a
     reference model's once more. With adapters alone trained, gradients are theirs only.
     """
-    weights = VALUE_BYTES * dense_weights_per_stage(work)
-    experts = VALUE_BYTES * expert_weights_per_stage(work)
+    weights = c.sent_weight_bytes * dense_weights_per_stage(work)
+    experts = c.sent_weight_bytes * expert_weights_per_stage(work)
     share = work.trained_weights / np.maximum(
         work.linear_weights + work.expert_weights + work.embedding_weights + work.other_weights, 1.0
     )
     ranks, expert_ranks = replicas(work), expert_replicas(work)
     gathered = sharded_s(work, c, weights, ranks, work.tensor_parallel)
     gathered = gathered + sharded_s(work, c, experts, expert_ranks, work.expert_parallel)
-    scattered = gathered * share * c.sent_gradient_bytes / VALUE_BYTES
-    once = exposed_s(gathered * share + scattered, 2.0 * micro_batch_s, c.data_exposed_fraction)
-    passes = 2.0 + share + work.reference_passes
-    each = exposed_s(passes * gathered, micro_batch_s * FSDP_HIDEABLE_FRACTION, c.data_exposed_fraction)
+    scattered = gathered * share * c.sent_gradient_bytes / c.sent_weight_bytes
+    begun = np.where(work.pipeline_parallel > 1.0, np.minimum(work.micro_batches, work.pipeline_parallel), 1.0)
+    alone = 1.0 / np.where(work.pipeline_parallel > 1.0, work.virtual_pipeline, np.maximum(work.layers, 1.0))
+    forward_s = begun * micro_batch_s * FORWARD_FRACTION
+    backward_s = begun * micro_batch_s - forward_s
+    once = in_pieces_s(gathered * share, alone, forward_s, c) + in_pieces_s(scattered, alone, backward_s, c)
+    sent = (2.0 + work.reference_passes) * gathered + scattered
+    each = exposed_s(sent, micro_batch_s * FSDP_HIDEABLE_FRACTION, c.data_exposed_fraction)
     return np.where(work.sharded_weights > 0, work.micro_batches * each, once)
 
 
+def in_pieces_s(sent_s: Values, alone: Values, beside_s: Values, c: TrainingConstants) -> Values:
+    """What is exposed of a collective that is sent in pieces, of which the share ``alone`` has nothing beside it."""
+    return alone * sent_s + exposed_s((1.0 - alone) * sent_s, beside_s, c.data_exposed_fraction)
+
+
+FORWARD_FRACTION = 1.0 / 3.0
+"""Of a micro-batch: its backward pass computes twice as much."""
 FSDP_HIDEABLE_FRACTION = 0.9
 """Of a micro-batch, what gathering ahead can hide behind: the first layer's weights are waited for."""
 

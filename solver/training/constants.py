@@ -21,6 +21,8 @@ NARROW = ("nvfp4",)
 """Precisions of 4 bits: routed experts, whose products are small, gain less from them."""
 EIGHT_BITS = ("fp8", "mxfp8", "nvfp4")
 """Precisions under which some software keeps frozen weights in 8 bits."""
+GATHERED_IN_EIGHT_BITS = ("fp8", "mxfp8")
+"""Precisions under which some software sends weights between replicas as products read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class TrainingConstants:
     device_fraction: of one device beside its family's others with the same datasheet rate (clocks under load).
     stack_gemm_fraction, stack_attention_fraction: what this software reaches of that; stack_family_fraction: on this family.
     stack_expert_factor: by how much a release's mixture layers take longer than those of others.
-    sent_gradient_bytes: of one gradient between replicas, which may be less than it is kept in.
+    sent_gradient_bytes, sent_weight_bytes: of one gradient, one weight between replicas, which may be less than it is kept in.
     native_head_dim: the narrowest head at which attention reaches its rate.
     context_imbalance_fraction: by how much the last rank of a ring attends to more than the mean one.
     adapter_activation_fraction: of what the backward pass reads, kept when adapters alone are trained.
@@ -84,6 +86,7 @@ class TrainingConstants:
     data_exposed_fraction: Values
     stage_exposed_fraction: Values
     sent_gradient_bytes: Values
+    sent_weight_bytes: Values
     step_overhead_s: Values
     selective_recompute_fraction: Values
     straggler_fraction: Values
@@ -115,6 +118,8 @@ def constant_name(field: str, precision: str) -> str:
         return "expert_gemm_fraction_fp4"
     if field == "frozen_weight_bytes" and precision in EIGHT_BITS:
         return "frozen_weight_bytes_fp8"
+    if field == "sent_weight_bytes" and precision in GATHERED_IN_EIGHT_BITS:
+        return "sent_weight_bytes_fp8"
     return GEMM_EFFICIENCY["bf16"] if field == "sixteen_bit_efficiency" else field
 
 
