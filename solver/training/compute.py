@@ -73,22 +73,23 @@ def attention_forward_s(work: Work, c: TrainingConstants) -> Values:
 
 
 def head_s(work: Work, c: TrainingConstants) -> Values:
-    """The output head, forward and backward, as much of it as lengthens the slowest stage.
-
-    Its stage has fewer layers where they can be moved: of the whole, 1/pp is in every stage's mean, and a quarter of the rest stays.
-    """
+    """The output head, forward and backward, and what passes over its logits."""
     passes = 2.0 + work.trained_fraction
     width = np.minimum(work.tokens, work.hidden)
     rate = work.sixteen_bit_flop_per_s * c.sixteen_bit_efficiency * software_fraction(c)
     rate = rate * saturation_fraction(width, c.saturation_width)
     whole = passes * FORWARD_FLOP_PER_WEIGHT * work.head_weights * work.tokens / work.tensor_parallel / rate
     logits = work.tokens * work.vocabulary * c.logit_bytes / work.tensor_parallel / work.memory_bytes_per_s
-    whole = whole + logits
-    return whole * (1.0 + (work.pipeline_parallel - 1.0) * UNBALANCED_HEAD_FRACTION) / work.pipeline_parallel
+    return whole + logits
 
 
-UNBALANCED_HEAD_FRACTION = 0.25
-"""Of the head's time beyond the mean of the stages, what stays when layers are moved away from its stage: whole layers move."""
+def unbalanced_s(head: Values, layer: Values, stages: Values) -> Values:
+    """By how much the stage with the head takes longer than the mean one.
+
+    Splits count the embedding and the head as a layer each: of (layers + 2)/p places the last stage has a layer less.
+    """
+    beyond = head * (1.0 - 1.0 / stages) - layer * (1.0 - 2.0 / stages)
+    return np.where(stages > 1.0, np.maximum(beyond, 0.0), 0.0)
 
 
 def element_s(work: Work, c: TrainingConstants) -> Values:

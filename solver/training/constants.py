@@ -51,6 +51,7 @@ class TrainingConstants:
     native_head_dim: the narrowest head at which attention reaches its rate.
     context_imbalance_fraction: by how much the last rank of a ring attends to more than the mean one.
     adapter_activation_fraction: of what the backward pass reads, kept when adapters alone are trained.
+    saved_input_bytes: of a product's input, kept for the backward pass.
     selective_recompute_fraction, selective_kept_fraction: what selective recomputation repeats of the forward pass, and keeps of it.
     saturation_width: the smallest dimension at which a product reaches half of its rate.
     """
@@ -91,6 +92,7 @@ class TrainingConstants:
     selective_recompute_fraction: Values
     straggler_fraction: Values
     weight_bytes: Values
+    saved_input_bytes: Values
     frozen_weight_bytes: Values
     quantised_weight_bytes: Values
     gradient_bytes: Values
@@ -120,6 +122,8 @@ def constant_name(field: str, precision: str) -> str:
         return "frozen_weight_bytes_fp8"
     if field == "sent_weight_bytes" and precision in GATHERED_IN_EIGHT_BITS:
         return "sent_weight_bytes_fp8"
+    if field == "saved_input_bytes" and precision in EIGHT_BITS:
+        return "saved_input_bytes_fp4" if precision in NARROW else "saved_input_bytes_fp8"
     return GEMM_EFFICIENCY["bf16"] if field == "sixteen_bit_efficiency" else field
 
 

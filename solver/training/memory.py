@@ -55,12 +55,13 @@ def activations_bytes(work: Work, c: TrainingConstants) -> Values:
     """What the forward pass keeps for the backward one, of all micro-batches that the first stage has under way.
 
     A pipeline of p stages keeps p of them, in v interleaved parts (p·v + p − 1)/v (arXiv:2205.05198, section 4.2.3), never more than a
-    step has. A recomputed layer keeps its input, and everything while it is at work.
+    step has. Inputs of products are kept as the products read them. A recomputed layer keeps its input, and everything while it is at work.
     """
     p, v = work.pipeline_parallel, work.virtual_pipeline
     under_way = np.where(p > 1.0, np.minimum(work.micro_batches, p + (p - 1.0) * (v > 1.0) / v), 1.0)
     adapters = np.where(work.trained_fraction > 0, 1.0, c.adapter_activation_fraction)
-    per_token = work.saved_values_per_token * VALUE_BYTES * c.activation_factor * adapters
+    narrow = work.product_inputs_per_token * (VALUE_BYTES - c.saved_input_bytes)
+    per_token = (work.saved_values_per_token * VALUE_BYTES - narrow) * c.activation_factor * adapters
     part = np.where(work.recompute_selective > 0, c.selective_kept_fraction, 1.0)
     inputs = work.saved_inputs_per_token * VALUE_BYTES
     layers = np.maximum(work.layers, 1.0)

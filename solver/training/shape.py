@@ -17,8 +17,8 @@ class TrainingShape:
     expert_weights: of all routed experts; active_expert_weights: of those that one token uses.
     attention_flop_per_token: of the two products of queries with keys and of scores with values, forward, causal.
     full_attention_flop_per_token: the same when nothing is masked, as older conventions count it.
-    saved_values_per_token: what the backward pass reads again of one token, in values; saved_inputs_per_token: of layers'
-    inputs alone. recurrent_values_per_token: width of the projections of state-space and linear-attention layers.
+    saved_values_per_token: what the backward pass reads again of one token, in values; product_inputs_per_token: those of them
+    that are a product's input and nothing else's; saved_inputs_per_token: of layers' inputs alone. recurrent_values_per_token: width of the projections of state-space and linear-attention layers.
     widest: the widest feed-forward block that is not an expert.
     """
 
@@ -45,6 +45,7 @@ class TrainingShape:
     full_attention_flop_per_token: float
     kv_values_per_token: float
     saved_values_per_token: float
+    product_inputs_per_token: float
     saved_inputs_per_token: float
     max_context_tokens: int
     learned_positions: bool
@@ -106,6 +107,14 @@ def saved_feed_forward_values(group: FeedForwardGroup, hidden: int) -> float:
     return 2.0 * hidden + group.matrices * width + routed
 
 
+def product_inputs(group: FeedForwardGroup, hidden: int) -> float:
+    """Of those, what products alone read again, which software that computes in 8 or 4 bits keeps in them: the normed input,
+    what goes into the last matrix of each block, and the tokens that experts were sent.
+    """
+    width = group.intermediate + group.shared_intermediate + group.top_k * group.expert_intermediate
+    return hidden + width + group.top_k * (group.expert_hidden or hidden)
+
+
 @lru_cache(maxsize=512)
 def training_shape(shape: LlmShape, sequence_tokens: int) -> TrainingShape:
     """Sum a model up. The head is a product of its own, tied to the embedding or not."""
@@ -146,6 +155,8 @@ def training_shape(shape: LlmShape, sequence_tokens: int) -> TrainingShape:
         kv_values_per_token=sum(a.layers * max(a.kv_heads, 1) * sum(_head_widths(a)) for a in mixing),
         saved_values_per_token=sum(a.layers * saved_values(a, hidden) for a in shape.attention)
         + sum(f.layers * saved_feed_forward_values(f, hidden) for f in shape.feed_forward),
+        product_inputs_per_token=sum(a.layers * float(hidden) for a in shape.attention)
+        + sum(f.layers * product_inputs(f, hidden) for f in shape.feed_forward),
         saved_inputs_per_token=float(shape.layers * hidden),
         max_context_tokens=shape.max_context_tokens,
         learned_positions=shape.other_weights >= float(shape.max_context_tokens) * hidden,

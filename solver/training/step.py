@@ -41,7 +41,7 @@ def step_terms(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
         "routed_experts": experts * (1.0 + backward),
         "expert_routing": compute.expert_routing_s(work, c),
         "attention": attention * (1.0 + c.attention_backward_ratio),
-        "output_head": compute.head_s(work, c),
+        "output_head": compute.head_s(work, c) / work.pipeline_parallel,
         "element_wise": element,
         "state_space": recurrent,
         "dequantisation": compute.dequantise_s(work, c),
@@ -50,6 +50,10 @@ def step_terms(work: Work, c: TrainingConstants) -> Mapping[str, Values]:
     micro["reference_model"] = work.reference_passes * forward_s(micro, work, c)
     computed = added(micro.values())
     micro["launches"] = soft_maximum(computed, compute.launch_floor_s(work, c)) - computed
+    a_layer = (computed - micro["output_head"]) / np.maximum(work.layers / work.pipeline_parallel, 1.0)
+    micro["unbalanced_stages"] = compute.unbalanced_s(
+        micro["output_head"] * work.pipeline_parallel, a_layer, work.pipeline_parallel
+    )
     attended = attention * (1.0 + c.attention_backward_ratio)
     micro["tensor_parallel"] = communication.tensor_s(work, c)
     micro["context_parallel"] = communication.context_s(work, c, attended)

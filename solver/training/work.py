@@ -95,6 +95,7 @@ class Work:
     attention_flop_per_token: Values
     kv_values_per_token: Values
     saved_values_per_token: Values
+    product_inputs_per_token: Values
     saved_inputs_per_token: Values
     memory_bytes: Values
     memory_bytes_per_s: Values
