@@ -128,6 +128,12 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name!r} is neither an address nor a network such as 10.0.0.0/8") from None
         return value
 
+    @field_validator("url", "token", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: Any) -> Any:
+        """As a shell writes a variable that it does not set for one command."""
+        return None if value == "" else value
+
     @field_validator("url")
     @classmethod
     def _url_is_http(cls, value: str | None) -> str | None:

@@ -71,8 +71,8 @@ def _action(actions: Any, name: str, text: str) -> argparse.ArgumentParser:
     )
     action.set_defaults(command="import_files" if name == "import" else name)
     group = action.add_argument_group("service")
-    group.add_argument("--url", default=os.environ.get("CLUSTERWRIGHT_URL", "http://127.0.0.1:8000"))
-    group.add_argument("--token", default=os.environ.get("CLUSTERWRIGHT_TOKEN"), help="or $CLUSTERWRIGHT_TOKEN")
+    group.add_argument("--url", default=os.environ.get("CLUSTERWRIGHT_URL") or "http://127.0.0.1:8000")
+    group.add_argument("--token", default=os.environ.get("CLUSTERWRIGHT_TOKEN") or None, help="or $CLUSTERWRIGHT_TOKEN")
     group.add_argument("--spool", type=Path, default=default_folder(), help="folder results wait in (%(default)s)")
     group.add_argument("--agent-id", default=platform.node() or "agent", help="name of this agent (%(default)s)")
     group.add_argument(
