@@ -77,7 +77,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 def create_app(settings: Settings | None = None, clock: Clock = system_clock, *, run_jobs: bool = True) -> FastAPI:
     """A service with its own database connections, solver threads, caches and metrics.
 
-    run_jobs: off for an application that ends after one request.
+    run_jobs: off for an application that ends after one request: nothing is loaded ahead of it either.
     """
     chosen = settings or read_settings()
     metrics = Metrics()
@@ -101,7 +101,8 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
             slots = 1 if app.state.database.is_sqlite else 0
         app.state.job_worker = JobWorker(app.state.database, chosen, clock, slots if run_jobs else 0)
         app.state.job_worker.start()
-        start_warming()
+        if run_jobs:
+            start_warming()
         try:
             yield
         finally:

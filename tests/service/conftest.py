@@ -2,21 +2,25 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
+from starlette.routing import BaseRoute
 
 import service.main
 import service.recommendations.plan
 from catalog.read import Catalog
 from service.main import create_app
+from service.openapi_document import DescribedApi
 from service.recommendations.spaces import SpaceCache, SpaceKey
 from service.settings import Settings
 from service.tokens.create import create_token
 from solver.candidates.space import SearchSpace
+from solver.recommend import recommend
 from tests.conftest import FixedClock
+from tests.service.remembered import Remembered, by_content, by_identity
 
 LOOPBACK = ("127.0.0.1", 50_000)
 
@@ -51,6 +55,36 @@ def spaces_are_shared(catalog: Catalog) -> Iterator[None]:
     seeded = frozenset(catalog.llms)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service.main, "SpaceCache", lambda: SharedSpaces(seeded))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def answers_are_remembered() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, key in (("solve_request", by_content), ("explained", by_identity)):
+            patch.setattr(recommend, name, Remembered(getattr(recommend, name), key))
+        yield
+
+
+class SharedRoutes(DescribedApi):
+    """An application whose included routes are those of the first one, with what FastAPI made of them at their first requests."""
+
+    included: ClassVar[dict[int, BaseRoute]] = {}
+    """By the identity of their routers, which are modules' own and stay."""
+
+    def include_router(self, router: APIRouter, **options: Any) -> None:
+        if id(router) in self.included:
+            self.router.routes.append(self.included[id(router)])
+        else:
+            super().include_router(router, **options)
+            self.included[id(router)] = self.router.routes[-1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def routes_are_shared() -> Iterator[None]:
+    """Every application would otherwise derive the same models from the same signatures anew: a quarter of a second each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service.main, "DescribedApi", SharedRoutes)
         yield
 
 

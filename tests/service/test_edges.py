@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from tests.bench.server_process import ServerProcess
 from tests.service.bodies import ESTIMATE, RECOMMENDATION
 from tests.service.test_benchmarks import RUN
-from tests.service.test_serve import run
+from tests.service.command import run
 
 JSON = {"content-type": "application/json"}
 EDGES = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.figures import readable
-from tests.service.test_serve import run
+from tests.service.command import run
 
 STATED = ("llama-3.1-8b", "--device", "H100", "--prompt", "1200:4000", "--output", "300:900")
 

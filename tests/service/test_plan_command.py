@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from service.cli.main import main
-from tests.service.test_serve import COMMAND, ROOT, environment, run
+from tests.service.command import run
+from tests.service.test_serve import COMMAND, ROOT, environment
 
 STATED = ("--rate", "2", "--prompt", "1200:4000", "--output", "300:900", "--ttft-p95", "1000", "--tpot-p95", "50")
 FEW = ("--device", "l40s", "--device", "h100-sxm", "--provider", "verda", "--provider", "hyperstack")
