@@ -1,5 +1,6 @@
 """A running application and clients with each role."""
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -7,13 +8,18 @@ from typing import Any, ClassVar
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
+from sqlmodel import Session
 from starlette.routing import BaseRoute
 
 import service.main
 import service.recommendations.plan
 from catalog.read import Catalog
+from service.benchmarks import facts
+from service.catalog_release.queries import require_release
 from service.main import create_app
+from service.offers.queries import last_price_change
 from service.openapi_document import DescribedApi
+from service.recommendations import catalog_snapshot
 from service.recommendations.spaces import SpaceCache, SpaceKey
 from service.settings import Settings
 from service.tokens.create import create_token
@@ -55,6 +61,35 @@ def spaces_are_shared(catalog: Catalog) -> Iterator[None]:
     seeded = frozenset(catalog.llms)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service.main, "SpaceCache", lambda: SharedSpaces(seeded))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_seeded_catalog_is_read_once() -> Iterator[None]:
+    """Every application would otherwise convert its thousands of rows anew: half a second of each plan. A catalog that a test
+    changed has another revision, and is read."""
+    read_snapshot, read_facts = catalog_snapshot.read_snapshot, facts._read
+    kept: dict[tuple[object, ...], Any] = {}
+
+    def snapshot_of(session: Session, price_as_of: dt.datetime) -> Any:
+        release = require_release(session)
+        if release.revision != 1:
+            return read_snapshot(session, price_as_of)
+        key = release.digest, last_price_change(session, price_as_of)
+        if key not in kept:
+            kept[key] = read_snapshot(session, price_as_of)
+        return kept[key]
+
+    def facts_of(session: Session, digest: str, revision: int) -> Any:
+        if revision != 1:
+            return read_facts(session, digest, revision)
+        if (digest,) not in kept:
+            kept[(digest,)] = read_facts(session, digest, revision)
+        return kept[(digest,)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalog_snapshot, "read_snapshot", snapshot_of)
+        patch.setattr(facts, "_read", facts_of)
         yield
 
 

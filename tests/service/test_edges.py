@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from tests.bench.server_process import ServerProcess
 from tests.service.bodies import ESTIMATE, RECOMMENDATION
-from tests.service.test_benchmarks import RUN
 from tests.service.command import run
+from tests.service.test_benchmarks import RUN
 
 JSON = {"content-type": "application/json"}
 EDGES = [
