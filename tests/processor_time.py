@@ -63,7 +63,9 @@ class ProcessorTime:
         tests_s = folders.total()
         processes_s = sum(self.processes_s) or spent_s()
         line = terminalreporter.write_line
-        line(f"processor seconds, {os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}")
+        line(
+            f"processor seconds, {os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}"
+        )
         for title, counted in (("folder", folders), ("file", files), ("test", self.by_test)):
             line(f"  by {title}")
             for name, seconds in counted.most_common(SHOWN):

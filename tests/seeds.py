@@ -1,4 +1,7 @@
-"""How many random cases a test of properties goes through: a few at every run, all of them in continuous integration."""
+"""How many random cases a test of properties goes through: a few at every run, all of them in continuous integration.
+
+Random moments to be killed at are such cases too; each costs two starts of the service.
+"""
 
 import os
 
@@ -7,6 +10,6 @@ ALL_SEEDS = "ALL_SEEDS"
 FEW = 50
 
 
-def cases(every: int) -> int:
-    """``every`` where all cases are asked for, otherwise at most FEW."""
-    return every if os.environ.get(ALL_SEEDS) else min(every, FEW)
+def cases(every: int, few: int = FEW) -> int:
+    """``every`` where all cases are asked for, otherwise at most ``few``."""
+    return every if os.environ.get(ALL_SEEDS) else min(every, few)

@@ -1,12 +1,11 @@
 """Predict many fixed deployments. One bad case does not spoil the rest."""
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fastapi.concurrency import run_in_threadpool
 
-from service.clock import Clock
+from service.clock import Clock, elapsed_s
 from service.database import Database
 from service.estimates.predict import Case, Outcome, predict
 from service.estimates.predict_disaggregated import DisaggregatedCase, predict_disaggregated
@@ -177,10 +176,10 @@ def _with_own_engine(asked: EstimateIn, device: Device) -> EstimateIn:
 
 def _outcomes(cases: Sequence[AnyCase | Unresolved], time_limit_s: float) -> list[Outcome]:
     """Raises InvalidFieldsError when time is up before the last; begun ones are finished."""
-    until = time.monotonic() + time_limit_s
+    until = elapsed_s() + time_limit_s
     outcomes: list[Outcome] = []
     for case in cases:
-        if time.monotonic() > until:
+        if elapsed_s() > until:
             detail = (
                 f"the first {len(outcomes)} of {len(cases)} estimates took the {time_limit_s:g} s that a request may;"
                 " send about so many at a time"

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from service.clock import elapsed_s
 from service.fleets.prepare import FleetInputs, fleet_input
 from service.fleets.result import present_result
 from service.problems import FieldError, InvalidFieldsError
@@ -24,7 +25,7 @@ def plan(inputs: FleetInputs, observe: Observe | None = None) -> FleetResultOut:
     began = time.perf_counter()
     asked = fleet_input(inputs)
     try:
-        found = plan_fleet(asked, inputs.planning.spaces, time.monotonic, observe)
+        found = plan_fleet(asked, inputs.planning.spaces, elapsed_s, observe)
     except InvalidInputError as refused:
         raise InvalidFieldsError([FieldError(str(refused), pointer="/workloads")]) from refused
     return present_result(inputs, found, time.perf_counter() - began)

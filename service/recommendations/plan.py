@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from service.clock import elapsed_s
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.cautions import cautions, published_cautions
@@ -49,9 +50,6 @@ from solver.workload import (
 if TYPE_CHECKING:
     from solver.recommend.recommend import SolvedRequest
 from service.recommendations.present_result import present_result
-
-elapsed_s = time.monotonic
-"""The clock of time limits: who asked waits by the wall."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 """Predict many training runs. One bad case does not spoil the rest."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi.concurrency import run_in_threadpool
 
-from service.clock import Clock
+from service.clock import Clock, elapsed_s
 from service.database import Database
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
@@ -137,10 +136,10 @@ def unsupported(reason: str, detail: str, close: Sequence[str] = ()) -> Training
 
 def _outcomes(cases: Sequence[ResolvedCase | Refused], time_limit_s: float) -> list[TrainingEstimatedOut | Refused]:
     """Raises InvalidFieldsError when time is up before the last; begun ones are finished."""
-    until = time.monotonic() + time_limit_s
+    until = elapsed_s() + time_limit_s
     outcomes: list[TrainingEstimatedOut | Refused] = []
     for case in cases:
-        if time.monotonic() > until:
+        if elapsed_s() > until:
             detail = (
                 f"the first {len(outcomes)} of {len(cases)} estimates took the {time_limit_s:g} s that a request may;"
                 " send about so many at a time"

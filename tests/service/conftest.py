@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session
 from starlette.routing import BaseRoute
 
+import service.clock
 import service.main
-import service.recommendations.plan
 from catalog.read import Catalog
 from service.benchmarks import facts
 from service.catalog_release.queries import require_release
@@ -127,7 +127,7 @@ def routes_are_shared() -> Iterator[None]:
 def limits_count_processor_time() -> Iterator[None]:
     """Answers that a time limit cuts short would otherwise depend on what else the machine does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.recommendations.plan, "elapsed_s", time.thread_time)
+        patch.setattr(service.clock, "time_limits_run_by", time.thread_time)
         yield
 
 
