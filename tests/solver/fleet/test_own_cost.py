@@ -53,7 +53,8 @@ def test_a_plan_of_slower_replicas_is_beaten_where_it_can_be(monkeypatch: pytest
 
 def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:
     compared = 0
-    for seed in range(120):
+    instances = cases(120)
+    for seed in range(instances):
         problem = middling_problem(seed)
         reduced = reduce_problem(problem)
         if problem.objective == "throughput" or reduced.reasons or not len(reduced.pairs):
@@ -71,12 +72,12 @@ def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:
         assert solved.proof == "optimal", f"seed {seed}"
         assert solved.bound == pytest.approx(best.objective, rel=1e-5), f"seed {seed}"
         compared += 1
-    assert compared > 60
+    assert compared > 0.5 * instances
 
 
 def test_steps_return_plans_within_all_limits() -> None:
     held = 0
-    for seed in range(80):
+    for seed in range(cases(80)):
         problem = middling_problem(seed)
         reduced = reduce_problem(problem)
         if problem.objective == "throughput" or reduced.draft is None or len(problem.demands) < 2:

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from solver.fleet import Deployment, DeploymentTable, FleetProblem, MustUse, Plan, SolveOptions, solve_fleet, verify
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import _Enumeration
 from tests.solver.fleet.instances import tiny_problem
 
-INSTANCES = 520
+INSTANCES = cases(520)
 
 
 class Requiring(_Enumeration):

@@ -127,7 +127,8 @@ def test_any_two_regions_may_be_lost() -> None:
 
 def test_a_plan_that_does_not_outlive_the_loss_is_rejected() -> None:
     rejected = 0
-    for seed in range(150):
+    instances = cases(150)
+    for seed in range(instances):
         case = replace(tiny_resilient_problem(seed), objective="cost")
         careless = replace(case, limits=replace(case.limits, fault_tolerance=FaultTolerance()))
         result = solve_fleet(careless)
@@ -138,11 +139,11 @@ def test_a_plan_that_does_not_outlive_the_loss_is_rejected() -> None:
         if careful is None or (result.objective is not None and careful > result.objective + 1e-6):
             assert errors, f"seed {seed}"
             rejected += any("loss of" in error for error in errors)
-    assert rejected > 40
+    assert rejected > 0.26 * instances
 
 
 def test_cost_is_monotone() -> None:
-    for seed in range(80):
+    for seed in range(cases(80)):
         case = replace(tiny_resilient_problem(seed), objective="cost")
         safe, fault_tolerance = cost(case), case.limits.fault_tolerance
         for fewer in (

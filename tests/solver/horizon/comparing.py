@@ -17,7 +17,7 @@ EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
 
 
 def solved(problem: HorizonProblem, options: HorizonOptions = EXACT) -> HorizonResult:
-    return solve_horizon(problem, options, time.monotonic)
+    return solve_horizon(problem, options, time.process_time)
 
 
 def commits(plan: HorizonPlan, _problem: HorizonProblem) -> bool:

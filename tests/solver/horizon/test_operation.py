@@ -26,7 +26,7 @@ EXACT = HorizonOptions(time_limit_s=60.0, gap_fraction=0.0)
 
 
 def solved(problem: HorizonProblem, options: HorizonOptions = EXACT) -> HorizonResult:
-    return solve_operable(problem, options, time.monotonic)
+    return solve_operable(problem, options, time.process_time)
 
 
 def test_equals_enumeration() -> None:
@@ -43,7 +43,7 @@ def test_equals_enumeration() -> None:
             continue
         assert result.outcome is Outcome.OPTIMAL, seed
         assert result.usd == pytest.approx(best, rel=1e-6), seed
-        free = solve_horizon(free_of_rules(problem), EXACT, time.monotonic)
+        free = solve_horizon(free_of_rules(problem), EXACT, time.process_time)
         assert free.usd is not None
         if result.usd is not None and result.usd > free.usd * (1.0 + 1e-6):
             dearer += 1
@@ -57,7 +57,8 @@ def test_equals_enumeration() -> None:
 def test_in_parts_keeps_to_the_rules_and_is_never_below_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     """What large problems do, on tiny ones: configurations kept, periods planned, months made anew, bounded without rules."""
     compared = equal = 0
-    for seed in range(120):
+    instances = cases(120)
+    for seed in range(instances):
         problem = tiny_operated(seed)
         best = solved(problem)
         monkeypatch.setattr(operable, "MOST_COLUMNS", 0)
@@ -74,7 +75,7 @@ def test_in_parts_keeps_to_the_rules_and_is_never_below_the_best(monkeypatch: py
         assert result.bound_usd <= best.usd * (1.0 + 1e-9) <= result.usd * (1.0 + 2e-9), seed
         compared += 1
         equal += result.usd <= best.usd * (1.0 + 1e-6)
-    assert compared > 80
+    assert compared > 0.66 * instances
     assert equal > 0.6 * compared
 
 
@@ -145,9 +146,10 @@ def test_where_nodes_are_few_the_rule_in_the_way_is_named() -> None:
 def test_repair_only_adds_and_keeps_to_the_rules() -> None:
     """Choices of single periods made to follow each other: no fewer replicas anywhere, and the checker agrees."""
     changed = 0
-    for seed in range(150):
+    instances = cases(150)
+    for seed in range(instances):
         problem = replace(tiny_operated(seed), operation=Operation(None, 2, 0.3), commitments=())
-        free = solve_horizon(free_of_rules(problem), EXACT, time.monotonic)
+        free = solve_horizon(free_of_rules(problem), EXACT, time.process_time)
         if free.plan is None:
             continue
         before = dict(enumerate(free.plan.choices))
@@ -163,14 +165,14 @@ def test_repair_only_adds_and_keeps_to_the_rules() -> None:
         for t, choice in before.items():
             assert all(a >= b for a, b in zip(after[t].replicas, choice.replicas, strict=True)), seed
         changed += plan.present_usd(problem) > free.plan.present_usd(problem) + 1e-6
-    assert changed > 20
+    assert changed > 0.13 * instances
 
 
 def test_chosen_configurations_are_few_and_serve_every_period() -> None:
     chosen = 0
     for seed in range(60):
         problem = replace(tiny_operated(seed), operation=Operation(max_configurations=1))
-        kept = chosen_configurations(problem, time.monotonic, 2.0)
+        kept = chosen_configurations(problem, time.process_time, 2.0)
         best = solved(problem)
         if kept is None:
             continue
