@@ -17,7 +17,6 @@ from solver.capacity.runs import RunsMemo
 from solver.deployment.configuration import Configuration, Speculation, front_end
 from solver.deployment.documented import check_formats_documented, drafts_on, runs_only, undocumented_division
 from solver.deployment.platforms import Platform, instance_platforms, platforms
-from solver.engine.profiles import engine_profile
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import Drafting, FrontEnd, StepGrid, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
@@ -329,25 +328,24 @@ def _tabulate(
             "the model fits no device or group of nodes in the catalog with the engines and precisions asked for"
         )
     chosen = [rows[i] for i in keep]
-    # Rows are grouped by engine, because captured batch sizes differ by engine.
-    order = sorted(range(len(keep)), key=lambda i: every[chosen[i].platform].engine)
+    # Rows are grouped by what is captured: batch sizes differ by engine, and with some by device.
+    captured = [every[row.platform].graphs(shape.family, row.layout.tensor_parallel) for row in chosen]
+    order = sorted(range(len(keep)), key=lambda i: (every[chosen[i].platform].engine, captured[i].sizes))
     chosen = [chosen[i] for i in order]
+    captured = [captured[i] for i in order]
     kept = np.array([keep[i] for i in order], dtype=np.int64)
     grids: list[StepGrid] = []
     fronts: dict[FrontEnd, list[int]] = {}
     start = 0
     while start < len(chosen):
-        engine = every[chosen[start].platform].engine
         stop = start
-        while stop < len(chosen) and every[chosen[stop].platform].engine == engine:
+        while stop < len(chosen) and captured[stop] == captured[start]:
             stop += 1
         stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
         stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
         copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
         drafting = _drafting([chosen[i].drafting for i in range(start, stop)])
-        grids.append(
-            step_grid(shape, stacked, stages, copies, engine_profile(engine).graphs_of(shape.family), drafting)
-        )
+        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting))
         start = stop
     for i, row in enumerate(chosen):
         fronts.setdefault(front_end(every[row.platform].constants), []).append(i)

@@ -82,7 +82,7 @@ class Configuration:
             self.shape,
             self.rates(),
             self.layout,
-            self.profile.graphs_of(self.shape.family),
+            self.profile.graphs_of(self.shape.family, self.device.memory_bytes, self.layout.tensor_parallel),
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=self.engine.max_sequences * queries,
             queries=queries,

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from solver.engine.profiles import engines_for
+from solver.engine.profiles import engine_profile, engines_for
 from solver.hardware import Device, Node, instance_of
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
+from solver.step.tables import GraphSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Platform:
     engine: str
     constants: Constants
     node_ids: tuple[str, ...]
+
+    def graphs(self, family: str, tensor_parallel: int) -> GraphSizes:
+        """What the engine captures here for a family of models."""
+        return engine_profile(self.engine).graphs_of(family, self.device.memory_bytes, tensor_parallel)
 
 
 def own_engines(

@@ -7,6 +7,19 @@ from solver.errors import UnsupportedError
 from solver.step.tables import GraphSizes
 
 
+SHARDED_DEGREE = 4
+"""Degree of tensor parallelism from which SGLang captures more."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGraphs:
+    """What an engine captures on devices with less memory than this; sharded: from ``SHARDED_DEGREE`` of tensor parallelism."""
+
+    below_bytes: float
+    alone: GraphSizes
+    sharded: GraphSizes
+
+
 @dataclass(frozen=True, slots=True)
 class EngineProfile:
     """Scheduling behaviour of one engine.
@@ -20,6 +33,7 @@ class EngineProfile:
     graphs: captured batch sizes. block_tokens: KV-cache block length.
     source: where the behaviour is documented.
     family_graphs: captured sizes of families of models for which the engine captures others.
+    memory_graphs: captured sizes by the memory of a device and the degree of tensor parallelism, the first that fits.
     """
 
     name: str
@@ -31,19 +45,43 @@ class EngineProfile:
     block_tokens: int
     source: str
     family_graphs: Mapping[str, GraphSizes] = field(default_factory=dict)
+    memory_graphs: tuple[MemoryGraphs, ...] = ()
 
-    def graphs_of(self, family: str) -> GraphSizes:
-        """Captured sizes for a family of models.
+    def graphs_of(self, family: str, memory_bytes: float, tensor_parallel: int) -> GraphSizes:
+        """Captured sizes for a family of models on devices with so much memory.
 
-        >>> engine_profile("vllm").graphs_of("gpt-oss").most_tokens, engine_profile("vllm").graphs_of("llama").most_tokens
+        >>> vllm, sglang = engine_profile("vllm"), engine_profile("sglang")
+        >>> vllm.graphs_of("gpt-oss", 80e9, 1).most_tokens, vllm.graphs_of("llama", 80e9, 1).most_tokens
         (1024, 512)
+        >>> [sglang.graphs_of("llama", gib * 2.0**30, tp).most_tokens for gib, tp in ((16, 1), (80, 1), (80, 4), (180, 1))]
+        [8, 256, 512, 512]
         """
+        for row in self.memory_graphs:
+            if memory_bytes < row.below_bytes:
+                return row.sharded if tensor_parallel >= SHARDED_DEGREE else row.alone
         return self.family_graphs.get(family, self.graphs)
 
 
 VLLM_GRAPHS = GraphSizes((1, 2, 4, *range(8, 256, 8), *range(256, 513, 16)))
 VLLM_GPT_OSS_GRAPHS = GraphSizes((*VLLM_GRAPHS.sizes, *range(528, 1025, 16)))
-SGLANG_GRAPHS = GraphSizes((1, 2, 4, *range(8, 161, 8)))
+SGLANG_SIZES = (1, 2, 4, 8, 12, *range(16, 257, 8), *range(272, 512, 16), 512)
+SGLANG_PREFILL_TOKENS = 160
+GIB_BYTES = 2.0**30
+
+
+def sglang_graphs(most: int) -> GraphSizes:
+    """SGLang's captured decode batches up to ``most``; steps that prefill are launched from the host above the least it captures."""
+    return GraphSizes(
+        tuple(size for size in SGLANG_SIZES if size <= most), prefill_tokens=min(most, SGLANG_PREFILL_TOKENS)
+    )
+
+
+SGLANG_MEMORY_GRAPHS = (
+    MemoryGraphs(20 * GIB_BYTES, sglang_graphs(8), sglang_graphs(8)),
+    MemoryGraphs(35 * GIB_BYTES, sglang_graphs(24), sglang_graphs(80)),
+    MemoryGraphs(60 * GIB_BYTES, sglang_graphs(32), sglang_graphs(160)),
+    MemoryGraphs(160 * GIB_BYTES, sglang_graphs(256), sglang_graphs(512)),
+)
 TRT_GRAPHS = GraphSizes((1, 2, 4, *range(8, 129, 8), 256))
 
 PROFILES: dict[str, EngineProfile] = {
@@ -53,8 +91,10 @@ PROFILES: dict[str, EngineProfile] = {
                       "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24; up to 1,024 tokens for "
                       "gpt-oss: its log, 'Overriding max cuda graph capture size to 1024 for performance'",
                       {"gpt-oss": VLLM_GPT_OSS_GRAPHS}),
-        EngineProfile("sglang", True, False, False, True, SGLANG_GRAPHS, 1,
-                      "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size"),
+        EngineProfile("sglang", True, False, False, True, sglang_graphs(512), 1,
+                      "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size; captured sizes by "
+                      "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs), read 2026-11-24",
+                      memory_graphs=SGLANG_MEMORY_GRAPHS),
         EngineProfile("tensorrt-llm", True, True, False, False, TRT_GRAPHS, 32,
                       "TensorRT-LLM in-flight batching with the GUARANTEED_NO_EVICT capacity scheduler"),
         EngineProfile("tgi", False, False, False, False, GraphSizes((1, 2, 4, 8, 16, 32)), 16,

@@ -91,7 +91,8 @@ def step_grid(
     floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), 0.0)
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
     uneven = stages * np.ceil(shape.layers / stages) / shape.layers
-    mixed = np.maximum(np.asarray(token.body_s), floor) * uneven + fixed
+    prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), 0.0)
+    mixed = np.maximum(np.asarray(token.body_s), prefill_floor) * uneven + fixed
     decode = np.maximum(padded_body, floor) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
     return StepGrid(
         decode_s=decode,

@@ -14,6 +14,7 @@ from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
+from solver.replay.in_step import between, stays_in_step, under_way
 from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
 from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
@@ -61,6 +62,8 @@ class Replay:
     """Share of the tokens of prompts that the cache held; None where requests are no turns of sessions."""
     time_to_first_answer_s: Statistics | None = None
     """To the first token that is shown; None where none are hidden."""
+    in_step_ratio: float = 1.0
+    """How much later the first token comes where clients stay in step, over where they are spread (``solver.replay.in_step``)."""
 
 
 @lru_cache(maxsize=64)
@@ -128,11 +131,11 @@ def statistics(values: Vector | Sequence[float]) -> Statistics:
     result: Statistics = {"mean": float(array.mean())}
     ordered = np.sort(array)  # several times as fast as numpy's percentile, which finds each place by itself
     for name, percent in QUANTILES.items():
-        result[name] = between(ordered, percent / 100.0)
+        result[name] = at_share(ordered, percent / 100.0)
     return result
 
 
-def between(ordered: Vector, share: float) -> float:
+def at_share(ordered: Vector, share: float) -> float:
     """The value at a share of the way through sorted values, linearly between neighbours: numpy's percentile."""
     place = share * (len(ordered) - 1)
     low = int(place)
@@ -190,9 +193,13 @@ def replay(
     """Simulate one lane of the deployment under its share of the load.
 
     requests: how many to replay in steady state (default STEADY_REQUESTS). An open load of few requests is the mean of
-    several replays: what one draw of its arrivals happens to do is nobody's expectation.
+    several replays: what one draw of its arrivals happens to do is nobody's expectation. A closed one in steady state whose
+    requests are all as long lies between two regimes (``solver.replay.in_step``).
     Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
     """
+    if load.kind == "closed" and load.requests is None and stays_in_step(traffic):
+        spread = _replay_once(configuration, tables, traffic, load, seed, requests, spread=True)
+        return in_between(spread, _replay_once(configuration, tables, traffic, load, seed, requests))
     runs = 1
     if load.kind == "open" and load.requests:
         runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
@@ -236,13 +243,26 @@ def mean_replay(found: Sequence[Replay]) -> Replay:
         preemptions=round(mean("preemptions")),
         time_to_first_answer_s=None if found[0].time_to_first_answer_s is None else means("time_to_first_answer_s"),
         prefix_hit_fraction=None if found[0].prefix_hit_fraction is None else mean("prefix_hit_fraction"),
+        in_step_ratio=mean("in_step_ratio"),
+    )
+
+
+def in_between(spread: Replay, in_step: Replay) -> Replay:
+    """A closed loop between its two regimes: times to first tokens and of whole requests in their geometric middle, the rest as
+    where clients are spread, since how prompts come together hardly changes what they take in all."""
+    return replace(
+        spread,
+        time_to_first_token_s=between(spread.time_to_first_token_s, in_step.time_to_first_token_s),
+        end_to_end_s=between(spread.end_to_end_s, in_step.end_to_end_s),
+        in_step_ratio=in_step.time_to_first_token_s["mean"] / max(spread.time_to_first_token_s["mean"], 1e-12),
     )
 
 
 def _replay_once(
-    configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load, seed: int, requests: int | None
-) -> Replay:
-    """One replay with the draws of one seed."""
+    configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load, seed: int, requests: int | None,
+    *, spread: bool = False,
+) -> Replay:  # fmt: skip
+    """One replay with the draws of one seed. spread: clients of a closed loop are under way, each elsewhere in its request."""
     lanes, stages = configuration.lanes, configuration.layout.pipeline_parallel
     finite = load.requests is not None
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
@@ -253,7 +273,7 @@ def _replay_once(
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
         schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
-        run = _run(tables, schedule, traffic, count, seed, concurrency=clients)
+        run = _run(tables, schedule, traffic, count, seed, concurrency=clients, spread=spread)
     else:
         if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
             raise InvalidInputError("an open load needs a positive rate")
@@ -299,6 +319,7 @@ def _run(
     *,
     concurrency: int = 0,
     rate: float = 0.0,
+    spread: bool = False,
 ) -> SimulationTrace | SessionTrace:
     if traffic.sessions is not None and concurrency:
         return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
@@ -308,7 +329,8 @@ def _run(
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
     prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
     if concurrency:
-        return simulate(tables, schedule, prompts, outputs, concurrency=concurrency)
+        begun = under_way(outputs, concurrency, seed) if spread else outputs
+        return simulate(tables, schedule, prompts, begun, concurrency=concurrency)
     return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
 
 

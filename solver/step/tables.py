@@ -23,13 +23,19 @@ class GraphSizes:
     """Token counts for which an engine has captured a graph; other decode batches are padded up to the next one.
 
     most_tokens: above it a step runs operator by operator, launched from the host. 0: the engine captures none.
+    prefill_tokens: the same for steps that prefill, where they are not captured as far.
     """
 
     sizes: tuple[int, ...]
+    prefill_tokens: int | None = None
 
     @property
     def most_tokens(self) -> int:
         return self.sizes[-1] if self.sizes else 0
+
+    @property
+    def most_prefill_tokens(self) -> int:
+        return self.most_tokens if self.prefill_tokens is None else self.prefill_tokens
 
     def padded(self, tokens: Vector) -> Vector:
         """Each count rounded up to the next captured size; counts above the largest are left alone."""
@@ -136,6 +142,7 @@ def step_tables(
     head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
     body = np.asarray(token.body_s) + 0.0 * tokens
     eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
+    prefilling = np.maximum(body, np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, 0.0))
     per_step = rates.step_overhead_s * stages
 
     def period(work: Vector, passing: Vector | float, last: Vector | float) -> Vector:
@@ -147,7 +154,7 @@ def step_tables(
         paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
         return paced
 
-    mixed = period(eager, hand_over, 0.0)
+    mixed = period(prefilling, hand_over, 0.0)
     padded = graphs.padded(tokens[:max_sequences])
     index = np.minimum(padded, tokens[-1]).astype(int) - 1
     decode = period(eager[index], hand_over[index], 0.0)

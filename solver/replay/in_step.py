@@ -1,0 +1,53 @@
+"""Closed loops of equal requests: clients that begin together stay in step, or drift apart.
+
+With c clients whose replies are all as long, a simulation never forgets how they began. All at once, their prompts keep coming
+together and wait for one another; under way, each at another place of its request, they do not. Servers, networks and clients pull
+such a loop apart, and steps that take in several prompts pull it together, so that a long run lies between the two:
+
+    TTFT = √(TTFT_spread · TTFT_in step)
+
+with both as its range, while the time per token is that of the spread loop: prompts interrupt as many tokens in either.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.workload import Percentile, Traffic
+
+Whole = NDArray[np.int64]
+
+UNDER_WAY_SEED = 2_000_003
+"""Added to the seed of a draw, so that its lengths stay what they were."""
+
+
+def stays_in_step(traffic: Traffic) -> bool:
+    """Whether every reply is as long, so that nothing in the requests themselves tells clients apart."""
+    return traffic.sessions is None and traffic.thinking is None and len(traffic.output.tokens) == 1
+
+
+def under_way(outputs: Whole, clients: int, seed: int) -> Whole:
+    """Outputs of a closed loop that is under way: of each client's first request a uniform share is left.
+
+    That is how far a renewal process in equilibrium is from its next event (Cox, 1962).
+
+    >>> left = under_way(np.full(6, 100), 4, 1)
+    >>> left[4:].tolist(), sorted(left[:4].tolist())
+    ([100, 100], [13, 38, 63, 88])
+    """
+    first = min(clients, len(outputs))
+    shares = np.random.default_rng(seed + UNDER_WAY_SEED).permutation((np.arange(first) + 0.5) / first)
+    left = outputs.copy()
+    left[:first] = np.maximum(np.ceil(outputs[:first] * shares), 1)
+    left.flags.writeable = False
+    return left
+
+
+def between(spread: dict[Percentile, float], in_step: dict[Percentile, float]) -> dict[Percentile, float]:
+    """The geometric middle of each figure.
+
+    >>> between({"mean": 0.1}, {"mean": 0.4})
+    {'mean': 0.2}
+    """
+    return {name: math.sqrt(value * in_step[name]) for name, value in spread.items()}
