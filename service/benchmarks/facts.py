@@ -14,7 +14,7 @@ from service.catalog_release.queries import require_release
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
-from service.corrections.snapshot import corrected_priors, correction_set
+from service.corrections.snapshot import correction_set, in_force
 from service.devices.queries import all_devices
 from service.recommendations.from_rows import device_from_row, prior_from_row
 from solver.corrections.applied import CorrectionSet
@@ -67,7 +67,7 @@ def _read(session: Session, digest: str, revision: int) -> PlannerFacts:
         digest=digest,
         revision=revision,
         devices=devices,
-        priors=corrected_priors(row) + tuple(prior_from_row(prior.row) for prior in all_constants(session)),
+        priors=in_force(row, (prior_from_row(prior.row) for prior in all_constants(session))),
         corrections=None if row is None else correction_set(row),
         release_set=0 if row is None else row.number,
     )

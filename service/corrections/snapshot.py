@@ -1,6 +1,6 @@
 """Stored correction sets → what the solver applies: SI stays in the constants' own rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from catalog.borrowings import borrowed_by, is_kept
@@ -77,6 +77,28 @@ def _lent(name: str, value: float, correction: EngineCorrectionRow) -> Iterator[
         yield ConstantPrior(name, row.family, "*", row.engine, value, low, high, "borrowed")
 
 
+def in_force(row: CorrectionSetRow | None, catalog: Iterable[ConstantPrior]) -> tuple[ConstantPrior, ...]:
+    """All rows about constants, in the order in which the first of two that apply equally is taken: what was fitted, what the catalog
+    states, and what others lend, which gives way to a row of the catalog for that very family and engine."""
+    return (*corrected_priors(row), *catalog, *lent_priors(row))
+
+
+def lent_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
+    """Fitted constants as families and engines take them that nobody measured (``catalog/borrowings.toml``)."""
+    return tuple(
+        lent
+        for correction in _by_runs(row)
+        for name, constant in correction.constants.items()
+        if constant.taken
+        for lent in _lent(name, constant.value, correction)
+    )
+
+
+def _by_runs(row: CorrectionSetRow | None) -> list[EngineCorrectionRow]:
+    """Corrections with most runs first."""
+    return [] if row is None else sorted(row.corrections, key=lambda c: -sum(len(e.benchmarks) for e in c.evidence))
+
+
 def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
     """Fitted constants as rows more specific than the catalog's: the device's own, and its family's (borrowed).
 
@@ -85,10 +107,8 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
 
     A fitted value's range is two standard errors to either side: what a single configuration may still ask for.
     """
-    if row is None:
-        return ()
     priors: list[ConstantPrior] = []
-    for correction in sorted(row.corrections, key=lambda c: -sum(len(e.benchmarks) for e in c.evidence)):
+    for correction in _by_runs(row):
         for of_what, constant in correction.constants.items():
             name, _, model = of_what.partition(OWNED)
             if not constant.taken:
@@ -97,7 +117,6 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
             models = [model] if model else measured_models(correction, name) if name in ROUTING else ["*"]
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
-            priors.extend(_lent(name, constant.value, correction))
             reach = [(correction.device, "*", "corrected")]
             if not is_kept(correction.family, correction.engine):
                 reach.append(("*", correction.family, "borrowed"))

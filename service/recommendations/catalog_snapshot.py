@@ -17,7 +17,7 @@ from service.catalog_release.queries import require_release
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
-from service.corrections.snapshot import corrected_priors, correction_set
+from service.corrections.snapshot import correction_set, in_force
 from service.devices.queries import all_devices
 from service.nodes.queries import all_nodes
 from service.offers.queries import all_offers, last_price_change, prices_at
@@ -150,7 +150,7 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         providers=frozenset(row.provider for row in offer_rows),
         regions=frozenset(row.region for row in offer_rows),
         # Fitted values go first: of two rows that apply equally, the first is taken.
-        priors=corrected_priors(corrections) + tuple(prior_from_row(row.row) for row in all_constants(session)),
+        priors=in_force(corrections, (prior_from_row(row.row) for row in all_constants(session))),
         corrections=None if corrections is None else correction_set(corrections),
         release_set=0 if corrections is None else corrections.number,
         vendors={row.id: row.row["vendor"] for row in device_rows},

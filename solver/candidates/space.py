@@ -28,7 +28,7 @@ from solver.memory.table import MemoryPlans, MemoryTable, memory_table
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior
-from solver.step.rates import Rates, rates
+from solver.step.rates import Rates, multiplies_narrow, rates
 from solver.workload import EngineSettings, SpeculativeDecoding
 
 
@@ -365,7 +365,9 @@ def _tabulate(
         fronts=tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items()),
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
-        narrow=np.array([row_rates[i].quantised_activations for i in kept.tolist()]) > 0,
+        narrow=np.array(
+            [multiplies_narrow(every[r.platform].device, r.precision.weights) for r in chosen], dtype=np.bool_
+        ),
         memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
         matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
         power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from solver.errors import UnsupportedError
 from solver.step.tables import GraphSizes
 
-
 SHARDED_DEGREE = 4
 """Degree of tensor parallelism from which SGLang captures more."""
 

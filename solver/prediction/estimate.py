@@ -18,7 +18,7 @@ from solver.sessions import hastened
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
-from solver.step.rates import compute_dtype
+from solver.step.rates import multiplies_narrow
 from solver.step.tables import StepTables
 from solver.workload import PERCENTILES, Load, Traffic
 
@@ -26,7 +26,6 @@ METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_t
 HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
 """Constants that do not move with the others when an interval is made: they have no slow and fast end."""
 NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
-NARROW_DTYPES = ("fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +339,7 @@ def mean_power_w(configuration: Configuration, result: Replay) -> float:
 
 def devices_power_w(configuration: Configuration, memory_utilisation: float, compute_utilisation: float) -> float:
     """Mean power of all devices of the deployment at these shares of the datasheet rates."""
-    narrow = compute_dtype(configuration.device, configuration.precision.weights) in NARROW_DTYPES
+    narrow = multiplies_narrow(configuration.device, configuration.precision.weights)
     per_device = board_power_w(
         configuration.device.power_limit_w,
         configuration.constants,

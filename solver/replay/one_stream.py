@@ -14,8 +14,8 @@ from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
-from solver.replay.in_step import between, stays_in_step, under_way
 from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
+from solver.replay.in_step import between, stays_in_step, under_way
 from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic

@@ -20,6 +20,7 @@ GEMM_EFFICIENCY = {
     "tf32": "gemm_efficiency_32bit",
 }
 """Which efficiency belongs to which compute dtype."""
+NARROW_DTYPES = ("fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Rates:
     """Dense products: how much longer, per share of their row tiles left empty; 0 beyond 8 bits."""
     partial_tile_read_slowdown: Quantity
     gemm_flop_per_s: Quantity
+    expert_flop_per_s: Quantity
+    """Routed products wide enough to be as good as dense ones."""
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
     expert_half_width: Quantity
@@ -103,6 +106,11 @@ def compute_dtype(device: Device, weights: str) -> str:
     )
 
 
+def multiplies_narrow(device: Device, weights: str) -> bool:
+    """Whether products with this format are of 8 bits or fewer on the device. Raises as ``compute_dtype`` does."""
+    return compute_dtype(device, weights) in NARROW_DTYPES
+
+
 def wide_dtype(device: Device) -> str:
     """The 16-bit dtype of unquantised tensors: bf16, else fp16, else fp32."""
     for dtype in ("bf16", "fp16", "fp32"):
@@ -149,14 +157,18 @@ def rates(
     if precision.kv_cache not in KV_CACHE_BYTES:
         raise UnsupportedError("unknown_precision", f"{precision.kv_cache!r} is not a KV-cache format known here")
     kv_bytes = KV_CACHE_BYTES[precision.kv_cache]
-    narrow = dtype in ("fp8", "int8", "fp4")
+    narrow = dtype in NARROW_DTYPES
     eight_bit_cache = kv_bytes < 2.0
     stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
     beside = stored if beside_experts_bytes is None else beside_experts_bytes
     widened = not narrow and beside < 1.0
+    # A checkpoint that keeps all but its experts in 16 bits has nothing to quantise in front of dense products.
+    narrow_dense = narrow and beside < 2.0
     c = constants.si
     memory = device.memory_bytes_per_s
     peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
+    dense, dense_peak = (dtype, peak) if narrow_dense or not narrow else (wide, wide_peak)
+    dense_flop_per_s = dense_peak * c(GEMM_EFFICIENCY[dense])
     between_nodes = None
     if network_bytes_per_s > 0:
         between_nodes = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
@@ -167,7 +179,7 @@ def rates(
     if collective is None or hand_over is None:
         raise FigureMissingError(device.id, "link between devices")
     layer = c("layer_overhead_us")
-    if narrow:
+    if narrow_dense:
         layer += c("quantised_layer_overhead_us")
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
@@ -176,12 +188,13 @@ def rates(
         tensor_parallel=float(layout.tensor_parallel),
         expert_parallel=float(layout.expert_parallel),
         weight_bytes=beside,
-        activation_bytes=1.0 if narrow else 2.0,
+        activation_bytes=1.0 if narrow_dense else 2.0,
         kv_bytes=kv_bytes,
-        quantised_activations=1.0 if narrow else 0.0,
-        partial_tile_slowdown=c("partial_tile_slowdown_8bit") if narrow else 0.0,
-        partial_tile_read_slowdown=c("partial_tile_read_slowdown_8bit") if narrow else 0.0,
-        gemm_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
+        quantised_activations=1.0 if narrow_dense else 0.0,
+        partial_tile_slowdown=c("partial_tile_slowdown_8bit") if narrow_dense else 0.0,
+        partial_tile_read_slowdown=c("partial_tile_read_slowdown_8bit") if narrow_dense else 0.0,
+        gemm_flop_per_s=dense_flop_per_s,
+        expert_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
         expert_half_width=c(f"expert_half_width_{bits}"),
         expert_evenness=c(f"expert_evenness_{bits}"),

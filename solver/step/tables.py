@@ -173,7 +173,7 @@ def step_tables(
         head_flops=float(np.asarray(head.flops)[1]) if len(rows) > 1 else 0.0,
         head_bytes=np.where(rows > 0, head.bytes, 0.0),
         lanes=stages,
-        sustained_flop_per_s=float(rates.gemm_flop_per_s),
+        sustained_flop_per_s=float(rates.expert_flop_per_s),
         peak_flop_per_s=float(rates.peak_flop_per_s),
         peak_bytes_per_s=float(rates.peak_bytes_per_s),
         devices_per_replica=layout.devices_per_replica,

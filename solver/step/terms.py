@@ -98,7 +98,7 @@ def routed_experts_product(
     whole = np.asarray(rates.expert_parallel) > 1.0
     uneven = np.where(whole, rates.expert_imbalance, 1.0)
     columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
-    flop_per_s = rates.gemm_flop_per_s * columns / (columns + rates.expert_half_width)
+    flop_per_s = rates.expert_flop_per_s * columns / (columns + rates.expert_half_width)
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 

@@ -13,7 +13,7 @@ from catalog.benchmark_rows import read_benchmark_files
 from catalog.read import read_catalog
 from service.cli.calibrate import METRIC_TITLES
 from service.corrections.measurements import catalog_priors, measurements
-from service.corrections.snapshot import corrected_priors, correction_set
+from service.corrections.snapshot import correction_set, in_force
 from solver.corrections.applied import configuration_correction
 from solver.corrections.evidence import Measurement, predicted
 from solver.step.constants import resolve_constants
@@ -38,7 +38,7 @@ def main() -> None:
                 continue
             llm = run.configuration.shape.id
             constants = resolve_constants(
-                (*priors, *corrected_priors(blind)),
+                in_force(blind, priors),
                 device=device.id,
                 family=device.family,
                 engine=correction.engine,

@@ -16,7 +16,7 @@ from rich.table import Table
 from catalog.benchmark_rows import DEFAULT_ROOT, read_benchmark_files
 from catalog.read import Catalog, read_catalog
 from service.corrections.measurements import catalog_priors, measurement
-from service.corrections.snapshot import corrected_priors, correction_set
+from service.corrections.snapshot import correction_set, in_force
 from service.recommendations.from_rows import traffic_from_wire
 from service.wire.traffic import TrafficShape
 from solver.corrections.applied import configuration_correction
@@ -61,7 +61,7 @@ def configuration_of(catalog: Catalog, path: Path) -> Configuration:
     """The configuration of a file of ordinary runs whose name is the same but for the campaign."""
     group = path.name.removesuffix(".json.gz").rsplit("_", 1)[0]
     file = next(file for file in read_benchmark_files() if file.id == group)
-    priors = corrected_priors(catalog.corrections[-1]) + catalog_priors(catalog)
+    priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
     return measurement(catalog, priors, file, file.runs[0]).configuration
 
 

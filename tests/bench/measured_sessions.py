@@ -18,7 +18,7 @@ from rich.table import Table
 from catalog.benchmark_rows import DEFAULT_ROOT, read_benchmark_files
 from catalog.read import Catalog, read_catalog
 from service.corrections.measurements import catalog_priors, measurement
-from service.corrections.snapshot import corrected_priors, correction_set
+from service.corrections.snapshot import correction_set, in_force
 from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import SessionTurns
@@ -74,7 +74,7 @@ def configuration_of(catalog: Catalog, path: Path, cache_tokens: float) -> Confi
     """That of a file of ordinary runs of the same model and engine, with the cache of the run."""
     group = path.name.removesuffix(".json.gz").rsplit("_", 1)[0]
     of_group = [file for file in read_benchmark_files() if file.id == group]
-    priors = corrected_priors(catalog.corrections[-1]) + catalog_priors(catalog)
+    priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
     found = measurement(catalog, priors, of_group[0], of_group[0].runs[0]).configuration
     return replace(found, kv_cache_tokens=cache_tokens)
 

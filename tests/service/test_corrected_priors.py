@@ -4,7 +4,7 @@ import pytest
 
 from catalog.borrowings import read_borrowings, read_kept
 from service.corrections.measurements import catalog_priors
-from service.corrections.snapshot import ROUTING, corrected_priors, correction_set
+from service.corrections.snapshot import ROUTING, correction_set, in_force
 from solver.corrections.applied import found_for
 from solver.step.constants import Constants, owned, resolve_constants
 from tests.solver.samples import catalog
@@ -15,7 +15,7 @@ UNMEASURED = "mixtral-8x22b"
 
 
 def resolved(llm: str | None) -> Constants:
-    rows = (*catalog_priors(CATALOG), *corrected_priors(SET))
+    rows = in_force(SET, catalog_priors(CATALOG))
     return resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm", llm=llm)
 
 
@@ -51,7 +51,7 @@ def test_constants_of_the_engine_are_the_same_for_every_model() -> None:
 
 
 def shares(device_id: str, engine: str) -> Constants:
-    rows = (*catalog_priors(CATALOG), *corrected_priors(SET))
+    rows = in_force(SET, catalog_priors(CATALOG))
     return resolve_constants(rows, device=device_id, family=CATALOG.devices[device_id].family, engine=engine)
 
 
