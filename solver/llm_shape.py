@@ -145,6 +145,11 @@ class LlmShape:
         return sum(a.layers for a in self.attention if a.kind == kind)
 
     @property
+    def indexed_layers(self) -> int:
+        """Layers that keep an index of the context, to pick the tokens they attend to."""
+        return sum(a.layers for a in self.attention if a.index_bytes_per_token > 0)
+
+    @property
     def model_class(self) -> str:
         """What models err alike in predictions with it."""
         return "embedding" if self.embeds else "moe" if self.is_moe else "dense"

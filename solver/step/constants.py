@@ -81,6 +81,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "qk_norm_layer_overhead_us": _micro("extra kernels of one layer with query/key norms", 1000.0),
     "linear_layer_overhead_us": _micro("extra kernels of one recurrent layer (convolution, state update, gated norm)", 5000.0),
     "latent_layer_overhead_us": _micro("extra kernels of one layer with latent attention (projections of the latent)", 5000.0),
+    "index_layer_overhead_us": _micro("extra kernels of one layer that picks the tokens it attends to (indexer, top k)", 5000.0),
     "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
     "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
     "eager_linear_layer_us": _micro("extra host time to launch one recurrent layer outside a graph", 20000.0),

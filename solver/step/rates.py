@@ -68,6 +68,7 @@ class Rates:
     qk_norm_layer_overhead_s: Quantity
     linear_layer_overhead_s: Quantity
     latent_layer_overhead_s: Quantity
+    index_layer_overhead_s: Quantity
     eager_layer_s: Quantity
     eager_expert_layer_s: Quantity
     eager_linear_layer_s: Quantity
@@ -216,6 +217,7 @@ def rates(
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
         linear_layer_overhead_s=c("linear_layer_overhead_us"),
         latent_layer_overhead_s=c("latent_layer_overhead_us"),
+        index_layer_overhead_s=c("index_layer_overhead_us"),
         eager_layer_s=c("eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         eager_linear_layer_s=c("eager_linear_layer_us"),

@@ -180,6 +180,7 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         + expert_layers * rates.expert_layer_overhead_s
         + linear_layers * rates.linear_layer_overhead_s
         + latent_layers * rates.latent_layer_overhead_s
+        + shape.indexed_layers * rates.index_layer_overhead_s
     )
     streams = {
         "element_wise": stream_bytes / rates.stream_bytes_per_s,
