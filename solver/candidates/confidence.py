@@ -46,7 +46,8 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
         prior = platform.constants.priors.get(name)
         if prior is not None and 0 < prior.low < prior.value:
             widest = max(widest, UNMEASURED_SHARE * math.log(prior.value / prior.low))
-    return math.exp(widest)
+    missed = platform.constants.range_si("interval_token_miss")[1]
+    return math.exp(math.hypot(widest, math.log(max(missed, 1.0))))
 
 
 def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | None) -> dict[int, float]:

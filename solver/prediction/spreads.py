@@ -1,4 +1,14 @@
-"""How wide intervals are where no measurement says: from replays with constants moved to both ends of their ranges."""
+"""How wide intervals are where no measurement says: from replays with constants moved to both ends of their ranges, and from what
+public runs of other people were off beyond those, which is what the formulas and unknown settings miss.
+
+    ln(high) = √(ln²(moved) + ln²(miss))
+
+The miss of an engine on a family of devices is a row of its own where public runs tell it (``interval_token_miss``,
+``interval_first_token_miss``); elsewhere it is that between devices and engines nobody here has measured.
+"""
+
+import math
+from collections.abc import Mapping
 
 from solver.replay.one_stream import Replay
 from solver.step.constants import Constants
@@ -30,5 +40,30 @@ def moved_spreads(centre: Replay, slow: Replay, fast: Replay, constants: Constan
         for name, middle in (getattr(centre, attribute) or {}).items():
             spreads[f"{metric}.{name}"] = pair(getattr(slow, attribute)[name], getattr(fast, attribute)[name], middle)
     spreads["output_rate"] = pair(slow.output_tokens_per_s, fast.output_tokens_per_s, centre.output_tokens_per_s)
-    spreads["power"] = power_spread(constants)
-    return spreads
+    return with_misses(spreads, constants) | {"power": power_spread(constants)}
+
+
+def with_misses(spreads: Mapping[str, tuple[float, float]], constants: Constants) -> dict[str, tuple[float, float]]:
+    """Spreads of times and rates with what public runs were off beyond them. Raises FigureMissingError."""
+    token, first = constants.range_si("interval_token_miss"), constants.range_si("interval_first_token_miss")
+    rate = 1.0 / token[1], 1.0 / token[0]
+    missed: dict[str, tuple[float, float]] = {}
+    for metric, spread in spreads.items():
+        stem = metric.partition(".")[0]
+        missed[metric] = in_quadrature(
+            spread, first if stem == "time_to_first_token" else rate if stem == "output_rate" else token
+        )
+    return missed
+
+
+def in_quadrature(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Factors (low, high) of two independent errors together.
+
+    >>> tuple(round(x, 3) for x in in_quadrature((0.5, 2.0), (1.0, 2.0)))
+    (0.5, 2.665)
+    """
+    (low, high), (further_low, further_high) = one, other
+    return (
+        math.exp(-math.hypot(math.log(low), math.log(min(further_low, 1.0)))) if low > 0.0 else 0.0,
+        math.exp(math.hypot(math.log(high), math.log(max(further_high, 1.0)))),
+    )

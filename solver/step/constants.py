@@ -126,6 +126,10 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "ratio", 1.0, 0.0, 100.0, "variance of errors within a model's configurations over that between models, on one device"
     ),
     "interval_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "half width of a power interval no measured run speaks of"),
+    "interval_token_miss": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "measured over predicted time per token beyond the ranges of constants; its range counts"
+    ),
+    "interval_first_token_miss": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
     "interval_saturated_stretch": ConstantLaw(
         "ratio", 1.0, 1.0, 10.0, "least factor on times at the slow end of an interval where the load saturates only there"
     ),
@@ -192,6 +196,13 @@ class Constants:
         if prior is None:
             raise FigureMissingError(self.subject, name)
         return prior.value * CONSTANTS[name].si
+
+    def range_si(self, name: str) -> tuple[float, float]:
+        """Both ends of the range in which nine of ten are expected, in SI. Raises FigureMissingError when no row gives it."""
+        prior = self.priors.get(name)
+        if prior is None:
+            raise FigureMissingError(self.subject, name)
+        return prior.low * CONSTANTS[name].si, prior.high * CONSTANTS[name].si
 
     def values_si(self) -> dict[str, float]:
         """All values in SI, by name."""
