@@ -2624,6 +2624,10 @@ class EstimatedOut(TypedDict):
     """Share of the prompts' tokens that replicas find in their cache of prefixes, 0 to 1, as simulated. Null where
     requests are no turns of sessions.
     """
+    routed_over: NotRequired[int | None]
+    """Replicas among which turns of sessions are spread, a count; 1 where a session stays where it began. Null where
+    requests are no turns of sessions.
+    """
     speculative: NotRequired[SpeculativeOut | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
     pools: NotRequired[DisaggregatedOut | None]
@@ -4669,6 +4673,10 @@ class PredictedOut(TypedDict):
     """Share of the prompts' tokens that replicas find in their cache of prefixes, 0 to 1, as simulated. Null where
     requests are no turns of sessions.
     """
+    routed_over: NotRequired[int | None]
+    """Replicas among which turns of sessions are spread, a count; 1 where a session stays where it began. Null where
+    requests are no turns of sessions.
+    """
 
 
 class PriceChangeOut(TypedDict):
@@ -5529,11 +5537,14 @@ class SessionsIn(TypedDict):
     """Tokens of a document that each session is about, after its system prompt."""
     documents: NotRequired[int]
     """How many different documents there are; each session is about any one of them."""
-    routing: NotRequired[Literal["sticky", "random"]]
-    """`sticky`: a session stays with the replica where it began. `random`: each turn goes to any replica."""
+    routing: NotRequired[Literal["sticky", "random", "least_loaded", "prefix_aware"]]
+    """`sticky`: a session stays with the replica where it began. `random`: each turn goes to any replica.
+    `least_loaded`: to where fewest turns are in progress. `prefix_aware`: to where fewest prompt tokens are left to
+    compute.
+    """
     replicas: NotRequired[int | None]
-    """Running copies of the engine with the model, a count; in changes, which ones. With ``random`` routing only:
-    among how many replicas turns are spread.
+    """Running copies of the engine with the model, a count; in changes, which ones. Among how many replicas turns are
+    spread; null with ``sticky``, and in a recommendation for as many as its plan has.
     """
 
 

@@ -131,6 +131,9 @@ def _normal_quantile(fraction: float) -> float:
     return NormalDist().inv_cdf(fraction)
 
 
+Routing = Literal["random", "least_loaded", "prefix_aware"]
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """Requests that are turns of sessions: every prompt is all of the session so far and what the user adds.
@@ -139,7 +142,9 @@ class Sessions:
 
     turns: of a session. user: tokens added a turn. think_s: mean seconds between the end of a reply and the next turn,
     exponential. system_prompts, documents: how many different ones there are, each session being about any one of them.
-    spread_over: replicas among which turns are sent at random; 1: a session stays where it began.
+    spread_over: replicas among which turns are sent, as ``routing`` says; 1: a session stays where it began. least_loaded: to
+    where fewest are in progress. prefix_aware: to where fewest tokens are to be computed, those in progress included.
+    spread_is_stated: otherwise among as many as a plan has.
     """
 
     turns: Lengths
@@ -150,6 +155,8 @@ class Sessions:
     document_tokens: int = 0
     documents: int = 1
     spread_over: int = 1
+    routing: Routing = "random"
+    spread_is_stated: bool = True
 
     def __post_init__(self) -> None:
         if self.turns.tokens[0] < 1 or self.user.tokens[0] < 1:

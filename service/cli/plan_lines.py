@@ -137,6 +137,8 @@ def _predicted(predicted: Answer | None) -> str:
     hits = predicted.get("prefix_hit_fraction")
     shown = [("first answer token", "ttfat_ms", "ms")] if predicted.get("ttfat_ms") else []
     found = [] if hits is None else [f"{100 * hits:.0f} % of prompts found in cache"]
+    if (predicted.get("routed_over") or 1) > 1:
+        found.append(f"turns over {predicted['routed_over']} replicas")
     return "\n".join(
         [
             f"{name} {interval(predicted[field]['p95'])} {unit}"

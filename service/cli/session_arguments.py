@@ -17,6 +17,9 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--system-prompt", type=int, metavar="TOKENS", help="what every session begins with")
     parser.add_argument(
+        "--routing", choices=("sticky", "random", "least_loaded", "prefix_aware"), help="to which replicas turns go"
+    )
+    parser.add_argument(
         "--random-over", type=int, metavar="N", help="turns go to any of N replicas; else a session stays with one"
     )
 
@@ -25,7 +28,9 @@ def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """The sessions that options state; None without any. Raises CommandError naming options that are missing."""
     turns, user = lengths("--turns", arguments.turns), lengths("--user", arguments.user)
     stated = {"--turns": turns, "--user": user, "--think": arguments.think}
-    beside = {"--system-prompt": arguments.system_prompt, "--random-over": arguments.random_over}
+    beside = {
+        "--system-prompt": arguments.system_prompt, "--random-over": arguments.random_over, "--routing": arguments.routing,
+    }  # fmt: skip
     if all(value is None for value in (stated | beside).values()):
         return None
     missing = [option for option, value in stated.items() if value is None]
@@ -38,4 +43,6 @@ def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
         found["system_prompt_tokens"] = arguments.system_prompt
     if arguments.random_over is not None:
         found |= {"routing": "random", "replicas": arguments.random_over}
+    if arguments.routing is not None:
+        found["routing"] = arguments.routing
     return found

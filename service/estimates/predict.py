@@ -193,6 +193,7 @@ def present_estimate(
         e2e_ms=present_percentiles(found.end_to_end_s),
         ttfat_ms=None if found.time_to_first_answer_s is None else present_percentiles(found.time_to_first_answer_s),
         prefix_hit_fraction=found.prefix_hit_fraction,
+        routed_over=found.routed_over,
         output_tokens_per_s=present_interval(found.output_tokens_per_s),
         requests_per_s=present_interval(found.requests_per_s),
         power_w=power,

@@ -143,10 +143,11 @@ def _sessions(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[Ca
         return
     copies = sum(line.replicas * line.layout.data_parallel for line in serving)
     found = f"the simulated share of prompts found in cache, {100 * _mean_hits(serving):.0f} %, holds"
-    if sessions.routing == "random" and copies > (sessions.replicas or 1):
+    routed_over = max((line.predicted.routed_over or 1 for line in serving if line.predicted is not None), default=1)
+    if sessions.routing != "sticky" and copies > routed_over:
         detail = (
-            f"{found} for turns spread over {sessions.replicas} replicas; the plan has {copies}, which find less each. Ask again"
-            f" with replicas {copies}, or keep sessions where they began (routing sticky)"
+            f"{found} for turns spread over {routed_over} replicas; the plan has {copies}, which find less each. Ask again"
+            f" with replicas {copies} or null, or keep sessions where they began (routing sticky)"
         )
         yield CautionOut(about="sessions", workload=workload.name, offer=serving[0].offer, detail=detail)
     elif sessions.routing == "sticky" and copies > 1:

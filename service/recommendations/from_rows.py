@@ -236,6 +236,8 @@ def sessions_from_wire(asked: SessionsIn) -> Sessions:
         document_tokens=asked.document_tokens,
         documents=asked.documents,
         spread_over=asked.replicas or 1,
+        routing="random" if asked.routing == "sticky" else asked.routing,
+        spread_is_stated=asked.routing == "sticky" or asked.replicas is not None,
     )
 
 

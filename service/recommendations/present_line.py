@@ -103,4 +103,5 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
         power_w=present_power(found.power_w, float(replicas)),
         ttfat_ms=None if found.time_to_first_answer_s is None else present_percentiles(found.time_to_first_answer_s),
         prefix_hit_fraction=found.prefix_hit_fraction,
+        routed_over=found.routed_over,
     )

@@ -52,10 +52,14 @@ class EstimateIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.disaggregated is not None and self.traffic.thinking_tokens is not None:
             raise ValueError(THINKING_IS_AGGREGATED)
-        spread = self.traffic.sessions is not None and self.traffic.sessions.routing == "random"
-        if spread and self.load.kind == "closed":
+        routing = "sticky" if self.traffic.sessions is None else self.traffic.sessions.routing
+        if routing != "sticky" and self.load.kind == "closed":
             raise ValueError(
-                "random routing is of open loads: clients of a closed one send their sessions to one replica"
+                f"{routing} routing is of open loads: clients of a closed one send their sessions to one replica"
+            )
+        if routing != "sticky" and self.traffic.sessions is not None and self.traffic.sessions.replicas is None:
+            raise ValueError(
+                f"{routing} routing finds the less the more replicas there are: state traffic.sessions.replicas"
             )
         return self
 
@@ -178,6 +182,8 @@ class EstimatedOut(Assumed):
     ttfat_ms: Percentiles | None = None
     """Null where no tokens are hidden: it is the first token then."""
     prefix_hit_fraction: float | None = None
+    """Null where requests are no turns of sessions."""
+    routed_over: int | None = None
     """Null where requests are no turns of sessions."""
     speculative: SpeculativeOut | None = None
     pools: DisaggregatedOut | None = None

@@ -37,6 +37,8 @@ class PredictedOut(Answer):
     """Null where no tokens are hidden: it is the first token then."""
     prefix_hit_fraction: float | None = None
     """Null where requests are no turns of sessions."""
+    routed_over: int | None = None
+    """Null where requests are no turns of sessions."""
 
 
 class LinePartitionOut(Answer):

@@ -107,19 +107,17 @@ class SessionsIn(Request):
     system_prompts: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     document_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     documents: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    routing: Literal["sticky", "random"] = "sticky"
+    routing: Literal["sticky", "random", "least_loaded", "prefix_aware"] = "sticky"
     replicas: Annotated[int, Field(ge=1, le=100)] | None = None
-    """With ``random`` routing only: among how many replicas turns are spread."""
+    """Among how many replicas turns are spread; null with ``sticky``, and in a recommendation for as many as its plan has."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if _longest(self.turns) > MOST_TURNS:
             raise ValueError(f"sessions have at most {MOST_TURNS} turns here")
-        if self.routing == "random" and self.replicas is None:
-            raise ValueError("random routing finds the less the more replicas there are: state replicas")
         if self.routing == "sticky" and self.replicas is not None:
             raise ValueError(
-                "replicas is for random routing; a session that stays with one finds as much among any number"
+                "replicas is for random routing, and others that spread a session; one that stays finds as much among any number"
             )
         return self
 

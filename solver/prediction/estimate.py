@@ -74,6 +74,8 @@ class Estimate:
     """Mean number in flight of one replica, at least one: those of ``step``."""
     prefix_hit_fraction: float | None = None
     """Share of the tokens of prompts found in the cache, where requests are turns of sessions."""
+    routed_over: int | None = None
+    """Replicas among which turns of sessions were spread; 1: sessions stay where they began."""
     time_to_first_answer_s: dict[str, PredictedInterval] | None = None
     """To the first token that is shown, where some are hidden."""
 
@@ -208,6 +210,7 @@ def estimated(
         bound=bound,
         decoding_sequences=busy_sequences,
         prefix_hit_fraction=result.prefix_hit_fraction,
+        routed_over=traffic.sessions.spread_over if traffic.sessions is not None else None,
         time_to_first_answer_s=None if result.time_to_first_answer_s is None else times("time_to_first_answer_s"),
     )
 

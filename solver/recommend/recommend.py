@@ -52,6 +52,7 @@ from solver.recommend.exchanges import (
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
+from solver.recommend.spread import is_open, solve_spread
 from solver.traffic_classes import simplest
 from solver.workload import EngineSettings, Workload
 
@@ -92,6 +93,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
 
 def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> SolvedRequest:
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
+    if any(is_open(workload) for workload in planning.workloads):
+        return solve_spread(planning, lambda spread: solve_request(spread, memo, observe))
     began = planning.clock()
     observe(SearchProgress("screening"))
     asked = replace(planning, workloads=tuple(simplest(workload) for workload in planning.workloads))

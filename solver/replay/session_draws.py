@@ -52,6 +52,8 @@ def open_draw(
     last token, as far as is known: it says where sessions stand that are under way as the draw begins. cache_tokens: how far
     back the draw looks for what the cache may still hold. Raises InvalidInputError for sessions that are too many to draw.
     """
+    from solver.replay.routing import routed_here  # imports numba, which listing devices need not wait for
+
     sessions = _sessions_of(traffic)
     length = sessions.turns.mean
     whole_rate = requests_per_s * sessions.spread_over
@@ -72,10 +74,8 @@ def open_draw(
         begins_s = np.cumsum(gaps[rng.permutation(number)]) - before_s
         think_s = rng.exponential(1.0, len(turns.number)) * mean_think_s
         at_s = _turn_times(turns, begins_s, think_s + service_s)
-        here = np.ones(len(at_s), dtype=bool)
-        if sessions.spread_over > 1:
-            here = rng.integers(sessions.spread_over, size=len(at_s)) == 0
         openings = _openings(sessions, number, rng)
+        here = routed_here(sessions, turns, at_s, service_s, openings, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
         if len(due) >= count and begins_s[-1] > at_s[due[np.argsort(at_s[due], kind="stable")[count - 1]]]:
             return _steady_draw(sessions, turns, at_s, think_s, service_s, due, here, openings, count, block_tokens)

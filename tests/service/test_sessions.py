@@ -49,8 +49,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{AT}/system_prompt_tokens", -5, f"/{AT}/system_prompt_tokens", "greater than or equal to 0"),
     (f"{AT}/system_prompts", 0, f"/{AT}/system_prompts", "greater than or equal to 1"),
     (f"{AT}/documents", 2.5, f"/{AT}/documents", "integer"),
-    (f"{AT}/routing", "fast", f"/{AT}/routing", "known: sticky, random"),
-    (f"{AT}/routing", "random", f"/{AT}", "state replicas"),
+    (f"{AT}/routing", "fast", f"/{AT}/routing", "known: sticky, random, least_loaded, prefix_aware"),
     (f"{AT}/replicas", 4, f"/{AT}", "random routing"),
     (f"{AT}/turn", 4, f"/{AT}/turn", "unknown field"),
     ("traffic/prompt_tokens", 100, "/traffic", "either prompt_tokens or sessions"),
@@ -130,6 +129,27 @@ class TestEstimates:
         hits = [one["prefix_hit_fraction"] for one in over]
         assert hits[0] > hits[1] + 0.02 > hits[2] + 0.04
 
+    @pytest.mark.parametrize("routing", ["random", "least_loaded", "prefix_aware"])
+    def test_a_replica_is_one_of_so_many(self, client: TestClient, routing: str) -> None:
+        alone = changed(ESTIMATE, f"{AT}/routing", routing)
+        response = client.post("/v1/estimates", json={"estimates": [alone]})
+        assert response.status_code == 422
+        assert "state traffic.sessions.replicas" in response.text
+        closed = changed(changed(alone, f"{AT}/replicas", 2), "load", {"kind": "closed", "concurrency": 4})
+        assert "open loads" in client.post("/v1/estimates", json={"estimates": [closed]}).text
+        assert estimated(client, changed(alone, f"{AT}/replicas", 3))["routed_over"] == 3
+
+    def test_routing_by_prefixes_finds_more_than_by_load(self, client: TestClient) -> None:
+        hits = {
+            routing: estimated(client, changed(changed(ESTIMATE, f"{AT}/routing", routing), f"{AT}/replicas", 6))[
+                "prefix_hit_fraction"
+            ]
+            for routing in ("random", "least_loaded", "prefix_aware")
+        }
+        sticky = estimated(client, ESTIMATE)["prefix_hit_fraction"]
+        assert sticky > hits["prefix_aware"] > max(hits["random"], hits["least_loaded"]) + 0.01
+        assert abs(hits["random"] - hits["least_loaded"]) < 0.02
+
     def test_an_engine_without_a_documented_cache_finds_nothing(self, client: TestClient) -> None:
         found = estimated(client, changed(ESTIMATE, "engine", {"name": "tgi"}))
         assert found["outcome"] == "estimated", found
@@ -149,6 +169,26 @@ class TestPlans:
         assert any(c["about"] == "sessions" for c in answer["cautions"]) == (
             sum(x["replicas"] for x in answer["plan"]) > 1
         )
+
+    @pytest.mark.parametrize("routing", ["random", "least_loaded", "prefix_aware"])
+    def test_what_is_spread_over_the_plan_is_true_of_the_plan(self, client: TestClient, routing: str) -> None:
+        """Among how many replicas turns are spread is found together with the plan: no more replicas than it was found for, and
+        what a line says is what an estimate of it says."""
+        answer = client.post("/v1/recommendations", json=changed(PLAN, f"workloads/0/{AT}/routing", routing)).json()
+        assert answer["plan"], answer
+        copies = sum(line["replicas"] * line["layout"]["data_parallel"] for line in answer["plan"])
+        line = answer["plan"][0]
+        over = line["predicted"]["routed_over"]
+        assert 1 < copies <= over
+        stated = changed(changed(PLAN, f"workloads/0/{AT}/routing", routing), f"workloads/0/{AT}/replicas", over)
+        again = client.post("/v1/recommendations", json=stated).json()
+        assert again["totals"]["usd_per_hour"] == answer["totals"]["usd_per_hour"]
+        assert again["plan"][0]["predicted"] == line["predicted"]
+        sticky = client.post("/v1/recommendations", json=PLAN).json()
+        assert float(sticky["totals"]["usd_per_hour"]) <= float(answer["totals"]["usd_per_hour"])
+        if answer["outcome"] != "optimal":  # plans of fewer replicas are bounded by what is not spread at all
+            assert answer["outcome"] == "feasible"
+            assert float(answer["solve"]["bound_usd_per_hour"]) <= float(sticky["totals"]["usd_per_hour"])
 
     def test_what_is_found_again_is_worth_money(self, client: TestClient) -> None:
         """The same prompts without a cache cost more: each turn as a session of its own that begins with all of it."""

@@ -1,0 +1,111 @@
+"""To which of several replicas turns of sessions are sent, one after the other in the order of sending.
+
+Routers know what they sent and that it is done, not what a cache has forgotten since. How long a turn takes is taken as what
+turns take on average, so that a replica can be simulated by itself.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.kernel.compiled import COMPILED, entry
+from solver.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from solver.sessions import SampledTurns
+    from solver.workload import Sessions
+
+Vector = NDArray[np.float64]
+Whole = NDArray[np.int64]
+MOST_ROUTED = 400_000_000
+"""Turns times replicas that are looked at, and kinds of openings times replicas: bounds time and memory."""
+
+
+@entry
+def route(
+    by_prefix: int, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
+    system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
+    chosen: Any,
+) -> None:  # fmt: skip
+    """Fill in ``chosen``, the replica of each turn; turns come in the order of ``at_s``.
+
+    by_prefix: to where prompt tokens that are not known there, and those of turns in progress there, are fewest; else to where
+    fewest turns are in progress. Of equals the first from ``tie`` on. By replica: count, held, of turns in progress. By session:
+    last, kept: where its last turn went, and tokens it left. systems, pairs: which opening has been sent where, by kind and then
+    by replica.
+    """
+    replicas = len(count)
+    done = 0
+    for turn in range(len(at_s)):
+        while done < turn and at_s[done] + service_s <= at_s[turn]:
+            count[chosen[done]] -= 1
+            held[chosen[done]] -= prompts[done]
+            done += 1
+        best, least = 0, 1 << 62
+        for step in range(replicas):
+            replica = (tie[turn] + step) % replicas
+            cost = count[replica]
+            if by_prefix:
+                known = 0
+                if last[session[turn]] == replica:
+                    known = kept[session[turn]]
+                elif pairs[pair[turn] * replicas + replica]:
+                    known = opening_tokens
+                elif systems[system[turn] * replicas + replica]:
+                    known = system_tokens
+                cost = prompts[turn] - known + held[replica]
+            if cost < least:
+                best, least = replica, cost
+        chosen[turn] = best
+        count[best] += 1
+        held[best] += prompts[turn]
+        if by_prefix:
+            last[session[turn]] = best
+            kept[session[turn]] = prompts[turn] + outputs[turn] - 1
+            systems[system[turn] * replicas + best] = 1
+            pairs[pair[turn] * replicas + best] = 1
+
+
+def routed_here(
+    sessions: "Sessions",
+    turns: "SampledTurns",
+    at_s: Vector,
+    service_s: float,
+    openings: tuple[Whole, Whole],
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Which turns come to one of the replicas: any at random, else the one that most turns come to from 0 s on.
+
+    Raises InvalidInputError for more turns and replicas than are looked at.
+    """
+    total, replicas = len(at_s), sessions.spread_over
+    if replicas == 1:
+        return np.ones(total, dtype=bool)
+    if sessions.routing == "random":
+        return np.asarray(rng.integers(replicas, size=total) == 0)
+    system, document = openings[0][turns.session], openings[1][turns.session]
+    systems, of_system = np.unique(system, return_inverse=True)
+    pairs, of_pair = np.unique(system * np.int64(sessions.documents) + document, return_inverse=True)
+    if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
+        raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
+    order = np.argsort(at_s, kind="stable")
+    zeros = np.zeros
+    chosen = _column(zeros(total, dtype=np.int64))
+    route(
+        int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
+        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system[order]), _column(of_pair[order]),
+        sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
+        _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
+        _column(np.full(int(turns.session.max()) + 1, -1)), _column(zeros(int(turns.session.max()) + 1, dtype=np.int64)),
+        _column(zeros(len(systems) * replicas, dtype=np.int8)), _column(zeros(len(pairs) * replicas, dtype=np.int8)), chosen,
+    )  # fmt: skip
+    where = np.empty(total, dtype=np.int64)
+    where[order] = np.asarray(chosen)
+    busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
+    return np.asarray(where == busiest)
+
+
+def _column(values: NDArray[Any]) -> Any:
+    """An array, or a list where Python reads it element by element."""
+    return np.ascontiguousarray(values) if COMPILED else values.tolist()

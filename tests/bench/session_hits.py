@@ -1,0 +1,39 @@
+"""The approximation of what a cache finds of sessions, against a cache of single blocks: ``python -m tests.bench.session_hits``.
+
+In points of the share of prompts' tokens that is found, over random cases; and how long the approximation takes.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from solver.replay.expected_hits import expected_hit_fraction, uses_of
+from tests.solver.naive_session_cache import random_case
+from tests.solver.test_expected_hits import CASES, TOLERANCE, differences, traffic_of
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--first", type=int, default=0)
+    asked = parser.parse_args()
+    found = 100.0 * differences(range(asked.first, asked.first + asked.cases))
+    outside = int((np.abs(found) > 100.0 * TOLERANCE).sum())
+    print(
+        f"{asked.cases} cases: mean {found.mean():+.2f}, deviation {found.std():.2f}, most {np.abs(found).max():.2f} points"
+    )
+    print(f"outside {100 * TOLERANCE:g} points: {outside}")
+    times = []
+    for seed in range(20):
+        chats, blocks, size = random_case(seed)
+        traffic = traffic_of(chats)
+        uses_of(traffic, size)
+        since = time.process_time()
+        expected_hit_fraction(traffic, chats.rate, float(blocks * size), size)
+        times.append(time.process_time() - since)
+    print(f"processor time of one, its sample of turns known: median {1e3 * np.median(times):.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

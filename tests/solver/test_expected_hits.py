@@ -1,0 +1,83 @@
+"""What a cache finds of sessions, approximated: against a cache of single blocks, and what must hold of it in any case."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from solver.errors import InvalidInputError
+from solver.replay.expected_hits import expected_hit_fraction
+from solver.sessions import session_traffic
+from solver.workload import Sessions, Traffic, fixed_lengths, uniform_lengths
+from tests.seeds import cases
+from tests.solver.naive_session_cache import Chats, naive_hit_fraction, random_case
+
+CASES, TURNS = 300, 6_000
+TOLERANCE = 0.02
+
+
+def traffic_of(chats: Chats) -> Traffic:
+    sessions = Sessions(
+        uniform_lengths(*chats.turns), uniform_lengths(*chats.user), chats.think_s, chats.system_tokens, chats.systems,
+        chats.document_tokens, chats.documents, chats.replicas,
+    )  # fmt: skip
+    return session_traffic(sessions, uniform_lengths(*chats.reply), None)[0]
+
+
+def differences(seeds: range) -> np.ndarray:
+    """Approximation less single blocks, in shares of the prompts' tokens."""
+    found = []
+    for seed in seeds:
+        chats, blocks, size = random_case(seed)
+        expected = expected_hit_fraction(traffic_of(chats), chats.rate, float(blocks * size), size)
+        found.append(expected - naive_hit_fraction(chats, blocks, size, TURNS, seed))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("first", range(0, cases(CASES), 10))
+def test_within_two_points_of_single_blocks(first: int) -> None:
+    assert np.abs(differences(range(first, first + 10))).max() <= TOLERANCE
+
+
+SETTLED = Sessions(uniform_lengths(2, 8), uniform_lengths(50, 300), 30.0, 1_500, spread_over=3)
+
+
+def of(sessions: Sessions, tokens: float = 200_000.0, rate: float = 3.0, service_s: float = 0.0) -> float:
+    return expected_hit_fraction(
+        session_traffic(sessions, uniform_lengths(50, 400), None)[0], rate, tokens, 16, service_s
+    )
+
+
+def test_a_larger_cache_finds_no_less() -> None:
+    hits = [of(SETTLED, tokens) for tokens in (4e3, 1e4, 5e4, 2e5, 1e6, 1e8)]
+    assert all(b >= a - 0.002 for a, b in itertools.pairwise(hits))
+    assert hits[0] < hits[-1] - 0.15
+
+
+def test_all_that_any_cache_finds_is_found_by_one_without_end() -> None:
+    alone = replace(SETTLED, spread_over=1)
+    most = session_traffic(alone, uniform_lengths(50, 400), None)[0].shared_prefix_fraction
+    assert most - 0.03 < of(alone, 1e10) <= most
+
+
+def test_more_replicas_less_room_and_longer_turns_find_less() -> None:
+    hits = [of(replace(SETTLED, spread_over=n), 3e5) for n in (1, 2, 4, 16)]
+    assert all(b < a for a, b in itertools.pairwise(hits))
+    assert of(SETTLED, 5e4) > of(SETTLED, 5e4, service_s=20.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: of(SETTLED, 0.0),
+        lambda: of(SETTLED, rate=0.0),
+        lambda: of(SETTLED, rate=float("nan")),
+        lambda: of(replace(SETTLED, routing="prefix_aware")),
+        lambda: expected_hit_fraction(Traffic(fixed_lengths(5), fixed_lengths(5)), 1.0, 10.0, 16),
+    ],
+)
+def test_what_is_not_approximated_is_refused(wrong: Callable[[], float]) -> None:
+    with pytest.raises(InvalidInputError):
+        wrong()
