@@ -1154,6 +1154,48 @@ class AccuracyOut(TypedDict):
     """Serving engines, by name."""
 
 
+class AdaptersIn(TypedDict):
+    """Adapters of one base, each request naming one of them: tenants, tasks or languages that share the base's
+    weights.
+    """
+    count: int
+    """How many."""
+    rank: NotRequired[int]
+    """Rank of the adapters."""
+    target_modules: NotRequired[list[Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]]]
+    """Matrices that are adapted; engines reserve memory for these."""
+    zipf_exponent: NotRequired[float | None]
+    """Popularity: the i-th adapter is named in proportion to i to the power of minus this. 0 where all are named
+    alike, which null means too; or state ``shares``.
+    """
+    shares: NotRequired[list[float] | None]
+    """Popularity of each adapter, as a share of requests. One for each adapter, together 1."""
+    slots: NotRequired[int | None]
+    """Adapters that a device holds at once. Adapters that a device holds at once; null: all of them. With fewer,
+    others are loaded from the host as requests name them, and no more requests run at once than name that many on
+    average.
+    """
+
+
+class AdaptersOut(TypedDict):
+    """What serving adapters takes. ``rank``: what the engine pads them to."""
+    slots: int
+    """Adapters that a device holds at once."""
+    rank: int
+    """Rank of the adapters."""
+    mib_each: float
+    """Size of one adapter in 16 bits, MiB."""
+    gib_on_device: float
+    """Memory that the adapters' slots take of a device, GiB; part of its weights."""
+    different_in_batch: float
+    """Mean number of different adapters in a batch of the predicted size."""
+    resident_fraction: float
+    """Share of requests that find their adapter on the device, 0 to 1."""
+    load_ms: float | None
+    """Time to load one adapter from the host's memory, ms. Null where the device's link to the host is not known.
+    """
+
+
 class AgentIdentity(TypedDict):
     """Which agent measured."""
     id: str
@@ -2556,6 +2598,8 @@ class EstimateIn(TypedDict):
     """Prefill and decode in pools of their own; null for replicas that do both."""
     traffic: TrafficShape
     """Lengths of requests, and where it matters how many come."""
+    adapters: NotRequired[AdaptersIn | None]
+    """Low-rank adapters over the model, one named by every request. Null: the model as published."""
     load: ClosedLoad | OpenLoad
     """How requests come: so many clients at once, or at a rate."""
     over_context: NotRequired[Literal["clip", "refuse"]]
@@ -2630,6 +2674,8 @@ class EstimatedOut(TypedDict):
     """
     speculative: NotRequired[SpeculativeOut | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
+    adapters: NotRequired[AdaptersOut | None]
+    """Low-rank adapters over the model, one named by every request. Null where requests name none."""
     pools: NotRequired[DisaggregatedOut | None]
     """Pools of prefill and decode."""
 
@@ -7110,6 +7156,10 @@ class WorkloadIn(TypedDict):
     drafting: NotRequired[StatedDraftIn | None]
     """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this
     traffic, as measured.
+    """
+    adapters: NotRequired[AdaptersIn | None]
+    """Low-rank adapters over the model, one named by every request. Tenants or tasks that share the base: every
+    replica serves all of them. Null: the model as published.
     """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from solver.adapters import AdapterSupport
+
 PlaceKind = Literal["provider", "region", "device"]
 """By what the offers that one workload uses may be kept few. A region is one provider's."""
 MemoryClass = Literal["hbm", "gddr", "unified", "host", "sram"]
@@ -70,6 +72,8 @@ class Device:
     """What this is one instance of; None: the whole device."""
     loads: Mapping[str, Loads] = field(default_factory=dict)
     """By engine, where its documentation has been read; an engine that is absent is bound by the device's matrix units only."""
+    adapters: Mapping[str, AdapterSupport] = field(default_factory=dict)
+    """By engine that documents adapters on it."""
     past_engines: tuple[str, ...] = ()
     """Engines of which earlier releases ran on it: estimated where a request names one, never planned."""
 

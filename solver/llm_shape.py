@@ -7,6 +7,8 @@ feed-forward blocks. Hybrids (sliding + full, Mamba + attention) are simply mode
 from dataclasses import dataclass
 from typing import Literal
 
+from solver.adapters import Adapters
+
 AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "none"]
 
 
@@ -104,6 +106,8 @@ class LlmShape:
     """Makes a vector or a score of a text, and no tokens: there is no output head, and no request goes beyond its prompt."""
     bidirectional: bool = False
     """Every token attends to all of its text, those after it too: a prompt is never cut into chunks."""
+    adapters: Adapters | None = None
+    """Served over it by one workload; None for the model as published."""
 
     @property
     def layers(self) -> int:
@@ -152,6 +156,8 @@ class LlmShape:
     @property
     def model_class(self) -> str:
         """What models err alike in predictions with it."""
+        if self.adapters is not None:
+            return "adapters"
         return "embedding" if self.embeds else "moe" if self.is_moe else "dense"
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
+from solver.adapters import Adapters
 from solver.errors import InvalidInputError
 
 Percentile = Literal["mean", "p50", "p90", "p95", "p99"]
@@ -363,6 +364,8 @@ class Workload:
     """Engines to choose among; none is each device's own: the default one where it runs."""
     drafting: SpeculativeDecoding | None = None
     """How it may draft, chosen where that is cheaper; None: not at all."""
+    adapters: Adapters | None = None
+    """That its requests name, every replica serving all of them; None: the model as published."""
     classes: tuple[TrafficClass, ...] = ()
     class_name: str | None = None
     """Of one traffic class seen as a workload of its own: its name."""

@@ -13,6 +13,7 @@ from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import lengths
 from service.cli.output import print_json, standard_output
+from service.cli.served_arguments import adapters_of
 from service.cli.session_arguments import sessions_of
 from service.cli.tables import interval, layout_text, show_estimates
 from service.figures import readable
@@ -66,6 +67,8 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if arguments.node:
         stated["node"] = arguments.node
+    if (adapters := adapters_of(arguments)) is not None:
+        stated["adapters"] = adapters
     if arguments.engine:
         stated["engine"] = {"name": arguments.engine}
     return stated
@@ -102,6 +105,16 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
         f"({memory['kv_cache_tokens']:,} tokens a replica, at most {memory['max_concurrent_requests']:,} requests at once)",
         soft_wrap=True,
     )
+    if (adapters := found["adapters"]) is not None:
+        loading = ""
+        if adapters["resident_fraction"] < 1.0:
+            share = f"{100 * adapters['resident_fraction']:.0f} %"
+            loading = f"; {share} of requests find theirs there, others load it in {readable(adapters['load_ms'])} ms"
+        console.print(
+            f"adapters: {adapters['slots']} on a device in rank {adapters['rank']}, {readable(adapters['gib_on_device'])} GiB of its "
+            f"weights, {readable(adapters['different_in_batch'])} different ones in a batch{loading}",
+            soft_wrap=True,
+        )
     console.print(
         f"prefill waits for {waits['prefill'].replace('_', ' ')}, decode for {waits['decode'].replace('_', ' ')}; "
         f"prediction: {found['basis']}"

@@ -8,6 +8,7 @@ from typing import Any
 import service
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import LENGTHS_HELP, lengths
+from service.cli.served_arguments import adapters_of, add_served_options
 from service.cli.session_arguments import add_session_options, sessions_of
 from service.cli.trace_arguments import add_reading_options
 
@@ -32,6 +33,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
     parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
     add_session_options(parser)
+    add_served_options(parser)
     parser.add_argument(
         "--trace",
         metavar="FILE",
@@ -111,6 +113,7 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
     parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
     add_session_options(parser)
+    add_served_options(parser)
     parser.add_argument("--rate", type=float, metavar="N", help="requests a second, arriving at random")
     parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
 
@@ -174,6 +177,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         workload["engines"] = arguments.engine
     if arguments.busy_at_most is not None:
         workload["utilisation_limit_fraction"] = arguments.busy_at_most / 100.0
+    if (adapters := adapters_of(arguments)) is not None:
+        workload["adapters"] = adapters
     if arguments.draft:
         workload["drafting"] = drafting(arguments.draft)
     if arguments.without_provider:

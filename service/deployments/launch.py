@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catalog.engine_adapters import read_engine_adapters
 from catalog.engine_options import EngineOptions, read_engine_options, read_engine_releases
 from service.deployments.plan import ReplicaKind
 from service.deployments.refusals import PartError
 from service.deployments.words import Variable, Word
+from service.wire.adapters import ALL_MODULES
 
 PORT = 8000
 MASTER = Variable("MASTER_ADDR")
 DRAFTING_OPTION = "--speculative-config"
+ADAPTER_OPTION = "--enable-lora"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,24 @@ def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word])
             kind.part,
             f"it drafts, and how {options.engine} is told to is not written here: only vLLM's n-gram look-up is",
         )
+    if kind.workload.adapters is not None and ADAPTER_OPTION not in words:
+        raise PartError(kind.part, f"it serves adapters, and how {options.engine} is told to is not written here")
     return Launch(options.engine, options.version, tuple(words), release_image(kind, options))
+
+
+def adapter_words(kind: ReplicaKind, in_batch: str, on_host: str) -> list[Word]:
+    """Slots, rank and modules of the adapters as the plan reserved memory for them; the adapters themselves are loaded by whoever
+    has them, with the engine's own call. in_batch, on_host: the options for how many are kept there."""
+    asked = kind.workload.adapters
+    if asked is None:
+        return []
+    row = read_engine_adapters().get(kind.line.engine)
+    rank = asked.rank if row is None else row.padded(asked.rank)
+    words: list[Word] = [ADAPTER_OPTION, in_batch, str(asked.slots or asked.count), "--max-lora-rank", str(rank)]
+    words += [on_host, str(asked.count)]
+    if set(asked.target_modules) != set(ALL_MODULES):
+        words += ["--lora-target-modules", *dict.fromkeys(asked.target_modules)]
+    return words
 
 
 def release_image(kind: ReplicaKind, options: EngineOptions) -> str | None:

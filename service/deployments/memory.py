@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
 from service.estimates.predict import constants_for
+from service.recommendations.adapters import adapters_from_wire, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.from_rows import engine_from_wire, layout_from_wire, precision_from_wire
 from solver.errors import SolverError
@@ -25,10 +26,16 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
         constants = constants_for(snapshot, device, line.engine, shape)
         taken = engine_memory(constants.subject, constants.values_si())
         found = memory_plan(
-            shape, device.memory_bytes, precision_from_wire(line.precision), layout_from_wire(line.layout),
+            _served(kind, shape), device.memory_bytes, precision_from_wire(line.precision), layout_from_wire(line.layout),
             engine_from_wire(line.engine_settings), taken,
         )  # fmt: skip
     except SolverError:
         return None
     visible = device.memory_bytes - taken.driver_reserve_bytes
     return DeviceMemory(visible, found.weights_bytes, found.kv_cache_bytes, found.kv_cache_tokens)
+
+
+def _served(kind: ReplicaKind, shape: LlmShape) -> LlmShape:
+    """The model with the adapters that the workload names."""
+    asked = kind.workload.adapters
+    return shape if asked is None else with_adapters(shape, adapters_from_wire(asked, (), (kind.line.engine,)))

@@ -5,6 +5,7 @@ import math
 from service.deployments.launch import (
     Launch,
     Where,
+    adapter_words,
     checked_launch,
     checkpoint,
     release_options,
@@ -67,6 +68,7 @@ def sglang_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launc
         words += ["--context-length", str(settings.max_context_tokens)]
     words += ["--max-running-requests", str(settings.max_sequences)]
     words += ["--chunked-prefill-size", str(settings.max_batched_tokens)]
+    words += adapter_words(kind, "--max-loras-per-batch", "--max-loaded-loras")
     words += ["--mem-fraction-static", f"{static_fraction(kind.memory):g}"]
     if where.rank is not None:
         first = (

@@ -6,6 +6,7 @@ from service.deployments.launch import (
     DRAFTING_OPTION,
     Launch,
     Where,
+    adapter_words,
     checked_launch,
     checkpoint,
     release_options,
@@ -80,6 +81,7 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
     words += ["--max-num-seqs", str(settings.max_sequences)]
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
     words += _drafting_words(kind)
+    words += adapter_words(kind, "--max-loras", "--max-cpu-loras")
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
 
 

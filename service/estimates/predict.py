@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from service.estimates.roofline import present_roofline
+from service.recommendations.adapters import adapters_from_wire, present_adapters, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.from_rows import (
     engine_from_wire,
@@ -63,8 +64,9 @@ def predict(case: Case) -> EstimatedOut:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
     asked = with_context(case.asked, case.shape)
     traffic, clipped = served_traffic(asked, case.shape)
+    asked, shape = served_with_adapters(asked, case.shape, traffic)
     deployed = deploy(
-        case.shape,
+        shape,
         case.device,
         constants_for(case.snapshot, case.device, asked.engine.name, case.shape),
         layout_from_wire(asked.layout),
@@ -80,6 +82,16 @@ def predict(case: Case) -> EstimatedOut:
     return present_estimate(
         asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped
     )
+
+
+def served_with_adapters(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
+    """The model with the adapters the case states; no more requests at once than these have slots for."""
+    if asked.adapters is None:
+        return asked, shape
+    adapters = adapters_from_wire(asked.adapters, (traffic,), (asked.engine.name,))
+    most = min(asked.engine.max_sequences, adapters.most_sequences)
+    engine = asked.engine.model_copy(update={"max_sequences": most})
+    return asked.model_copy(update={"engine": engine}), with_adapters(shape, adapters)
 
 
 def _joined(case: Case, configuration: Configuration) -> Configuration:
@@ -162,7 +174,7 @@ def present_memory(deployed: Deployed) -> MemoryOut:
         kv_cache_gib=round(gib_from_bytes(memory.kv_cache_bytes), 3),
         activations_gib=round(gib_from_bytes(memory.activations_bytes), 3),
         reserved_gib=round(gib_from_bytes(memory.reserved_bytes), 3),
-        kv_cache_tokens=memory.kv_cache_tokens,
+        kv_cache_tokens=0 if memory.cache.is_none else memory.kv_cache_tokens,
         max_concurrent_requests=deployed.max_concurrent_requests,
     )
 
@@ -207,6 +219,7 @@ def present_estimate(
         roofline=roofline,
         clipped_fraction=clipped_fraction,
         speculative=speculative,
+        adapters=present_adapters(deployed.configuration, found.decoding_sequences),
         pools=pools,
         partition=asked.partition,
         layout=asked.layout if asked.disaggregated is None else None,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from catalog.engine_adapters import adapters_on
 from catalog.engine_formats import formats_of
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
@@ -22,6 +23,7 @@ from service.wire.traffic import (
     TrafficShape,
     UniformLength,
 )
+from solver.adapters import AdapterSupport
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Loads, Node, Offer, Partition, Sale
 from solver.layout import Layout
@@ -99,8 +101,15 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
         engines=tuple(row["engines"]),
         partitions=tuple(partition_from_row(one) for one in row.get("partitions", [])),
         loads=_loads((*row["engines"], *row.get("past_engines", {})), row["family"]),
+        adapters=_adapters(row),
         past_engines=tuple(row.get("past_engines", {})),
     )
+
+
+def _adapters(row: Mapping[str, Any]) -> dict[str, AdapterSupport]:
+    """What each engine documents of adapters on a device."""
+    read = {engine: adapters_on(engine, row["vendor"], row["family"]) for engine in row["engines"]}
+    return {engine: AdapterSupport(one.ranks, one.largest_rank) for engine, one in read.items() if one is not None}
 
 
 def _loads(engines: Iterable[str], family: str) -> dict[str, Loads]:
@@ -167,7 +176,7 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
     own = {"attention", "feed_forward"}
-    later = {"embeds", "bidirectional"} - row.keys()  # rows stored before there were any such models
+    later = {"embeds", "bidirectional", "adapters"} - row.keys()  # rows stored before there were any such models
     plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own | later}
     return LlmShape(
         **plain,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from service.clock import elapsed_s
 from service.problems import FieldError, InvalidFieldsError
+from service.recommendations.adapters import adapters_from_wire, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.cautions import cautions, published_cautions
 from service.recommendations.current import RunningNodes, current_fleet, running
@@ -30,6 +31,8 @@ from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
 from service.wire.roles import StatedDraftIn
 from service.wire.traffic_classes import TargetsIn
+from solver.adapted_products import check_adapters
+from solver.adapters import Adapters
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape, makes_no_tokens
@@ -39,6 +42,7 @@ from solver.sessions import served_within
 from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
+    EngineSettings,
     Percentile,
     SpeculativeDecoding,
     Targets,
@@ -265,6 +269,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         engines=tuple(dict.fromkeys(asked.engines or ())),
         drafting=_drafting(position, asked.drafting, traffic),
+        adapters=_adapters(position, asked, traffic, shape),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),
@@ -283,6 +288,18 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
             for stream, one in zip(asked.streams, traffic, strict=True)
         ],
     )
+
+
+def _adapters(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Adapters | None:
+    """Raises InvalidFieldsError for adapters that the model cannot have."""
+    if asked.adapters is None:
+        return None
+    try:
+        adapters = adapters_from_wire(asked.adapters, traffic, asked.engines or (EngineSettings().name,))
+        check_adapters(with_adapters(shape, adapters))
+    except (InvalidInputError, UnsupportedError) as error:
+        raise InvalidFieldsError([FieldError(str(error), pointer=f"/workloads/{position}/adapters")]) from None
+    return adapters
 
 
 def _drafting(position: int, asked: StatedDraftIn | None, traffic: tuple[Traffic, ...]) -> SpeculativeDecoding | None:

@@ -115,6 +115,13 @@ def published_offers(
             speed = speed_from_row(row)
             if price is None or price.usd_per_million_output_tokens is None or not price.serves_on(day):
                 refuse(workload, service.device, "no_offer", f"{service.seller} serves {service.llm} no more")
+            elif workload.adapters is not None:
+                refuse(
+                    workload,
+                    service.device,
+                    "adapters_not_in_engine",
+                    f"{service.seller} sells tokens of the model as published",
+                )
             elif workload.places != ANYWHERE or workload.network_s_by_region:
                 refuse(workload, service.device, "place_unknown", f"{service.seller} does not say where it serves from")
             elif missed := missed_target(workload, speed):
@@ -143,7 +150,7 @@ def published_offers(
             elif own.weights not in workload.weight_formats:
                 detail = f"its published speed is of {own.weights} weights, which the request does not admit"
                 refuse(workload, machine.device, "format_not_in_engine", detail)
-            elif workload.classes or workload.roles != ("aggregated",):
+            elif workload.adapters is not None or workload.classes or workload.roles != ("aggregated",):
                 refuse(workload, machine.device, "figure_missing", "only the speed of one stream is published of it")
             elif missed := missed_target(workload, own):
                 refuse(workload, machine.device, "target_missed", missed)

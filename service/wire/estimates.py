@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.wire.adapters import ADAPTERS_ARE_AGGREGATED, ADAPTERS_DO_NOT_DRAFT, AdaptersIn, AdaptersOut
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
@@ -29,6 +30,8 @@ class EstimateIn(Request):
     engine: DraftingEngineIn = DraftingEngineIn()
     disaggregated: DisaggregatedIn | None = None
     traffic: TrafficShape
+    adapters: AdaptersIn | None = None
+    """Null: the model as published."""
     load: Load
     over_context: OverContext = "clip"
 
@@ -52,6 +55,10 @@ class EstimateIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.disaggregated is not None and self.traffic.thinking_tokens is not None:
             raise ValueError(THINKING_IS_AGGREGATED)
+        if self.disaggregated is not None and self.adapters is not None:
+            raise ValueError(ADAPTERS_ARE_AGGREGATED)
+        if self.engine.speculative is not None and self.adapters is not None:
+            raise ValueError(ADAPTERS_DO_NOT_DRAFT)
         routing = "sticky" if self.traffic.sessions is None else self.traffic.sessions.routing
         if routing != "sticky" and self.load.kind == "closed":
             raise ValueError(
@@ -186,6 +193,8 @@ class EstimatedOut(Assumed):
     routed_over: int | None = None
     """Null where requests are no turns of sessions."""
     speculative: SpeculativeOut | None = None
+    adapters: AdaptersOut | None = None
+    """Null where requests name none."""
     pools: DisaggregatedOut | None = None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.wire.adapters import ADAPTERS_ARE_AGGREGATED, ADAPTERS_DO_NOT_DRAFT, AdaptersIn
 from service.wire.plan_explained import (
     AlternativeOut,
     BindingOut,
@@ -93,6 +94,8 @@ class WorkloadIn(Request):
     """Where not everyone can be served (``on_shortage``), lower ones are shed first."""
     drafting: StatedDraftIn | None = None
     """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this traffic, as measured."""
+    adapters: AdaptersIn | None = None
+    """Tenants or tasks that share the base: every replica serves all of them. Null: the model as published."""
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
 
@@ -111,6 +114,10 @@ class WorkloadIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.traffic is not None and self.traffic.thinking_tokens is not None and "disaggregated" in self.roles:
             raise ValueError(THINKING_IS_AGGREGATED)
+        if self.adapters is not None and "disaggregated" in self.roles:
+            raise ValueError(ADAPTERS_ARE_AGGREGATED)
+        if self.adapters is not None and self.drafting is not None:
+            raise ValueError(ADAPTERS_DO_NOT_DRAFT)
         if self.targets.ttfat_ms and (self.traffic is None or "disaggregated" in self.roles):
             raise ValueError("targets.ttfat_ms is for traffic of one kind on replicas that prefill and decode")
         return self

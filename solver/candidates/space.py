@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 from solver.candidates.replica_layouts import replica_layouts
 from solver.capacity.runs import RunsMemo
 from solver.deployment.configuration import Configuration, Speculation, front_end
-from solver.deployment.documented import check_formats_documented, drafts_on, runs_only, undocumented_division
+from solver.deployment.documented import (
+    check_adapters_served,
+    check_formats_documented,
+    drafts_on,
+    runs_only,
+    undocumented_division,
+)
 from solver.deployment.platforms import Platform, instance_platforms, platforms
 from solver.engine.speculative import expected_tokens_per_step
-from solver.engine.steady import Drafting, FrontEnd, StepGrid, step_grid
+from solver.engine.steady import Drafting, FrontEnd, StepGrid, joined_grids, step_grid
 from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
@@ -111,8 +117,9 @@ class SearchSpace:
         found = self.memo.get(key)
         if found is None:
             requests = self.memory_table.request_bytes(max(1, round(mean_context))).max(axis=1)[self.memory_entries]
-            held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9)
-            found = self.memo[key] = held * max(mean_context, 1.0) * self.data_parallel
+            held = np.maximum(self.memory.kv_cache_bytes, 0.0) / np.maximum(requests, 1e-9) * max(mean_context, 1.0)
+            found = np.where(requests > 0.0, held, self.memory.kv_cache_tokens) * self.data_parallel
+            self.memo[key] = found
         assert isinstance(found, np.ndarray)
         return found
 
@@ -233,6 +240,7 @@ def build_space(
     for index, platform in enumerate(every):
         profile = None if platform.device.partition is None else platform.device.partition.profile
         try:
+            check_adapters_served(shape, platform.device, platform.engine, platform.constants)
             key = (platform.device.id, platform.engine)
             if key not in known:
                 memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
@@ -240,6 +248,9 @@ def build_space(
             memory_of[index] = known[key]
         except FigureMissingError as missing:
             dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
+            continue
+        except UnsupportedError as problem:
+            dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
             continue
         for weights in weight_formats:
             layouts = replica_layouts(shape, platform, weights)
@@ -361,7 +372,7 @@ def _tabulate(
         memory=_taken(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
-        grid=_joined(grids),
+        grid=joined_grids(grids),
         fronts=tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items()),
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
@@ -418,29 +429,3 @@ def _taken(plans: MemoryPlans, kept: NDArray[np.int64]) -> MemoryPlans:
             "weights_bytes", "activations_bytes", "reserved_bytes", "kv_cache_bytes", "kv_cache_tokens", "fits"
         ))
     )  # fmt: skip
-
-
-def _joined(grids: Sequence[StepGrid]) -> StepGrid:
-    """Grids of several engines below each other."""
-
-    def slopes(name: str) -> tuple[tuple[float, NDArray[np.float64], NDArray[np.float64]], ...]:
-        columns = [getattr(grid, name) for grid in grids]
-        return tuple(
-            (part[0][0], np.vstack([p[1] for p in part]), np.vstack([p[2] for p in part]))
-            for part in zip(*columns, strict=True)
-        )
-
-    return StepGrid(
-        decode_s=np.vstack([g.decode_s for g in grids]),
-        mixed_s=np.vstack([g.mixed_s for g in grids]),
-        context=slopes("context"),
-        pairs=slopes("pairs"),
-        sequence_s=np.vstack([g.sequence_s for g in grids]),
-        lanes=np.vstack([g.lanes for g in grids]),
-        stages=np.vstack([g.stages for g in grids]),
-        token_bytes=np.vstack([g.token_bytes for g in grids]),
-        flops_per_token=np.vstack([g.flops_per_token for g in grids]),
-        queries=np.vstack([g.queries for g in grids]),
-        tokens_per_step=np.vstack([g.tokens_per_step for g in grids]),
-        draft_steps=np.vstack([g.draft_steps for g in grids]),
-    )

@@ -216,7 +216,7 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
-    """The same for a configuration as the solver holds it; one that drafts was never measured."""
+    """The same for a configuration as the solver holds it; one that drafts or serves adapters was never measured."""
     if current is None:
         return None
     model_class = configuration.shape.model_class
@@ -234,7 +234,8 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
-    return found if configuration.speculation is None else carried_over(current, configuration, found)
+    as_measured = configuration.speculation is None and configuration.shape.adapters is None
+    return found if as_measured else carried_over(current, configuration, found)
 
 
 def on_instance(current: CorrectionSet, device: Device, engine: str, model_class: str) -> Correction | None:

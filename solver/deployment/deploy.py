@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 from solver.deployment.configuration import Configuration
-from solver.deployment.documented import check_engine_available, check_formats_documented, check_layout_documented
+from solver.deployment.documented import (
+    check_adapters_served,
+    check_engine_available,
+    check_formats_documented,
+    check_layout_documented,
+)
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
 from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
@@ -54,6 +59,7 @@ def deploy(
     check_engine_available(device, engine.name)
     check_formats_documented(device, engine.name, precision)
     check_layout_documented(device, engine.name, layout)
+    check_adapters_served(shape, device, engine.name, constants)
     compute_dtype(device, precision.weights)
     problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)
     if problem is not None:

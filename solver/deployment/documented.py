@@ -1,11 +1,14 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
+from solver.adapted_products import check_adapters
 from solver.engine.profiles import drafts
-from solver.errors import UnsupportedError
+from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
+from solver.llm_shape import LlmShape
 from solver.memory.weights import weight_format
 from solver.precision import Precision
+from solver.step.constants import Constants
 
 
 def drafts_on(device: Device, engine: str, pipeline_parallel: int) -> bool:
@@ -77,3 +80,30 @@ def check_engine_available(device: Device, engine: str) -> None:
     if engine not in (*device.engines, *device.past_engines):
         known = f"known there: {', '.join(device.engines)}" if device.engines else "no serving engine is"
         raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")
+
+
+def check_adapters_served(shape: LlmShape, device: Device, engine: str, constants: Constants) -> None:
+    """Raises UnsupportedError where the engine documents no adapters on the device, or none of the rank; FigureMissingError where
+    what they add is not known; InvalidInputError for adapters that are no smaller than what they adapt."""
+    adapters = shape.adapters
+    if adapters is None:
+        return
+    check_adapters(shape)
+    support = device.adapters.get(engine)
+    if support is None:
+        known = ", ".join(sorted(device.adapters)) or "no engine does"
+        raise UnsupportedError(
+            "adapters_not_in_engine", f"{engine} documents no adapters on {device.id}; documented there: {known}"
+        )
+    if adapters.rank > support.largest_rank:
+        raise UnsupportedError(
+            "adapter_rank_not_in_engine",
+            f"{engine} serves adapters up to rank {support.largest_rank}, not {adapters.rank}",
+        )
+    if ADAPTER_FIGURE not in constants.priors:
+        raise FigureMissingError(constants.subject, ADAPTER_FIGURE)
+    if adapters.slots < adapters.count and device.pcie_bytes_per_s <= 0.0:
+        raise FigureMissingError(device.id, "link to the host, over which adapters are loaded")
+
+
+ADAPTER_FIGURE = "adapter_product_overhead_us"

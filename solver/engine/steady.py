@@ -5,6 +5,7 @@ on a token count is tabulated once on a coarse grid and interpolated, so that th
 operations. Laws: docs/mathematics.md, section "Steady state". The event simulation confirms what this selects.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +102,7 @@ def step_grid(
             (limit, column(s, rows), column(b, rows))
             for limit, s, b in terms.decode_context_s(shape, rates, drafting.queries)
         ),
-        pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prefill_pair_s(shape, rates)),
+        pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prompt_laws(shape, rates)),
         sequence_s=column(terms.sequence_s(shape, rates), rows),
         lanes=stages * data_parallel,
         stages=stages,
@@ -110,6 +111,32 @@ def step_grid(
         queries=drafting.queries,
         tokens_per_step=drafting.tokens_per_step,
         draft_steps=drafting.draft_steps,
+    )
+
+
+def joined_grids(grids: Sequence[StepGrid]) -> StepGrid:
+    """Grids of several engines below each other."""
+
+    def slopes(name: str) -> tuple[tuple[float, Matrix, Matrix], ...]:
+        columns = [getattr(grid, name) for grid in grids]
+        return tuple(
+            (part[0][0], np.vstack([p[1] for p in part]), np.vstack([p[2] for p in part]))
+            for part in zip(*columns, strict=True)
+        )
+
+    return StepGrid(
+        decode_s=np.vstack([g.decode_s for g in grids]),
+        mixed_s=np.vstack([g.mixed_s for g in grids]),
+        context=slopes("context"),
+        pairs=slopes("pairs"),
+        sequence_s=np.vstack([g.sequence_s for g in grids]),
+        lanes=np.vstack([g.lanes for g in grids]),
+        stages=np.vstack([g.stages for g in grids]),
+        token_bytes=np.vstack([g.token_bytes for g in grids]),
+        flops_per_token=np.vstack([g.flops_per_token for g in grids]),
+        queries=np.vstack([g.queries for g in grids]),
+        tokens_per_step=np.vstack([g.tokens_per_step for g in grids]),
+        draft_steps=np.vstack([g.draft_steps for g in grids]),
     )
 
 

@@ -14,8 +14,15 @@ from dataclasses import dataclass, fields
 from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
-from solver.memory.kv_cache import RequestCache, kv_cache_bytes_per_token, request_cache
-from solver.memory.weights import experts_cut, padded_vocabulary, stage_weight_bytes, weight_bytes, weight_format
+from solver.memory.kv_cache import ENDLESS_TOKENS, RequestCache, kv_cache_bytes_per_token, request_cache
+from solver.memory.weights import (
+    adapter_slot_bytes,
+    experts_cut,
+    padded_vocabulary,
+    stage_weight_bytes,
+    weight_bytes,
+    weight_format,
+)
 from solver.precision import UNQUANTISED_BYTES, Precision
 from solver.workload import EngineSettings
 
@@ -232,6 +239,7 @@ def _stage_plan(
     weights = stage_weight_bytes(
         shape, precision.weights, layout, layers_fraction=fraction, embedding=stage.embedding, head=stage.head
     )
+    weights += fraction * adapter_slot_bytes(shape, layout.tensor_parallel)
     activations = activation_bytes(shape, precision, layout, settings, memory, head=stage.head)
     reserved = reserve_bytes(shape, layout, memory, fraction)
     cache = request_cache(
@@ -243,14 +251,18 @@ def _stage_plan(
         pooled=memory.pooled_cache,
     )
     pool = budget_bytes - weights - activations - reserved
+    if cache.is_none:
+        return MemoryPlan(weights, activations, reserved, min(pool, 0.0), ENDLESS_TOKENS, cache)
     one_request = cache.admission_bytes(context, settings.max_batched_tokens)
     tokens = int(pool / one_request * context) if one_request > 0 and pool > 0 else 0
     return MemoryPlan(weights, activations, reserved, pool, tokens, cache)
 
 
 def max_concurrent_requests(plan: MemoryPlan, context_tokens: float) -> int:
-    """Requests of ``context_tokens`` each that the cache holds at once (the engine's own limit aside)."""
+    """Requests of ``context_tokens`` each that the cache holds at once (the engine's own limit aside); endless where they hold none."""
     if context_tokens < 1:
         raise InvalidInputError(f"context of {context_tokens} tokens")
+    if plan.cache.is_none:
+        return ENDLESS_TOKENS
     one_request = plan.cache.bytes_at(math.ceil(context_tokens))
     return int(plan.kv_cache_bytes // one_request) if one_request > 0 else 0

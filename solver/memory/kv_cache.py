@@ -55,11 +55,17 @@ def kv_cache_bytes_per_token(shape: LlmShape, kv_cache: str = "bf16", tensor_par
     Published: 327,680 bytes for Llama-3-70B, 70,272 for DeepSeek-V3 (both 16-bit, one device).
     """
     value_bytes = kv_value_bytes(kv_cache)
+    if shape.bidirectional:
+        return 0.0
     return math.fsum(
         g.layers * (kv_values_per_token(g, tensor_parallel) * value_bytes + g.index_bytes_per_token)
         for g in shape.attention
         if g.kind in ("full", "mla")
     )
+
+
+ENDLESS_TOKENS = 2**40
+"""Tokens of cache where requests hold none: it never binds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,11 @@ class RequestCache:
     terms: tuple[CacheTerm, ...]
     state_bytes: float
     block_tokens: int = 1
+
+    @property
+    def is_none(self) -> bool:
+        """Whether requests hold nothing: of encoders, which read a text once and whole."""
+        return not self.terms and not self.state_bytes
 
     def bytes_at(self, context_tokens: int) -> float:
         """Bytes of one request that has reached ``context_tokens`` and gave back what slid out of its windows."""
@@ -120,6 +131,8 @@ def request_cache(
     where some are recurrent, a block is made long enough for its page to hold their state (see ``pooled_block``).
     """
     value_bytes = kv_value_bytes(kv_cache)
+    if shape.bidirectional:  # nothing follows a text that would look back at it
+        return RequestCache((), 0.0, block_tokens)
     cached = [g for g in shape.attention if g.kind != "none"]
     scale = dict.fromkeys((_pool_key(g) for g in cached), 1.0)
     states = [_state_bytes(g, tensor_parallel) for g in cached]

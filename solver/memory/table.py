@@ -13,11 +13,12 @@ import numpy.typing as npt
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.memory.fits import EngineMemory, Stage, context_limit, stages, step_activations
-from solver.memory.kv_cache import RequestCache, request_cache
+from solver.memory.kv_cache import ENDLESS_TOKENS, RequestCache, request_cache
 from solver.memory.weights import (
     LayerWeights,
     StoredBytes,
     TableWeights,
+    adapter_slot_bytes,
     device_weight_bytes,
     layer_weights,
     padded_vocabulary,
@@ -95,12 +96,14 @@ class MemoryTable:
         rows = np.arange(len(entries))
         pool, admission = pool[rows, stage], self.admission_bytes[entries][rows, stage]
         tokens = np.where(admission > 0, np.maximum(pool, 0.0) / np.maximum(admission, 1e-9), 0.0)
+        none = all(cache.is_none for row in self.caches for cache in row)
+        cached = np.minimum(pool, 0.0) if none else pool
         return MemoryPlans(
             weights[rows, stage],
             activations[rows, stage],
             reserved[rows, stage],
-            pool,
-            (tokens * self.context_tokens).astype(np.int64),
+            cached,
+            np.full(len(entries), ENDLESS_TOKENS) if none else (tokens * self.context_tokens).astype(np.int64),
             pool >= admission,
         )
 
@@ -186,10 +189,11 @@ class _Builder:
             self._cut[key] = layer_weights(self._shape, *key), table_weights(self._shape, layout.tensor_parallel)
         if weights not in self._stored:
             self._stored[weights] = stored_bytes(self._shape, weights)
-        return device_weight_bytes(
+        fraction = stage.layers / self._layers
+        return fraction * adapter_slot_bytes(self._shape, layout.tensor_parallel) + device_weight_bytes(
             *self._cut[key],
             self._stored[weights],
-            layers_fraction=stage.layers / self._layers,
+            layers_fraction=fraction,
             embedding=stage.embedding,
             head=stage.head,
         )

@@ -22,6 +22,7 @@ from solver.explain.sourcing import sourcing_changes
 from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
+from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits
 from solver.planning.placements import entries_of_units, machines_of, plan_entries, split_devices
@@ -336,11 +337,13 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     settings = engine_settings(planning.engine, workload)
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)
-    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, workload.engines, workload.drafting)
+    shape = served_shape(planning.shapes[workload.llm_id], workload)
+    how = (workload.engines, workload.drafting, workload.adapters)
+    key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, *how)
     space = memo.get(key)
     if space is None:
         space = memo[key] = build_space(
-            planning.shapes[workload.llm_id],
+            shape,
             planning.nodes,
             planning.priors,
             workload.weight_formats,
@@ -353,9 +356,18 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     return space
 
 
+def served_shape(shape: LlmShape, workload: Workload) -> LlmShape:
+    """The model as the workload serves it: with its adapters."""
+    return shape if workload.adapters is None else replace(shape, adapters=workload.adapters)
+
+
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
-    """Engine settings with the workload's context as the longest request."""
-    return replace(engine, max_context_tokens=workload.context_tokens)
+    """Engine settings with the workload's context as the longest request, and no more requests at once than its adapters have slots
+    for."""
+    most = engine.max_sequences
+    if workload.adapters is not None:
+        most = min(most, workload.adapters.most_sequences)
+    return replace(engine, max_context_tokens=workload.context_tokens, max_sequences=most)
 
 
 def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], memo: SpaceMemo) -> Recommendation:

@@ -4,6 +4,7 @@ The values are data (catalog rows or fitted corrections), never code. This file 
 what they mean and in which range they are physical: a fit may not leave it, and an efficiency never exceeds 1.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -87,6 +88,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "eager_linear_layer_us": _micro("extra host time to launch one recurrent layer outside a graph", 20000.0),
     "eager_latent_layer_us": _micro("extra host time to launch one layer with latent attention outside a graph", 20000.0),
     "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
+    "adapter_product_overhead_us": _micro("starting the two kernels that adapters add to one product, inside a captured graph", 1000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
@@ -203,6 +205,10 @@ class Constants:
         if prior is None:
             raise FigureMissingError(self.subject, name)
         return prior.low * CONSTANTS[name].si, prior.high * CONSTANTS[name].si
+
+    def si_or_nan(self, name: str) -> float:
+        """Value in SI, NaN when no row gives it: of what only some deployments need, and refuse to go without."""
+        return self.si(name) if name in self.priors else math.nan
 
     def values_si(self) -> dict[str, float]:
         """All values in SI, by name."""

@@ -30,6 +30,9 @@ RESOURCE = {
     "step_overhead": "overhead",
     "sequence_overhead": "overhead",
     "drafting": "drafting",
+    "adapters": "memory_bandwidth",
+    "adapter_overhead": "overhead",
+    "adapter_loading": "interconnect",
 }
 """Which resource each term is bound by; drafting is one of its own: its cost may be stated, not derived."""
 
@@ -93,6 +96,8 @@ def step_terms(
         _scalar(seconds) * attention_pairs(prefill_tokens, 0.0, limit)
         for limit, seconds, _ in terms.prefill_pair_s(shape, rates)
     )
+    for name, seconds, _ in terms.prompt_token_s(shape, rates):
+        named[name] = _scalar(seconds) * prefill_tokens
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))
     named["step_overhead"] = _scalar(rates.step_overhead_s) * layout.pipeline_parallel
     named["sequence_overhead"] = _scalar(rates.sequence_overhead_s) * sequences

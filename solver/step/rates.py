@@ -79,6 +79,10 @@ class Rates:
     sequence_overhead_s: Quantity
     decode_sequence_tokens: Quantity
     expert_imbalance: Quantity
+    adapter_product_overhead_s: Quantity
+    """Starting the two kernels of one adapted product; NaN where no figure is known (``check_adapters_served``)."""
+    host_bytes_per_s: Quantity
+    """From the host's memory to the device; NaN where its link is not known."""
     peak_flop_per_s: Quantity
     """Datasheet rate of the weights' compute dtype, for bounds and power."""
     peak_bytes_per_s: Quantity
@@ -166,6 +170,7 @@ def rates(
     # A checkpoint that keeps all but its experts in 16 bits has nothing to quantise in front of dense products.
     narrow_dense = narrow and beside < 2.0
     c = constants.si
+    known = constants.si_or_nan
     memory = device.memory_bytes_per_s
     peak, wide_peak = device.flop_per_s[dtype], device.flop_per_s[wide]
     dense, dense_peak = (dtype, peak) if narrow_dense or not narrow else (wide, wide_peak)
@@ -228,6 +233,8 @@ def rates(
         sequence_overhead_s=c("sequence_overhead_us"),
         decode_sequence_tokens=c("decode_sequence_tokens"),
         expert_imbalance=c("expert_imbalance"),
+        adapter_product_overhead_s=known("adapter_product_overhead_us"),
+        host_bytes_per_s=device.pcie_bytes_per_s * c("network_efficiency") if device.pcie_bytes_per_s > 0 else math.nan,
         peak_flop_per_s=peak,
         peak_bytes_per_s=memory,
     )

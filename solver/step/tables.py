@@ -166,7 +166,7 @@ def step_tables(
         head_s=head_s,
         sequence_s=sequence_s,
         context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates, queries)),
-        pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prefill_pair_s(shape, rates)),
+        pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prompt_laws(shape, rates)),
         decode_bytes=from_zero(token_bytes[index]),
         mixed_bytes=from_zero(token_bytes),
         flops_per_token=float(np.asarray(token.flops)[0]) if np.ndim(token.flops) else float(token.flops),

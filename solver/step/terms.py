@@ -12,6 +12,7 @@ import numpy as np
 
 from solver.llm_shape import AttentionGroup, LlmShape
 from solver.step import blocks
+from solver.step.adapter_terms import adapter_load_s, adapter_terms
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
@@ -190,6 +191,9 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         "all_to_all": all_to_all,
         "layer_overhead": overhead + 0.0 * tokens,
     }
+    adapted = adapter_terms(shape, rates, tokens)
+    if adapted is not None:
+        streams |= {"adapters": adapted.products_s, "adapter_overhead": adapted.overhead_s + 0.0 * tokens}
     body: Quantity = dense_s + expert_s
     for seconds in streams.values():
         body = body + seconds
@@ -202,8 +206,13 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         + linear_layers * rates.eager_linear_layer_s
         + latent_layers * rates.eager_latent_layer_s
         + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0),
-        flops=sums["gemm"][2] + sums["experts"][2],
-        bytes=sums["gemm"][3] + sums["experts"][3] + stream_bytes + quantise_bytes + state_bytes,
+        flops=sums["gemm"][2] + sums["experts"][2] + (0.0 if adapted is None else adapted.flops),
+        bytes=sums["gemm"][3]
+        + sums["experts"][3]
+        + stream_bytes
+        + quantise_bytes
+        + state_bytes
+        + (0.0 if adapted is None else adapted.bytes),
     )
 
 
@@ -285,6 +294,23 @@ def prefill_pair_s(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity,
 def _directions(shape: LlmShape, group: AttentionGroup) -> float:
     """Pairs a whole text has over those that looking back alone has: twice as many, within a window as many."""
     return 2.0 if shape.bidirectional and group.kind == "full" else 1.0
+
+
+def prompt_token_s(shape: LlmShape, rates: Rates) -> list[tuple[str, Quantity, Quantity]]:
+    """What every token of a prompt takes beside its step: (term, seconds, FLOPs). Loading adapters."""
+    load = adapter_load_s(shape, rates)
+    return [] if isinstance(load, float) and load == 0.0 else [("adapter_loading", load, 0.0)]
+
+
+PER_TOKEN = 1.0
+"""A limit of one pair a token: what a prompt's tokens take one by one is tabulated like attention that looks no further."""
+
+
+def prompt_laws(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity, Quantity]]:
+    """(limit, seconds, FLOPs) of everything that a prompt takes beside the tokens of its steps: attention's pairs, and tokens."""
+    return prefill_pair_s(shape, rates) + [
+        (PER_TOKEN, seconds, flops) for _, seconds, flops in prompt_token_s(shape, rates)
+    ]
 
 
 def hand_over_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from solver.adapters import characteristic_time
 from solver.traces.trace import Counts
 
 
@@ -21,12 +22,6 @@ def che_hits(uses: Counts, cache_blocks: int) -> float:
     if cache_blocks >= len(uses):
         return repeated
     kinds, many = np.unique(uses, return_counts=True)
-    rates = kinds / float(uses.sum())
-    low, high = 0.0, 1.0
-    while float((many * -np.expm1(-rates * high)).sum()) < cache_blocks:
-        high *= 2.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        held = float((many * -np.expm1(-rates * middle)).sum())
-        low, high = (middle, high) if held < cache_blocks else (low, middle)
-    return float((many * (kinds - 1) * -np.expm1(-rates * high)).sum())
+    shares = kinds / float(uses.sum())
+    time = characteristic_time(tuple(zip(many.tolist(), shares.tolist(), strict=True)), float(cache_blocks))
+    return float((many * (kinds - 1) * -np.expm1(-shares * time)).sum())

@@ -1,0 +1,76 @@
+"""What adapters add to a step on one tensor-parallel rank: two thin products beside every one they adapt.
+
+Laws and symbols: docs/mathematics.md, section "Adapters".
+"""
+
+from typing import NamedTuple
+
+from solver.adapted_products import adapted_products
+from solver.llm_shape import LlmShape
+from solver.step.gemm import Quantity, soft_maximum_s
+from solver.step.rates import Rates
+
+ADAPTER_BYTES = 2.0
+"""Adapters are kept in 16 bits whatever the base is stored in."""
+PARTIAL_BYTES = 4.0
+"""What the first product hands to the second is kept in 32 bits."""
+
+
+class AdapterTerms(NamedTuple):
+    """Of one step, over all layers: seconds of the products, seconds of starting them, FLOPs and bytes."""
+
+    products_s: Quantity
+    overhead_s: Quantity
+    flops: Quantity
+    bytes: Quantity
+
+
+def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTerms | None:
+    """x·A (shrink) and (x·A)·B added to the output (expand), for every adapted product; None without adapters.
+
+        FLOPs    2·T·r·(s·k + n)
+        bytes    2·d·r·(s·k + n)  +  T·(2·s·k + 8·s·r + 4·n)         s slices, k inner, n columns, d different adapters
+        seconds  overhead + (bytes/stream ⊕ FLOPs/16-bit)
+
+    Every slice reads x anew; the partial result is written and read in 32 bits; the output is read and written again. Thin
+    products move about as many bytes as element-wise passes do, and no faster. Source: the kernels of Punica (Chen et al., MLSys
+    2024) as vLLM runs them (its lora/ops/triton_ops, one shrink and one expand for each fused product).
+
+    A step of T tokens is taken to name as many adapters as T requests would.
+    """
+    adapters = shape.adapters
+    if adapters is None:
+        return None
+    distinct = adapters.distinct(tokens)
+    flops: Quantity = 0.0
+    size: Quantity = 0.0
+    seconds: Quantity = 0.0
+    products = 0
+    for product in adapted_products(shape):
+        inner, columns = product.per_rank(rates.tensor_parallel)
+        values = product.values(adapters.rank, rates.tensor_parallel)
+        each = 2.0 * tokens * values
+        activations = tokens * (
+            2.0 * product.slices * inner + 2.0 * PARTIAL_BYTES * product.slices * adapters.rank + 4.0 * columns
+        )
+        moved = distinct * ADAPTER_BYTES * values + activations
+        flops, size = flops + product.layers * each, size + product.layers * moved
+        seconds = seconds + product.layers * soft_maximum_s(
+            each / rates.wide_flop_per_s, moved / rates.stream_bytes_per_s
+        )
+        products += product.layers
+    return AdapterTerms(seconds, products * rates.adapter_product_overhead_s, flops, size)
+
+
+def adapter_load_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that loading adapters from the host adds to a prompt token: the step in which a request begins waits for its own.
+
+    share of requests whose adapter is not there · bytes / host link, over the tokens of a mean prompt
+    """
+    adapters = shape.adapters
+    if adapters is None or adapters.resident_fraction >= 1.0:
+        return 0.0
+    each = sum(
+        p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)
+    )
+    return (1.0 - adapters.resident_fraction) * each / rates.host_bytes_per_s / adapters.prompt_tokens

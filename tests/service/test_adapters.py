@@ -1,0 +1,134 @@
+"""Adapters over one base, over HTTP: estimated, planned, deployed, and refused where they cannot be."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import changed
+
+ESTIMATE: dict[str, Any] = {
+    "llm": "llama-3.1-8b",
+    "device": "h100-sxm",
+    "traffic": {"prompt_tokens": 512, "output_tokens": 128},
+    "load": {"kind": "closed", "concurrency": 16, "requests": 64},
+}
+ADAPTERS: dict[str, Any] = {"count": 32, "rank": 16}
+PLAN: dict[str, Any] = {
+    "workloads": [
+        {
+            "name": "tenants",
+            "llm": "llama-3.1-8b",
+            "traffic": {"requests_per_s": 8, "prompt_tokens": 512, "output_tokens": 128},
+            "targets": {"tpot_ms": {"p95": 40}},
+            "adapters": ADAPTERS,
+        }
+    ],
+    "limits": {"devices": ["h100-sxm"], "sourcing": "any"},
+    "alternatives": 0,
+}
+
+
+def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = client.post("/v1/estimates", json={"estimates": [body]})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["estimates"][0]
+    return found
+
+
+class TestEstimates:
+    def test_they_take_memory_and_time_and_nobody_measured_them(self, client: TestClient) -> None:
+        plain, adapted = estimated(client, ESTIMATE), estimated(client, ESTIMATE | {"adapters": ADAPTERS})
+        assert adapted["outcome"] == "estimated", adapted
+        held = adapted["adapters"]
+        assert (held["slots"], held["rank"], held["mib_each"], held["resident_fraction"]) == (32, 16, 80.0, 1.0)
+        assert held["gib_on_device"] == 2.5
+        assert adapted["memory"]["weights_gib"] == pytest.approx(plain["memory"]["weights_gib"] + 2.5, abs=0.002)
+        assert adapted["memory"]["kv_cache_tokens"] < plain["memory"]["kv_cache_tokens"]
+        assert 1 < held["different_in_batch"] < 16
+        assert adapted["tpot_ms"]["mean"]["expected"] > plain["tpot_ms"]["mean"]["expected"]
+        assert (plain["basis"], adapted["basis"], plain["adapters"]) == ("measured", "borrowed", None)
+        named = {term["term"] for term in adapted["step"]}
+        assert {"adapters", "adapter_overhead"} <= named
+
+    def test_what_has_no_slot_is_loaded_and_fewer_run_at_once(self, client: TestClient) -> None:
+        few = estimated(client, ESTIMATE | {"adapters": ADAPTERS | {"slots": 4}})
+        held = few["adapters"]
+        assert held["resident_fraction"] == pytest.approx(4 / 32, abs=0.01)
+        assert held["load_ms"] == pytest.approx(80 * 2**20 / 63e9 * 1e3, rel=1.0)
+        assert few["engine"]["max_sequences"] == 4
+        skewed = estimated(client, ESTIMATE | {"adapters": ADAPTERS | {"slots": 4, "zipf_exponent": 1.5}})
+        assert skewed["adapters"]["resident_fraction"] > held["resident_fraction"]
+
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        [
+            ({"engine": {"name": "llama.cpp"}}, "adapters_not_in_engine"),
+            ({"engine": {"name": "sglang"}}, "figure_missing"),
+            ({"adapters": {"count": 2, "rank": 1024}}, "adapter_rank_not_in_engine"),
+            ({"llm": "mixtral-8x7b"}, "adapters_not_modelled"),
+            ({"adapters": {"count": 10_000, "rank": 64}}, None),
+        ],
+    )
+    def test_what_cannot_be_is_refused_by_name(
+        self, client: TestClient, body: dict[str, Any], reason: str | None
+    ) -> None:
+        found = estimated(client, ESTIMATE | {"adapters": ADAPTERS} | body)
+        if reason is None:
+            assert found["outcome"] == "does_not_fit"
+        else:
+            assert (found["outcome"], found["reason"]) == ("unsupported", reason), found
+
+    def test_adapters_larger_than_what_they_adapt_are_refused(self, client: TestClient) -> None:
+        body = ESTIMATE | {"llm": "qwen3-0.6b", "adapters": {"count": 1, "rank": 600}}
+        found = estimated(client, body)
+        assert (found["outcome"], found["reason"]) == ("unsupported", "invalid_input")
+        assert "no smaller than the matrices" in found["detail"]
+
+    @pytest.mark.parametrize(
+        "adapters",
+        [
+            {"count": 0}, {"count": 10**9}, {"count": 2, "rank": 0}, {"count": 2, "slots": 3}, {"count": 2, "shares": [0.5]},
+            {"count": 2, "shares": [0.5, 0.4]}, {"count": 1, "shares": [1.0], "zipf_exponent": 1}, {"count": 2, "rank": "many"},
+            {"count": 2, "target_modules": []}, {"count": 2, "target_modules": ["lm_head"]}, {},
+        ],
+    )  # fmt: skip
+    def test_mistakes_are_said(self, client: TestClient, adapters: dict[str, Any]) -> None:
+        answer = client.post("/v1/estimates", json={"estimates": [ESTIMATE | {"adapters": adapters}]})
+        assert answer.status_code == 422
+        assert "/estimates/0/adapters" in answer.json()["errors"][0]["pointer"]
+
+
+class TestPlans:
+    def test_one_base_serves_all_tenants(self, client: TestClient) -> None:
+        plain = changed(PLAN, "workloads/0/adapters", None)
+        with_them, without = (client.post("/v1/recommendations", json=body).json() for body in (PLAN, plain))
+        assert with_them["outcome"] == without["outcome"] == "optimal", with_them
+        dearer = float(with_them["totals"]["usd_per_hour"]) >= float(without["totals"]["usd_per_hour"])
+        slower = (
+            with_them["plan"][0]["predicted"]["tpot_ms"]["mean"]["expected"]
+            > without["plan"][0]["predicted"]["tpot_ms"]["mean"]["expected"]
+        )
+        assert dearer
+        assert slower
+        assert {line["engine"] for line in with_them["plan"]} == {"vllm"}
+
+    def test_deployments_tell_the_engine(self, client: TestClient) -> None:
+        made = client.post("/v1/recommendations", json=PLAN).json()
+        answer = client.get(f"/v1/recommendations/{made['id']}/deployments", params={"target": "vllm"})
+        assert answer.status_code == 200, answer.text
+        text = answer.text
+        for option in ("--enable-lora", "--max-loras 32", "--max-lora-rank 16", "--max-cpu-loras 32"):
+            assert option in text
+
+    def test_what_is_too_large_is_a_mistake_of_the_request(self, client: TestClient) -> None:
+        body = changed(PLAN, "workloads/0/adapters", {"count": 1, "rank": 4096})
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == "/workloads/0/adapters"
+
+    def test_an_engine_without_adapters_is_refused_by_name(self, client: TestClient) -> None:
+        body = changed(PLAN, "workloads/0/engines", ["llama.cpp"])
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422 or answer.json()["outcome"] == "infeasible", answer.text
+        assert "adapters" in answer.text or "engine" in answer.text
