@@ -13,7 +13,7 @@ QUICK_EASE = 0.4
 """A quick look that far below a target is believed once one draw agrees."""
 IDLE_EXCESS = 1.1
 """The same without load, where nothing but lengths differs from one look to the next."""
-DRAW_EXCESS, DRAW_EASE = 1.2, 0.7
+DRAW_EXCESS, DRAW_EASE = 1.1, 0.7
 """The same for one draw of a long run."""
 
 _METRICS: tuple[tuple[str, Metric, str], ...] = (

@@ -19,8 +19,6 @@ RUNGS = 8192
 
 
 JUST_BELOW = 1.0 - 1e-6
-NARROW = 1.01
-"""Upper over lower end of a bracket that is closed further only for a question that turns on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +63,6 @@ def carries(requests_per_s: float) -> Enough:
     return lambda bracket: bracket.holds >= requests_per_s or bracket.at_most < requests_per_s
 
 
-def narrow_about(requests_per_s: float) -> Enough:
-    """Is it known whether a replica carries this rate, and to one per cent what it carries at all?"""
-    known = carries(requests_per_s)
-    return lambda bracket: known(bracket) and bracket.at_most <= bracket.holds * NARROW
-
-
 @dataclass(frozen=True, slots=True)
 class CandidateReplica:
     """One replica under one goal. most, anchor: see ``sustained``."""
@@ -84,13 +76,12 @@ class CandidateReplica:
         """What is known of the rate it sustains, after simulating until that is ``enough`` (None: nothing)."""
         return sustained(self.runs, self.goal, self.most, self.anchor, enough)
 
-    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool, closely: bool = True) -> Bracket:
-        """What is known of the rate it sustains once it is known whether that is this one, or more.
+    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool) -> Bracket:
+        """What is known of the rate it sustains once it is known whether that is this one, or more, and no more than that.
 
         What a short look at the next rung makes clear is believed at once: none below it carries the rate, since a sustained
         rate is a rung. Short looks then say about how much is too much, unless they did before (``looked``). What is near its
-        limits is decided where capacities are, and what carries the rate no more ``closely`` than that where it need not be known
-        how much more it carries.
+        limits is decided where capacities are: whoever turns on how much more or less it carries asks again.
         """
         above = rung(rung_at_least(requests_per_s))
         clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
@@ -98,11 +89,7 @@ class CandidateReplica:
             return Bracket(above, known.at_most)
         if clear is False and not looked:
             return Bracket(known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s)))
-        if not closely:
-            found = self.bracket(carries(requests_per_s))
-            if found.holds >= requests_per_s:
-                return found
-        return self.bracket(narrow_about(requests_per_s))
+        return self.bracket(carries(requests_per_s))
 
     def too_much(self, requests_per_s: float, look: Look = QUICK_LOOK) -> float:
         """A rate from which on looks fail clearly, found from here downwards; above it where this one does not fail.

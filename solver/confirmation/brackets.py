@@ -47,12 +47,12 @@ class Brackets:
         bracket = self._facts(workload).known.get(self.assembly.screened[workload].alike(row))
         return 0.0 if bracket is None else bracket.holds
 
-    def carry(self, workload: int, row: int, requests_per_s: float, *, closely: bool = True) -> Bracket:
-        """The bracket of a candidate once it is known whether a replica carries this rate; ``closely``: and about how much more."""
+    def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
+        """The bracket of a candidate once it is known whether a replica carries this rate."""
         facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
-            bracket = candidate.carrying(requests_per_s, bracket, looked=key in facts.looked, closely=closely)
+            bracket = candidate.carrying(requests_per_s, bracket, looked=key in facts.looked)
             if bracket.at_most < requests_per_s:
                 facts.looked.add(key)
             self.simulations += candidate.runs.simulations - before

@@ -267,7 +267,7 @@ def _simulate(
             continue
         if not watch.in_time():
             return True
-        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING), closely=False)
+        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING))
         if bracket.holds >= rate * (1.0 - ROUNDING):
             continue
         unheld = True
