@@ -6304,7 +6304,9 @@ class TrainingEstimateIn(TypedDict):
     model.
     """
     adapters: NotRequired[Literal["lora", "qlora"] | None]
-    """Of method dpo: what is trained; null: every weight."""
+    """Low-rank adapters over the model, one named by every request. Of method dpo: what is trained; null: every
+    weight.
+    """
     reference: NotRequired[Literal["computed", "precomputed"] | None]
     """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
     """
@@ -6419,7 +6421,9 @@ class TrainingJobIn(TypedDict):
     model.
     """
     adapters: NotRequired[Literal["lora", "qlora"] | None]
-    """Of method dpo: what is trained; null: every weight."""
+    """Low-rank adapters over the model, one named by every request. Of method dpo: what is trained; null: every
+    weight.
+    """
     reference: NotRequired[Literal["computed", "precomputed"] | None]
     """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
     """
@@ -6707,7 +6711,9 @@ class TrainingRunIn(TypedDict):
     model.
     """
     adapters: NotRequired[Literal["lora", "qlora"] | None]
-    """Of method dpo: what is trained; null: every weight."""
+    """Low-rank adapters over the model, one named by every request. Of method dpo: what is trained; null: every
+    weight.
+    """
     reference: NotRequired[Literal["computed", "precomputed"] | None]
     """Of method dpo: the reference's log-probabilities are computed with each step (null), or once before all of them.
     """

@@ -18,7 +18,8 @@ class TrainingShape:
     attention_flop_per_token: of the two products of queries with keys and of scores with values, forward, causal.
     full_attention_flop_per_token: the same when nothing is masked, as older conventions count it.
     saved_values_per_token: what the backward pass reads again of one token, in values; product_inputs_per_token: those of them
-    that are a product's input and nothing else's; saved_inputs_per_token: of layers' inputs alone. recurrent_values_per_token: width of the projections of state-space and linear-attention layers.
+    that are a product's input and nothing else's; saved_inputs_per_token: of layers' inputs alone.
+    recurrent_values_per_token: width of the projections of state-space and linear-attention layers.
     widest: the widest feed-forward block that is not an expert.
     """
 
