@@ -6557,6 +6557,8 @@ class TrainingLineOut(TypedDict):
     """When it begins, RFC 3339 with offset; of a request null: now."""
     finishes_at: str
     """When it is expected to be done, RFC 3339 with offset."""
+    daily_hours: NotRequired[list[int]]
+    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand; empty: all."""
     duration_days: Interval
     """How long it takes, days."""
     goodput_fraction: float
@@ -6654,6 +6656,10 @@ class TrainingRecommendationIn(TypedDict):
     """What is to be trained."""
     limits: NotRequired[TrainingLimitsIn]
     """What the plan must stay within; in answers, limits by their path in the request."""
+    beside_fleet: NotRequired[str | None]
+    """A stored fleet (POST /v1/fleets): jobs may use the nodes that it has reserved or bought at the hours of the day
+    at which it leaves them idle, and share the quotas of its request. Its month 0 begins with the plan.
+    """
     starts_at: NotRequired[str | None]
     """When it begins, RFC 3339 with offset; of a request null: now."""
     price_as_of: NotRequired[str | None]

@@ -41,7 +41,10 @@ def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
         if getattr(arguments, name) is not None:
             job[name] = getattr(arguments, name)
     limits = {f"{name}s": getattr(arguments, name) for name in ("device", "provider") if getattr(arguments, name)}
-    answer = Client(settings, arguments.url).post("/v1/training/recommendations", {"jobs": [job], "limits": limits})
+    body: dict[str, Any] = {"jobs": [job], "limits": limits}
+    if arguments.beside_fleet is not None:
+        body["beside_fleet"] = arguments.beside_fleet
+    answer = Client(settings, arguments.url).post("/v1/training/recommendations", body)
     if arguments.json:
         print_json(answer)
     else:

@@ -69,6 +69,9 @@ def add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="INSTANT", help="or by an instant, such as 2026-11-27T18:00:00Z")
     parser.add_argument("--max-usd", metavar="USD", help="it may cost at most so much")
     parser.add_argument("--max-devices", type=int, metavar="N", help="on at most so many accelerators")
+    parser.add_argument(
+        "--beside-fleet", metavar="ID", help="use what this stored fleet leaves idle, and what its quotas leave over"
+    )
     parser.add_argument("--device", action="append", default=[], help="only an accelerator named so; may be repeated")
     parser.add_argument("--provider", action="append", default=[], help="only a provider named so; may be repeated")
     add_run_arguments(parser)

@@ -26,8 +26,8 @@ PRIOR_RANGE_DEVIATIONS = 1.645
 GENERALLY_KNOWN = (
     "attention_backward_ratio", "weight_bytes", "quantised_weight_bytes", "gradient_bytes", "optimizer_bytes",
     "link_efficiency", "network_efficiency", "collective_latency_s", "native_head_dim", "frozen_weight_bytes",
-    "frozen_weight_bytes_fp8", "sent_gradient_bytes", "sent_weight_bytes", "sent_weight_bytes_fp8",
-    "saved_input_bytes", "saved_input_bytes_fp8", "saved_input_bytes_fp4",
+    "frozen_weight_bytes_fp8", "sent_gradient_bytes", "sent_weight_bytes", "sent_weight_bytes_fp8", "saved_input_bytes",
+    "saved_input_bytes_fp8", "saved_input_bytes_fp4",
 )  # fmt: skip
 """Constants that runs do not tell apart from others: they keep the catalog's values."""
 MEMORY_CONSTANTS = (

@@ -1,6 +1,7 @@
 """POST /v1/training/recommendations: read, plan, store, answer. The same body at the same instants has the same plan."""
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 
 from fastapi.concurrency import run_in_threadpool
@@ -15,10 +16,11 @@ from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.create import PlanningContext
 from service.recommendations.from_rows import llm_from_row
+from service.training.beside_fleet import Beside, read_beside
 from service.training.inputs import training_model
 from service.training.measured import MeasuredRun, measured_runs
 from service.training.present_plan import present_plan
-from service.training.recommend import Planned, plan_training
+from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, Planned, plan_training
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut
@@ -33,6 +35,7 @@ class PreparedPlan:
     shapes: dict[str, LlmShape]
     snapshot: CatalogSnapshot
     runs: tuple[MeasuredRun, ...]
+    beside: Beside
     starts_at: dt.datetime
     price_as_of: dt.datetime
 
@@ -62,8 +65,9 @@ async def create_training_plan(
 
 def planned_of(prepared: PreparedPlan) -> Planned:
     return plan_training(
-        prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs
-    )
+        prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs,
+        beside=prepared.beside,
+    )  # fmt: skip
 
 
 def prepare_plan(asked: TrainingRecommendationIn, context: PlanningContext, now: dt.datetime) -> PreparedPlan:
@@ -86,6 +90,7 @@ def prepare_plan(asked: TrainingRecommendationIn, context: PlanningContext, now:
         shapes = {row.id: llm_from_row(row.row) for row in llms_by_ids(session, {job.llm for job in jobs})}
         known = llm_ids(session) if len(shapes) < len({job.llm for job in jobs}) else []
         runs = measured_runs(session, shapes, now)
+        beside = read_beside(session, asked.beside_fleet, snapshot.nodes, _latest_s(asked, starts_at))
     wrong = [
         FieldError(unknown_name("llm", job.llm, known), pointer=f"/jobs/{n}/llm")
         for n, job in enumerate(jobs)
@@ -93,7 +98,13 @@ def prepare_plan(asked: TrainingRecommendationIn, context: PlanningContext, now:
     ]
     if wrong:
         raise InvalidFieldsError(wrong)
-    return PreparedPlan(asked.model_copy(update={"jobs": jobs}), shapes, snapshot, runs, starts_at, as_of)
+    return PreparedPlan(asked.model_copy(update={"jobs": jobs}), shapes, snapshot, runs, beside, starts_at, as_of)
+
+
+def _latest_s(asked: TrainingRecommendationIn, starts_at: dt.datetime) -> float:
+    """After which no job runs: seconds to the last deadline, unless some job has none."""
+    ends = [math.inf if job.deadline is None else (job.deadline - starts_at).total_seconds() for job in asked.jobs]
+    return min(max(ends), LONGEST_DAYS * SECONDS_PER_DAY)
 
 
 def _store(

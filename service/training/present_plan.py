@@ -88,8 +88,9 @@ def present_plan(
 def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) -> TrainingLineOut:
     allocation, offer = planned.allocations[column.key], planned.offers[column.offer]
     begins = starts_at + dt.timedelta(days=column.start_slot)
-    slow = allocation.seconds / min(allocation.spread.low_ratio, 1.0)
-    fast = allocation.seconds / max(allocation.spread.high_ratio, 1.0)
+    taken_s = column.finish_s - column.start_slot * SECONDS_PER_DAY
+    slow = taken_s / min(allocation.spread.low_ratio, 1.0)
+    fast = taken_s / max(allocation.spread.high_ratio, 1.0)
     return TrainingLineOut(
         job=column.job,
         offer=offer.id,
@@ -100,9 +101,10 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
         nodes=allocation.nodes,
         devices=allocation.devices,
         starts_at=begins,
-        finishes_at=begins + dt.timedelta(seconds=round(allocation.seconds)),
+        finishes_at=begins + dt.timedelta(seconds=round(taken_s)),
+        daily_hours=list(column.hours),
         duration_days=Interval(
-            expected=allocation.seconds / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
+            expected=taken_s / SECONDS_PER_DAY, low=fast / SECONDS_PER_DAY, high=slow / SECONDS_PER_DAY
         ),
         goodput_fraction=allocation.goodput,
         tokens_per_s_per_device=interval(
@@ -129,7 +131,7 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
 def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
     allocation = planned.allocations[column.key]
     task = next(one for one in planned.tasks if one.name == column.job)
-    slow = allocation.seconds / min(allocation.spread.low_ratio, 1.0)
+    slow = (column.finish_s - column.start_slot * SECONDS_PER_DAY) / min(allocation.spread.low_ratio, 1.0)
     told = [f"{column.job}: {note}" for note in cautions(allocation.trained, shape, allocation.found)]
     if task.deadline_s is not None and column.start_slot * SECONDS_PER_DAY + slow > task.deadline_s:
         told.append(
@@ -137,11 +139,31 @@ def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
         )
     if task.max_usd is not None and job_usd(planned.offers[column.offer], allocation.nodes, slow) > task.max_usd:
         told.append(f"{column.job}: at the slow end of its interval it costs more than its budget")
+    if column.offer in planned.beside.free:
+        when = "all day" if not column.hours else f"at the hours {hours_text(column.hours)} of each day"
+        told.append(
+            f"{column.job}: runs {when}, on nodes that fleet {planned.beside.fleet} pays for and leaves idle then; the fleet was"
+            " planned without the jobs, and both planned together may cost less"
+        )
     if column.offer not in planned.nodes_of_offer:
         told.append(
             f"{column.job}: ask whether {column.offer} has {allocation.nodes} nodes; nobody publishes how many there are"
         )
     return told
+
+
+def hours_text(hours: Sequence[int]) -> str:
+    """
+    >>> hours_text((0, 1, 2, 22, 23))
+    '0-2, 22-23'
+    """
+    parts: list[list[int]] = []
+    for hour in hours:
+        if parts and parts[-1][-1] == hour - 1:
+            parts[-1].append(hour)
+        else:
+            parts.append([hour])
+    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)
 
 
 def _front(planned: Planned, job: str) -> TrainingFrontOut:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
+from service.training.beside_fleet import IDLE, Beside, Hours, idle_hours, worked_s_a_day
 from service.training.inputs import PAIR_SEQUENCES, Trained, TrainingModel, training_device
 from service.training.measured import MeasuredRun
 from service.training.predict import anchored, own_runs, prepared
@@ -18,13 +19,15 @@ from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.memory import optimizer_bytes, verdict, weights_bytes
-from solver.training.programme import Chosen, JobColumn, Task, choose
+from solver.training.programme import Capacity, Chosen, JobColumn, Task, all_day, choose
 from solver.training.step import reference_pass_s
 
 SECONDS_PER_DAY = 86_400.0
 LONGEST_DAYS = 365.0
 """Jobs that take longer are not planned."""
 WEEK_DAYS = 7
+ALONE = Beside()
+"""No fleet beside the jobs."""
 WEEKS = 12
 """Beginnings that are compared where jobs share limited machines."""
 FAILURES, CHECKPOINT_RATE, RESTART = "device_hours_between_failures", "checkpoint_bytes_per_s_per_node", "restart_s"
@@ -44,6 +47,8 @@ class Allocation:
     seconds: float
     factor: float
     anchors: tuple[str, ...]
+    pause_s: float
+    """A checkpoint and a restart: what stopping and going on costs."""
 
     @cached_property
     def found(self) -> TrainingEstimate:
@@ -60,8 +65,9 @@ class Planned:
     columns: list[JobColumn]
     allocations: list[Allocation]
     offers: Mapping[str, Offer]
-    nodes_of_offer: Mapping[str, int]
+    nodes_of_offer: Capacity
     chosen: Chosen
+    beside: Beside
     dropped: dict[str, int] = field(default_factory=dict)
 
 
@@ -82,13 +88,15 @@ def plan_training(
     starts_at: dt.datetime,
     runs: Sequence[MeasuredRun] = (),
     only: Callable[[str, Offer], bool] = lambda _job, _offer: True,
+    beside: Beside = ALONE,
 ) -> Planned:
-    """Enumerate and choose. runs: measured ones, by which predictions are corrected. only: which offers a job may have.
+    """Enumerate and choose. runs: measured ones, by which predictions are corrected. only: which offers a job may have. beside:
+    what a fleet leaves to the jobs.
 
     Raises what the solver raises when nothing can be computed.
     """
-    allowed = allowed_offers(offers, limits_of(asked))
-    limited = {o.id: o.max_nodes for o in allowed if o.max_nodes is not None}
+    allowed = (*(beside.left_of(o) for o in allowed_offers(offers, limits_of(asked))), *beside.idle)
+    limited = {o.id: all_day(o.max_nodes) for o in allowed if o.max_nodes is not None} | dict(beside.free)
     tasks, columns, allocations, dropped = [], list[JobColumn](), list[Allocation](), dict[str, int]()
     for job in asked.jobs:
         deadline_s = None if job.deadline is None else (job.deadline - starts_at).total_seconds()
@@ -96,16 +104,23 @@ def plan_training(
         most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
         cache: dict[tuple[object, ...], Allocation | None] = {}
         for offer in (one for one in allowed if only(job.name, one)):
+            hours = beside.free.get(offer.id, all_day(max(1, offer.max_nodes or 1)))
             for nodes in node_counts(offer, job.max_devices):
                 allocation = _allocation(job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped)
                 if allocation is None:
                     continue
                 starts = range(WEEKS) if len(asked.jobs) > 1 and offer.id in limited else range(1)
-                columns += [_column(job, offer, allocation, week * WEEK_DAYS, len(allocations)) for week in starts]
+                own = [_column(job, offer, allocation, week * WEEK_DAYS, len(allocations), hours) for week in starts]
+                columns += [one for one in own if one is not None and one.finish_s <= _end_s(offer, beside)]
                 allocations.append(allocation)
     budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
     chosen = choose(tasks, columns, limited, budget, asked.time_limit_s)
-    return Planned(tasks, columns, allocations, {o.id: o for o in allowed}, limited, chosen, dropped)
+    return Planned(tasks, columns, allocations, {o.id: o for o in allowed}, limited, chosen, beside, dropped)
+
+
+def _end_s(offer: Offer, beside: Beside) -> float:
+    """Until when it can be had: idle nodes as long as their fleet is planned."""
+    return beside.lasts_s if offer.id in beside.free else math.inf
 
 
 def node_counts(offer: Offer, most_devices: int) -> Iterator[int]:
@@ -190,7 +205,8 @@ def _computed(
     seconds = working_s / float(alone.tokens_per_step[0]) / goodput / factor
     if seconds > most_s:
         return None
-    return Allocation(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own))
+    pause_s = reliability.checkpoint_s + reliability.restart_s
+    return Allocation(trained, spread, goodput, nodes, devices, seconds, factor, tuple(run.id for run in own), pause_s)
 
 
 def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
@@ -198,11 +214,23 @@ def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
     return math.ceil(seconds / 3600.0 - 1e-9) * nodes * offer.usd_per_hour
 
 
-def _column(job: TrainingJobIn, offer: Offer, allocation: Allocation, start_day: int, key: int) -> JobColumn:
-    finish_s = start_day * SECONDS_PER_DAY + allocation.seconds
+def _column(
+    job: TrainingJobIn, offer: Offer, allocation: Allocation, start_day: int, key: int, free: Hours
+) -> JobColumn | None:
+    """None: the hours of the day at which so many nodes are free leave no time to work, or it takes longer than is planned."""
+    hours = idle_hours(free, allocation.nodes) if offer.id.startswith(IDLE) else ()
+    worked_s = worked_s_a_day(hours, allocation.pause_s)
+    if worked_s <= 0.0:
+        return None
+    taken_s = allocation.seconds
+    if hours:  # whole days: the last one's hours may be any of them
+        taken_s = math.ceil(allocation.seconds / worked_s) * SECONDS_PER_DAY
+    if taken_s > LONGEST_DAYS * SECONDS_PER_DAY:
+        return None
+    finish_s = start_day * SECONDS_PER_DAY + taken_s
     days = range(start_day, math.ceil(finish_s / SECONDS_PER_DAY))
     usd = job_usd(offer, allocation.nodes, allocation.seconds)
-    return JobColumn(job.name, offer.id, allocation.nodes, start_day, tuple(days), finish_s, usd, key)
+    return JobColumn(job.name, offer.id, allocation.nodes, start_day, tuple(days), finish_s, usd, key, hours)
 
 
 def _figure(model: TrainingModel, name: str) -> float:

@@ -82,13 +82,15 @@ def _answer(
     asked = prepared.asked.model_copy(update={"limits": limits})
 
     others = {offer.id for offer in allowed_offers(prepared.snapshot.offers, limits_of(prepared.asked))}
+    others |= prepared.beside.free.keys()
 
     def only(of_job: str, offer: Offer) -> bool:
         return _of(kind, offer) == name if job in (None, of_job) else offer.id in others
 
     planned = plan_training(
-        asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs, only
-    )
+        asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs, only,
+        prepared.beside,
+    )  # fmt: skip
     found = planned.chosen.columns is not None
     cost = usd(planned.chosen.usd) if found else None
     lines = [line for line in stored.plan if job in (None, line.job)]

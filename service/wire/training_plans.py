@@ -60,6 +60,9 @@ class TrainingRecommendationIn(Request):
 
     jobs: Annotated[tuple[TrainingJobIn, ...], at_most(MOST_TRAINING_JOBS, "jobs"), Field(min_length=1)]
     limits: TrainingLimitsIn = TrainingLimitsIn()
+    beside_fleet: Name | None = None
+    """A stored fleet (POST /v1/fleets): jobs may use the nodes that it has reserved or bought at the hours of the day at which it leaves
+    them idle, and share the quotas of its request. Its month 0 begins with the plan."""
     starts_at: Instant | None = None
     price_as_of: Instant | None = None
     time_limit_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 10.0
@@ -85,6 +88,8 @@ class TrainingLineOut(Answer):
     devices: int
     starts_at: dt.datetime
     finishes_at: dt.datetime
+    daily_hours: list[int] = Field(default_factory=list)
+    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand; empty: all."""
     duration_days: Interval
     goodput_fraction: float
     tokens_per_s_per_device: Interval

@@ -1,6 +1,6 @@
 """Which machines each job rents and when it starts: set packing over enumerated columns, solved by HiGHS with a proof."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,13 +10,22 @@ from solver.errors import SolverFailedError, VerificationError
 from solver.fleet.highs import solve_with_cbc, solve_with_highs
 
 TOLERANCE_USD = 1e-6
+HOURS_OF_DAY = 24
+Capacity = Mapping[str, Sequence[int]]
+"""Nodes of an offer that jobs may hold together, by hour of the day. Of offers without an entry there are as many as wanted."""
+
+
+def all_day(nodes: int) -> tuple[int, ...]:
+    """As many at every hour."""
+    return (nodes,) * HOURS_OF_DAY
 
 
 @dataclass(frozen=True, slots=True)
 class JobColumn:
     """One way to do one job: so many nodes of an offer from a slot on. The layout is solved already.
 
-    slots: in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job.
+    slots: days in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job. hours: of each day in
+    which it holds them; empty: all.
     """
 
     job: str
@@ -28,6 +37,10 @@ class JobColumn:
     usd: float
     key: int = 0
     """Whose layout and rate it has, in the caller's table."""
+    hours: tuple[int, ...] = ()
+
+    def holds(self, slot: int, hour: int) -> bool:
+        return slot in self.slots and (not self.hours or hour in self.hours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +72,11 @@ class Chosen:
 def choose(
     tasks: Sequence[Task],
     columns: Sequence[JobColumn],
-    nodes_of_offer: Mapping[str, int],
+    nodes_of_offer: Capacity,
     max_usd: float | None = None,
     time_limit_s: float = 10.0,
 ) -> Chosen:
-    """The cheapest choice of one column a job, within what each offer has in each slot and the budget of all.
+    """The cheapest choice of one column a job, within what each offer has at each hour and the budget of all.
 
     Raises SolverFailedError when no solver can handle the programme.
     """
@@ -94,7 +107,7 @@ def choose(
     )
 
 
-def undominated(columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int]) -> list[JobColumn]:
+def undominated(columns: Sequence[JobColumn], nodes_of_offer: Capacity) -> list[JobColumn]:
     """Without columns of unlimited offers that another of the same job beats in cost and end: they are in no cheapest plan.
 
     Only a column that itself takes nothing limited may stand in for another.
@@ -111,28 +124,39 @@ def undominated(columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int])
 
 
 def _programme(
-    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int], max_usd: float | None
+    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Capacity, max_usd: float | None
 ) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     programme = pulp.LpProblem("training", pulp.LpMinimize)
     taken = [programme.add_variable(f"x{n}", cat="Binary") for n in range(len(columns))]
     programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True))
     for task in tasks:
         programme += pulp.lpSum(x for c, x in zip(columns, taken, strict=True) if c.job == task.name) == 1
-    held: dict[tuple[str, int], list[tuple[int, pulp.LpVariable]]] = {}
-    for column, x in zip(columns, taken, strict=True):
+    held: dict[tuple[str, int], list[int]] = {}
+    for position, column in enumerate(columns):
         for slot in column.slots if column.offer in nodes_of_offer else ():
-            held.setdefault((column.offer, slot), []).append((column.nodes, x))
+            held.setdefault((column.offer, slot), []).append(position)
     for (offer, _), members in sorted(held.items()):
-        programme += pulp.lpSum(nodes * x for nodes, x in members) <= nodes_of_offer[offer]
+        for together, nodes in _at_once([columns[n].hours for n in members], nodes_of_offer[offer]):
+            programme += pulp.lpSum(columns[members[n]].nodes * taken[members[n]] for n in together) <= nodes
     if max_usd is not None:
         programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True)) <= max_usd
     return programme, taken
 
 
-def is_plan(
-    plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
-) -> bool:
-    """Is every job done as asked, and nothing held twice? Counts slot by slot, unlike the programme."""
+def _at_once(hours: Sequence[tuple[int, ...]], nodes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Which of the columns with these hours hold nodes at the same time, with the fewest nodes there are then."""
+    if not any(hours):
+        yield tuple(range(len(hours))), min(nodes)
+        return
+    fewest: dict[tuple[int, ...], int] = {}
+    for hour, there in enumerate(nodes):
+        together = tuple(n for n, own in enumerate(hours) if not own or hour in own)
+        fewest[together] = min(there, fewest.get(together, there))
+    yield from fewest.items()
+
+
+def is_plan(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Capacity, max_usd: float | None) -> bool:
+    """Is every job done as asked, and nothing held twice? Counts hour by hour, unlike the programme."""
     if [c.job for c in plan] != [t.name for t in tasks] or not all(
         t.allows(c) for t, c in zip(tasks, plan, strict=True)
     ):
@@ -141,25 +165,24 @@ def is_plan(
         return False
     last = max((slot for c in plan for slot in c.slots), default=-1)
     for slot in range(last + 1):
-        used: dict[str, int] = {}
-        for column in plan:
-            if slot in column.slots:
-                used[column.offer] = used.get(column.offer, 0) + column.nodes
-        if any(nodes > nodes_of_offer.get(offer, nodes) for offer, nodes in used.items()):
-            return False
+        for hour in range(HOURS_OF_DAY):
+            used: dict[str, int] = {}
+            for column in plan:
+                if column.holds(slot, hour):
+                    used[column.offer] = used.get(column.offer, 0) + column.nodes
+            if any(nodes > nodes_of_offer[offer][hour] for offer, nodes in used.items() if offer in nodes_of_offer):
+                return False
     return True
 
 
-def verify(
-    plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Mapping[str, int], max_usd: float | None
-) -> None:
+def verify(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Capacity, max_usd: float | None) -> None:
     """Raises VerificationError for a plan that breaks a rule: a defect, never an answer."""
     if not is_plan(plan, tasks, nodes_of_offer, max_usd):
         raise VerificationError("the training plan breaks a limit it was made under")
 
 
 def enumerated(
-    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Mapping[str, int], max_usd: float | None = None
+    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Capacity, max_usd: float | None = None
 ) -> float | None:
     """The cheapest plan's cost by trying every one; None where there is none. For tests: it takes the product of all choices."""
     choices = [[c for c in columns if c.job == task.name] for task in tasks]

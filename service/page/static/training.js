@@ -7,7 +7,7 @@ import { button, copyButton, count, day, download, empty, facts, field, figure, 
 import { number, problemCard, showAtFields } from "./form.js";
 
 const PATH = "/v1/training/recommendations";
-const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "" };
+const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "" };
 const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"], ["dpo lora", "preferences, adapters (DPO)"], ["dpo qlora", "preferences, adapters on 4-bit weights"], ["dpo", "preferences, all weights (DPO)"]];
 const PRECISIONS = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4"];
 const TARGETS = [["torchrun", "torchrun with TRL"], ["megatron", "Megatron-LM"], ["torchtitan", "TorchTitan"], ["slurm", "SLURM"], ["skypilot", "SkyPilot"]];
@@ -34,6 +34,7 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
   h("h2", {}, "By when, for how much"),
   h("div.pair", {}, field("Days", num("days", { placeholder: "any" })), field("At most, US dollars", num("max_usd", { placeholder: "any" }))),
   h("div.pair", {}, field("Device", device, "only this"), field("Devices at most", num("max_devices", { placeholder: "4096" }))), suggest(device, () => knownIds("devices")),
+  field("Beside fleet", input("beside_fleet", { type: "text", placeholder: "none" }), "id of a stored fleet whose idle nodes it may use"),
   h("button.primary", { type: "submit" }, "Plan the training"));
 
   async function ask() {
@@ -63,7 +64,7 @@ function bodyOf(v) {
     name: "job", llm: v.llm.trim(), method, ...(adapters ? { adapters } : {}), precision: v.precision, tokens: Number(v.tokens) * 1e6, ...stated,
     ...(v.days ? { deadline: new Date(Date.now() + Number(v.days) * 86_400_000).toISOString() } : {}), ...(v.max_usd ? { max_usd: v.max_usd } : {}),
   };
-  return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {} };
+  return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {}, ...(v.beside_fleet.trim() ? { beside_fleet: v.beside_fleet.trim() } : {}) };
 }
 
 const spanOf = (days) => (days >= 1 ? count(figure(days), "day") : count(figure(24 * days), "hour"));

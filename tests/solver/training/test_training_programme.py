@@ -7,28 +7,32 @@ import pytest
 
 from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
-from solver.training.programme import JobColumn, Task, choose, enumerated, frontier, verify
+from solver.training.programme import JobColumn, Task, all_day, choose, enumerated, frontier, verify
 
 DAY = 86_400.0
 
 
-def tiny(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, int], float | None]:
-    """Up to three jobs, four offers of which some are limited, and starts that collide."""
+def tiny(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, tuple[int, ...]], float | None]:
+    """Up to three jobs, four offers of which some are limited, by hours of the day too, and starts that collide."""
     draw = random.Random(seed)
     tasks = [
         Task(f"j{n}", draw.choice([None, draw.randint(2, 8) * DAY]), draw.choice([None, float(draw.randint(20, 120))]))
         for n in range(draw.randint(1, 3))
     ]
-    limited = {f"o{n}": draw.randint(1, 4) for n in range(draw.randint(0, 3))}
+    limited = {f"o{n}": all_day(draw.randint(1, 4)) for n in range(draw.randint(0, 3))}
+    for offer in list(limited):
+        if draw.random() < 0.5:  # a fleet that serves leaves more at night
+            day, night = draw.randint(0, 2), draw.randint(1, 5)
+            limited[offer] = tuple(night if hour < 8 else day for hour in range(24))
     columns = []
     for task in tasks:
         for _ in range(draw.randint(1, 6)):
             start, days, nodes = draw.randint(0, 3), draw.randint(1, 4), draw.randint(1, 4)
             offer = f"o{draw.randint(0, 3)}"
             usd = float(nodes * days * draw.randint(3, 12))
-            columns.append(
-                JobColumn(task.name, offer, nodes, start, tuple(range(start, start + days)), (start + days) * DAY, usd)
-            )
+            hours = draw.choice([(), (), tuple(range(8)), tuple(range(draw.randint(0, 9), draw.randint(10, 24)))])
+            slots = tuple(range(start, start + days))
+            columns.append(JobColumn(task.name, offer, nodes, start, slots, (start + days) * DAY, usd, hours=hours))
     return tasks, columns, limited, draw.choice([None, None, float(draw.randint(40, 200))])
 
 
@@ -50,7 +54,16 @@ def test_the_programme_equals_trying_every_plan(part: int) -> None:
 def test_a_plan_that_holds_too_many_nodes_is_refused() -> None:
     twice = [JobColumn(name, "o", 2, 0, (0,), DAY, 1.0) for name in ("a", "b")]
     with pytest.raises(VerificationError):
-        verify(twice, [Task("a"), Task("b")], {"o": 3}, None)
+        verify(twice, [Task("a"), Task("b")], {"o": all_day(3)}, None)
+
+
+def test_a_night_and_a_day_share_a_node() -> None:
+    night, day = (JobColumn(name, "o", 1, 0, (0,), DAY, 1.0, hours=tuple(range(*hours))) for name, hours in
+                  (("a", (0, 8)), ("b", (8, 24))))  # fmt: skip
+    verify([night, day], [Task("a"), Task("b")], {"o": all_day(1)}, None)
+    whole = JobColumn("b", "o", 1, 0, (0,), DAY, 1.0)
+    with pytest.raises(VerificationError):
+        verify([night, whole], [Task("a"), Task("b")], {"o": all_day(1)}, None)
 
 
 def test_a_front_gets_dearer_as_it_gets_sooner() -> None:
