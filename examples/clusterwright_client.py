@@ -512,15 +512,16 @@ class Client:
         body: TrainingRecommendationIn,
         *,
         idempotency_key: str | None = None,
-    ) -> TrainingRecommendationOut:
+        prefer: str | None = None,
+    ) -> TrainingRecommendationOut | JobOut:
         """``POST /v1/training/recommendations``. Training jobs in, the cheapest machines, layouts and dates out"""
         answer = self.call(
             "POST",
             "/v1/training/recommendations",
             body=body,
-            headers={"Idempotency-Key": idempotency_key},
+            headers={"Idempotency-Key": idempotency_key, "prefer": prefer},
         )
-        return cast("TrainingRecommendationOut", answer)
+        return cast("TrainingRecommendationOut | JobOut", answer)
 
     def get_training_recommendations(
         self,
@@ -6669,13 +6670,7 @@ class TrainingRecommendationIn(TypedDict):
 
 
 class TrainingRecommendationOut(TypedDict):
-    """The cheapest plan among all enumerated choices, or why there is none."""
-    id: str
-    """Its id."""
-    link: str
-    """Address to hand on; its id cannot be guessed."""
-    created_at: str
-    """When it was made, RFC 3339."""
+    """The same with its address."""
     outcome: Literal["optimal", "feasible", "infeasible"]
     """How it ended."""
     solve: TrainingSolveOut
@@ -6694,6 +6689,12 @@ class TrainingRecommendationOut(TypedDict):
     """What the answer was computed from: the same request against the same inputs gives the same answer."""
     training_digest: str
     """SHA-256 of the catalog's files about training."""
+    id: str
+    """Its id."""
+    link: str
+    """Address to hand on; its id cannot be guessed."""
+    created_at: str
+    """When it was made, RFC 3339."""
 
 
 class TrainingRelaxationOut(TypedDict):

@@ -23,9 +23,10 @@ from service.settings import Settings
 from service.wire.fleet_answers import FleetOut
 from service.wire.fleets import FleetIn
 from service.wire.recommendations import RecommendationIn, RecommendationOut
+from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut
 
-Asked = TypeVar("Asked", RecommendationIn, FleetIn)
-Out = TypeVar("Out", RecommendationOut, FleetOut)
+Asked = TypeVar("Asked", RecommendationIn, FleetIn, TrainingRecommendationIn)
+Out = TypeVar("Out", RecommendationOut, FleetOut, TrainingRecommendationOut)
 Row = TypeVar("Row", bound=StoredAnswer)
 
 

@@ -11,6 +11,7 @@ from service.llms.queries import llms_by_ids
 from service.problems import ConflictError, FieldError, InvalidFieldsError
 from service.recommendations.from_rows import llm_from_row
 from service.training.inputs import PAIR_SEQUENCES
+from service.training.present import present_stored
 from service.training.recommend import tokens_of
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
@@ -19,7 +20,6 @@ from service.wire.training_plans import (
     TrainingJobIn,
     TrainingLineOut,
     TrainingRecommendationIn,
-    TrainingRecommendationOut,
 )
 from solver.llm_shape import LlmShape
 
@@ -73,7 +73,7 @@ def answer_training_deployment(session: Session, plan_id: str, target: str) -> T
     if target not in TARGETS:
         raise InvalidFieldsError([FieldError(f"no target {target[:80]!r}: {', '.join(TARGETS)}", parameter="target")])
     row = stored_plan(session, plan_id)
-    found = TrainingRecommendationOut.model_validate(row.result)
+    found = present_stored(row)
     if not found.plan:
         raise ConflictError(f"{row.id} is {found.outcome}: it has no plan to start")
     asked = TrainingRecommendationIn.model_validate(row.request)

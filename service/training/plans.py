@@ -1,5 +1,6 @@
 """POST /v1/training/recommendations: read, plan, store, answer. The same body at the same instants has the same plan."""
 
+import asyncio
 import datetime as dt
 import math
 from dataclasses import dataclass
@@ -8,8 +9,9 @@ from fastapi.concurrency import run_in_threadpool
 from ulid import ULID
 
 from service import VERSION
-from service.database import Database
-from service.idempotency.keys import Named, claim_or_stop, settle
+from service.answers.store import stored
+from service.idempotency.keys import Named
+from service.jobs.kind import WorkerContext
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.names_meant import llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, unknown_name
@@ -19,11 +21,12 @@ from service.recommendations.from_rows import llm_from_row
 from service.training.beside_fleet import Beside, read_beside
 from service.training.inputs import training_model
 from service.training.measured import MeasuredRun, measured_runs
+from service.training.present import present_stored
 from service.training.present_plan import present_plan
-from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, Planned, plan_training
+from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, plan_training
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
-from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut
+from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut, TrainingResultOut
 from solver.llm_shape import LlmShape
 
 
@@ -44,6 +47,11 @@ class PreparedPlan:
         return {job.name: self.shapes[job.llm] for job in self.asked.jobs}
 
     @property
+    def fixed(self) -> TrainingRecommendationIn:
+        """With the instants that the request left open: asked again, it is the same."""
+        return self.asked.model_copy(update={"starts_at": self.starts_at, "price_as_of": self.price_as_of})
+
+    @property
     def inputs(self) -> InputsOut:
         return InputsOut(
             price_as_of=self.price_as_of, catalog_digest=self.snapshot.digest, correction_set=None, version=VERSION
@@ -51,26 +59,32 @@ class PreparedPlan:
 
 
 async def create_training_plan(
-    asked: TrainingRecommendationIn, context: PlanningContext, named: Named | None = None
+    asked: TrainingRecommendationIn, context: PlanningContext, named: Named | None
 ) -> TrainingRecommendationOut:
     """Raises InvalidFieldsError for unknown models, a deadline that has passed, and jobs that nothing can be computed for;
     StoredBeforeError when the same request under the same key was stored meanwhile.
     """
     now = context.clock()
     prepared = await run_in_threadpool(prepare_plan, asked, context, now)
-    planned = await context.pool.run("training plan", lambda: planned_of(prepared))
-    context.metrics.count_outcome("training_plan", "infeasible" if planned.chosen.columns is None else "optimal")
-    return await run_in_threadpool(_store, prepared, planned, context.database, now, named)
+    result = await context.pool.run("training plan", lambda: result_of(prepared))
+    context.metrics.count_outcome("training_plan", result.outcome)
+    row = plan_row(prepared.fixed, result, now)
+    # Once the answer is there it is stored, even when the client has gone.
+    return await asyncio.shield(run_in_threadpool(stored, context.database, row, named, present_stored))
 
 
-def planned_of(prepared: PreparedPlan) -> Planned:
-    return plan_training(
+def result_of(prepared: PreparedPlan) -> TrainingResultOut:
+    """Runs in a solver thread or a job's process; no database connection is held."""
+    planned = plan_training(
         prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs,
         beside=prepared.beside,
     )  # fmt: skip
+    return present_plan(planned, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, training_model())
 
 
-def prepare_plan(asked: TrainingRecommendationIn, context: PlanningContext, now: dt.datetime) -> PreparedPlan:
+def prepare_plan(
+    asked: TrainingRecommendationIn, context: PlanningContext | WorkerContext, now: dt.datetime
+) -> PreparedPlan:
     """Read in one transaction. now: by when measured runs were stored, and the instant of what the request leaves open."""
     starts_at, as_of = asked.starts_at or now, asked.price_as_of or now
     late = [
@@ -107,29 +121,18 @@ def _latest_s(asked: TrainingRecommendationIn, starts_at: dt.datetime) -> float:
     return min(max(ends), LONGEST_DAYS * SECONDS_PER_DAY)
 
 
-def _store(
-    prepared: PreparedPlan, planned: Planned, database: Database, now: dt.datetime, named: Named | None
-) -> TrainingRecommendationOut:
-    """The instants that the request left open are stored with it: asked again, it is the same."""
-    plan_id, model = f"train_{ULID()}", training_model()
-    result = present_plan(planned, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, model, (plan_id, now))
-    fixed = prepared.asked.model_copy(update={"starts_at": prepared.starts_at, "price_as_of": prepared.price_as_of})
-    row = TrainingPlanTable(
-        id=plan_id,
+def plan_row(asked: TrainingRecommendationIn, result: TrainingResultOut, now: dt.datetime) -> TrainingPlanTable:
+    """The row that a result is stored as."""
+    return TrainingPlanTable(
+        id=f"train_{ULID()}",
         created_at=now,
         outcome=result.outcome,
-        jobs=[{"name": job.name, "llm": job.llm, "method": job.method} for job in prepared.asked.jobs],
+        jobs=[{"name": job.name, "llm": job.llm, "method": job.method} for job in asked.jobs],
         usd=result.solve.usd,
-        price_as_of=prepared.price_as_of,
-        catalog_digest=prepared.snapshot.digest,
-        training_digest=model.catalog.digest,
-        version=VERSION,
-        request=fixed.model_dump(mode="json"),
+        price_as_of=result.inputs.price_as_of,
+        catalog_digest=result.inputs.catalog_digest,
+        training_digest=result.training_digest,
+        version=result.inputs.version,
+        request=asked.model_dump(mode="json"),
         result=result.model_dump(mode="json"),
     )
-    with database.writing() as session:
-        claim_or_stop(session, named, now)
-        session.add(row)
-        session.flush()
-        settle(session, named, plan_id)
-    return result

@@ -7,34 +7,20 @@ from decimal import Decimal
 from service.training.inputs import TrainingModel
 from service.training.predict import cautions, interval, present_layout, present_memory
 from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, relaxed
-from service.training.tables import TrainingPlanTable
 from service.wire.quantities import Interval
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import (
     TrainingFrontOut,
     TrainingLineOut,
-    TrainingPlanSummaryOut,
     TrainingPointOut,
-    TrainingRecommendationOut,
     TrainingRelaxationOut,
+    TrainingResultOut,
     TrainingSolveOut,
 )
 from solver.llm_shape import LlmShape
 from solver.training.programme import JobColumn, frontier
 
 MOST_POINTS = 12
-
-
-def present_summary(row: TrainingPlanTable) -> TrainingPlanSummaryOut:
-    """A line of the list; requests and results are not read for it."""
-    return TrainingPlanSummaryOut(
-        id=row.id,
-        created_at=row.created_at,
-        outcome=row.outcome,
-        jobs=[job["name"] for job in row.jobs],
-        llms=[job["llm"] for job in row.jobs],
-        usd=None if row.usd is None else Decimal(row.usd),
-    )
 
 
 def usd(amount: float) -> Decimal:
@@ -47,9 +33,8 @@ def present_plan(
     starts_at: dt.datetime,
     inputs: InputsOut,
     model: TrainingModel,
-    identity: tuple[str, dt.datetime],
-) -> TrainingRecommendationOut:
-    """On the wire: dates, days, dollars; each line with what is doubtful about it. identity: id, and when it was made."""
+) -> TrainingResultOut:
+    """On the wire: dates, days, dollars; each line with what is doubtful about it."""
     chosen = planned.chosen
     lines = [present_line(planned, column, starts_at) for column in chosen.columns or ()]
     told = [note for column in chosen.columns or () for note in _doubts(planned, column, shapes[column.job])]
@@ -59,11 +44,8 @@ def present_plan(
         if found
         else ("proven_infeasible" if chosen.proven else "no_plan_found")
     )
-    return TrainingRecommendationOut.model_validate(
+    return TrainingResultOut.model_validate(
         {
-            "id": identity[0],
-            "link": f"/v1/training/recommendations/{identity[0]}",
-            "created_at": identity[1],
             "outcome": ("optimal" if chosen.proven else "feasible") if found else "infeasible",
             "solve": TrainingSolveOut.model_validate(
                 {

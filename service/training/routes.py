@@ -3,15 +3,23 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response, status
-from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from service.access import Reader
-from service.database import Database, ReadSession
+from service.answers.post import answered
+from service.answers.queries import list_answers
+from service.answers.store import answer_named
+from service.database import ReadSession
 from service.guarded_route import GuardedRoute
-from service.idempotency.keys import STORED_BEFORE, IdempotencyKey, StoredBeforeError, new_request
+from service.idempotency.keys import STORED_BEFORE, IdempotencyKey
+from service.jobs.accepted import ACCEPTED
 from service.paging import Limit, Next, cut_page, last_id
+from service.prefer import Prefer
 from service.recommendations.create import planning_context
 from service.training.estimates import create_training_estimates
+from service.training.job import TRAINING
+from service.training.present import present_stored, present_summary
+from service.training.tables import TrainingPlanTable
 from service.wire.pages import Page
 from service.wire.training import TrainingEstimatesIn, TrainingEstimatesOut
 from service.wire.training_plans import (
@@ -38,53 +46,34 @@ async def post_training_estimates(
 
 
 @router.post(
-    "/recommendations",
-    status_code=status.HTTP_201_CREATED,
-    summary="Training jobs in, the cheapest machines, layouts and dates out",
-    responses={200: {"model": TrainingRecommendationOut, "description": STORED_BEFORE}},
-)
+    "/recommendations", status_code=status.HTTP_201_CREATED,
+    summary="Training jobs in, the cheapest machines, layouts and dates out", response_model=TrainingRecommendationOut,
+    responses=ACCEPTED | {200: {"model": TrainingRecommendationOut, "description": STORED_BEFORE}},
+)  # fmt: skip
 async def post_training_recommendation(
     request: Request,
-    response: Response,
     caller: Reader,
+    prefer: Prefer,
     asked: TrainingRecommendationIn,
+    response: Response,
     idempotency_key: IdempotencyKey = None,
-) -> TrainingRecommendationOut:
-    from service.training.plans import create_training_plan  # loads the solvers: only when asked
-
-    context = planning_context(request)
-    try:
-        named = await new_request(request, caller, idempotency_key, asked, context.database)
-        made = await create_training_plan(asked, context, named)
-    except StoredBeforeError as before:
-        made = await run_in_threadpool(_read, context.database, before.resource)
-        response.status_code = status.HTTP_200_OK
-    response.headers["Location"] = made.link
-    return made
-
-
-def _read(database: Database, plan_id: str) -> TrainingRecommendationOut:
-    from service.training.why_not import stored_plan
-
-    with database.reading() as session:
-        return TrainingRecommendationOut.model_validate(stored_plan(session, plan_id).result)
+) -> TrainingRecommendationOut | JSONResponse:
+    return await answered(TRAINING, request, caller, prefer, asked, response, idempotency_key)
 
 
 @router.get("/recommendations", summary="Stored training plans, newest first")
 def get_training_recommendations(
     _caller: Reader, session: ReadSession, limit: Limit = 100, after: Next = None
 ) -> Page[TrainingPlanSummaryOut]:
-    from service.training.present_plan import present_summary
-    from service.training.queries import list_training_plans
-
-    found = list_training_plans(session, before=last_id("next", after), limit=limit + 1)
+    long = ("request", "result")
+    found = list_answers(session, TrainingPlanTable, before=last_id("next", after), limit=limit + 1, without=long)
     page, cursor = cut_page(found.rows, limit)
     return Page(items=[present_summary(row) for row in page], next=cursor, total=found.total)
 
 
 @router.get("/recommendations/{plan_id}", summary="One stored training plan; it never changes")
-def get_training_recommendation(request: Request, _caller: Reader, plan_id: str) -> TrainingRecommendationOut:
-    return _read(request.app.state.database, plan_id)
+def get_training_recommendation(_caller: Reader, session: ReadSession, plan_id: str) -> TrainingRecommendationOut:
+    return present_stored(answer_named(session, TrainingPlanTable, TRAINING.noun, plan_id))
 
 
 @router.post(

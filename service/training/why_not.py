@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from fastapi.concurrency import run_in_threadpool
 from sqlmodel import Session
 
-from service.problems import FieldError, InvalidFieldsError, NotFoundError, unknown_name
+from service.answers.store import answer_named
+from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.create import PlanningContext
 from service.recommendations.limits import allowed_offers
 from service.training.inputs import training_model
+from service.training.job import TRAINING
 from service.training.plans import PreparedPlan, prepare_plan
+from service.training.present import present_stored
 from service.training.present_plan import conflicts, present_line, usd
-from service.training.queries import training_plan_by_id
 from service.training.recommend import limits_of, plan_training
 from service.training.tables import TrainingPlanTable
 from service.wire.training_plans import (
     TrainingLimitsIn,
     TrainingRecommendationIn,
-    TrainingRecommendationOut,
     TrainingWhyNotIn,
     TrainingWhyNotOut,
 )
@@ -37,10 +38,8 @@ async def answer_training_why_not(plan_id: str, asked: TrainingWhyNotIn, context
 
 
 def stored_plan(session: Session, plan_id: str) -> TrainingPlanTable:
-    row = training_plan_by_id(session, plan_id)
-    if row is None:
-        raise NotFoundError(f"no training recommendation {plan_id[:80]!r}")
-    return row
+    """Raises NotFoundError."""
+    return answer_named(session, TrainingPlanTable, TRAINING.noun, plan_id)
 
 
 def _replayed(plan_id: str, context: PlanningContext) -> tuple[TrainingPlanTable, PreparedPlan]:
@@ -73,7 +72,7 @@ def _of(kind: str, offer: Offer) -> str:
 def _answer(
     kind: str, name: str, job: str | None, row: TrainingPlanTable, prepared: PreparedPlan, began: float
 ) -> TrainingWhyNotOut:
-    stored = TrainingRecommendationOut.model_validate(row.result)
+    stored = present_stored(row)
     wanted = tuple(offer for offer in prepared.snapshot.offers if _of(kind, offer) == name)
     excluded = excluding_limits(prepared.asked, wanted)
     limits = prepared.asked.limits.model_copy(update={one: LIFTED[one] for one in excluded})

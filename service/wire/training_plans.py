@@ -141,12 +141,9 @@ class TrainingSolveOut(Answer):
     seconds: float
 
 
-class TrainingRecommendationOut(Answer):
+class TrainingResultOut(Answer):
     """The cheapest plan among all enumerated choices, or why there is none."""
 
-    id: str
-    link: str
-    created_at: dt.datetime
     outcome: Literal["optimal", "feasible", "infeasible"]
     solve: TrainingSolveOut
     plan: list[TrainingLineOut]
@@ -156,6 +153,14 @@ class TrainingRecommendationOut(Answer):
     cautions: list[str]
     inputs: InputsOut
     training_digest: str
+
+
+class TrainingRecommendationOut(TrainingResultOut):
+    """The same with its address."""
+
+    id: str
+    link: str
+    created_at: dt.datetime
 
 
 class TrainingPlanSummaryOut(Answer):

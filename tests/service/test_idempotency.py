@@ -25,15 +25,18 @@ from tests.service.test_fleets import FLEET
 from tests.service.test_jobs import wait_for
 from tests.service.test_measurements import FIGURES, WANTED
 from tests.service.test_offers import OFFER, PRICE
+from tests.service.test_training_plans import TUNE
 
 SMALL = RECOMMENDATION | {
     "workloads": [changed(RECOMMENDATION, "workloads/0/llm", "llama-3.1-8b")["workloads"][0]],
     "limits": {"devices": ["l40s"], "providers": ["aws"]},
     "alternatives": 0,
 }
+TRAINING = {"jobs": [TUNE], "limits": {"devices": ["h100-sxm"]}}
 OTHER = {
     "/v1/recommendations": changed(SMALL, "workloads/0/traffic/requests_per_s", 3.0),
     "/v1/fleets": changed(FLEET, "horizon/months", 24),
+    "/v1/training/recommendations": TRAINING | {"limits": {"devices": ["a100-sxm-80"]}},
     "/v1/tco/comparisons": COMPARISON | {"horizon_months": 12},
     "/v1/llms": {"id": "tiny-keyed-2", "config": TINY_CONFIG},
     "/v1/offers": OFFER | {"instance": "keyed-2"},
@@ -43,6 +46,7 @@ OTHER = {
 BODIES = {
     "/v1/recommendations": SMALL,
     "/v1/fleets": FLEET,
+    "/v1/training/recommendations": TRAINING,
     "/v1/tco/comparisons": COMPARISON,
     "/v1/llms": {"id": "tiny-keyed", "config": TINY_CONFIG},
     "/v1/offers": OFFER | {"instance": "keyed"},

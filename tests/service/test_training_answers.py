@@ -6,6 +6,12 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
+from service.main import create_app
+from service.settings import Settings
+from tests.conftest import FixedClock
+from tests.service.conftest import LOOPBACK
+from tests.service.test_jobs import wait_for
+
 PATH = "/v1/training/recommendations"
 TUNE: dict[str, Any] = {
     "name": "tune", "llm": "llama-3.1-8b", "method": "lora", "tokens": 50_000_000, "sequence_tokens": 4096, "max_devices": 8,
@@ -42,6 +48,22 @@ def test_the_same_key_is_the_same_plan(client: TestClient) -> None:
     first, again = (client.post(PATH, json=asked, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json() == first.json()
+
+
+def test_a_plan_as_a_job_is_the_plan(seeded_url: str, clock: FixedClock) -> None:
+    settings = Settings(database_url=seeded_url, shutdown_grace_s=0.5, jobs_in_service=1)
+    asked, later = {"jobs": [TUNE], "limits": {"devices": ["h100-sxm"]}}, {"Prefer": "respond-async"}
+    with TestClient(create_app(settings, clock), base_url="http://localhost", client=LOOPBACK) as client:
+        answer = client.post(PATH, json=asked, headers=later)
+        assert (answer.status_code, answer.json()["kind"]) == (202, "training_recommendation")
+        job = wait_for(client, answer.json()["id"], "succeeded", "failed")
+        assert job["problem"] is None
+        found, now = client.get(job["result"]).json(), planned(client, TUNE, devices=["h100-sxm"])
+        for one in (found, now):
+            one.pop("id"), one.pop("link"), one.pop("created_at"), one["solve"].pop("seconds")
+        assert found == now
+        for wrong in ({"jobs": [TUNE | {"llm": "nobody-9b"}]}, asked | {"beside_fleet": "fleet_none"}):
+            assert client.post(PATH, json=wrong, headers=later).status_code == 422
 
 
 def test_why_not_is_what_the_same_request_for_that_device_costs(client: TestClient, tune: dict[str, Any]) -> None:
@@ -90,6 +112,28 @@ def test_adapters_are_started_as_they_were_planned(client: TestClient, tune: dic
         assert client.get(f"{tune['link']}/deployments", params={"target": target}).status_code == 409
     answer = client.get(f"{tune['link']}/deployments", params={"target": "abacus"})
     assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, "target")
+
+
+def test_preferences_are_planned_in_pairs_and_started_as_pairs(client: TestClient) -> None:
+    prefer = {"name": "prefer", "llm": "llama-3.1-8b", "method": "dpo", "adapters": "lora", "samples": 60_000,
+              "sequence_tokens": 1024, "global_batch_sequences": 128, "max_devices": 8}  # fmt: skip
+    plan = planned(client, prefer | {"reference": "precomputed"}, devices=["h100-sxm"])
+    with_each_step = planned(client, prefer, devices=["h100-sxm"])
+    days = [one["plan"][0]["duration_days"]["expected"] for one in (plan, with_each_step)]
+    assert days[0] == pytest.approx(days[1], rel=0.2), "once is as long as with each step, at one epoch"
+    (line,) = plan["plan"]
+    (script,) = files_of(client, plan, "torchrun").values()
+    words = script.split()
+    said = {words[n]: words[n + 1] for n in range(len(words) - 1)}
+    pairs = int(said["--per_device_train_batch_size"]) * int(said["--gradient_accumulation_steps"])
+    assert pairs * line["layout"]["data_parallel"] == 64
+    assert int(said["--max_steps"]) == round(60_000 / 64)
+    assert "trl.scripts.dpo" in words
+    assert said["--precompute_ref_log_probs"] == "true"
+    assert "--packing" not in words
+    assert client.get(f"{plan['link']}/deployments", params={"target": "torchtitan"}).status_code == 409
+    bad = client.post(PATH, json={"jobs": [TUNE | {"adapters": "lora"}]})
+    assert (bad.status_code, bad.json()["errors"][0]["pointer"]) == (422, "/jobs/0")
 
 
 def test_megatron_is_told_the_layout(client: TestClient) -> None:
