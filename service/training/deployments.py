@@ -1,4 +1,10 @@
-"""GET /v1/training/recommendations/{id}/deployments: files that start a stored plan's jobs. A pure function of the plan."""
+"""GET /v1/training/recommendations/{id}/deployments: files that start a stored plan's jobs. A pure function of the plan.
+
+Options as each project documents them, read on 2026-11-24: TRL trl/scripts/dpo.py @00bb368845b6 and docs/source/dpo_trainer.md;
+Megatron-LM examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and
+its argument list; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to multi-node jobs.
+From memory: options of the Hugging Face Trainer, torchrun and SLURM.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +30,7 @@ from service.wire.training_plans import (
 from solver.llm_shape import LlmShape
 
 PORT = 29_500
-DATA, OUTPUT = "$DATA", "$OUTPUT"
+DATA, OUTPUT, RATE = "$DATA", "$OUTPUT", "$LEARNING_RATE"
 SKYPILOT_CLOUDS = {
     "aws": "aws",
     "azure": "azure",
@@ -34,6 +40,14 @@ SKYPILOT_CLOUDS = {
     "runpod": "runpod",
 }
 """Providers by the names that SkyPilot has for them."""
+TORCHTITAN_FLAVORS = {"llama-3.1-8b": "8B", "llama-3.1-70b": "70B", "llama-3.1-405b": "405B"}
+"""Models by the flavors of TorchTitan's ``llama3`` (torchtitan/models/llama3/__init__.py); without one it trains a toy model."""
+MEGATRON_FORMATS: Mapping[str, list[str]] = {
+    "fp8": ["--fp8-format", "hybrid", "--fp8-param-gather"],
+    "mxfp8": ["--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"],
+}
+SPOT = ":spot"
+"""How offers end whose machines may be taken back."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +122,26 @@ def _notes(started: Started) -> dict[str, str]:
         f"measure {started.name}": "upload the log of the first minutes to POST /v1/benchmarks/training-runs: what remains"
         " of the plan is then predicted from it",
     }  # fmt: skip
+    if not started.line.stack.startswith("transformers"):
+        told["LEARNING_RATE"] = (
+            "where Megatron is started: its learning rate, which changes no time and is not known here"
+        )
+    if started.line.daily_hours:
+        told[f"hours of {started.name}"] = (
+            f"runs at the hours {started.line.daily_hours} of each day alone: stop it after a checkpoint and start it again"
+        )
     if started.line.nodes > 1:
         told["HEAD"] = "the address of the first node, which the others reach on port 29500"
     return told
 
 
 def _torchrun_words(started: Started) -> list[str]:
-    words = ["torchrun", "--nnodes", str(started.line.nodes), "--nproc-per-node", str(started.devices_a_node)]
+    layout = started.line.layout
+    one_queue = (
+        layout.tensor_parallel * layout.context_parallel > 1
+    )  # so that collectives start before the products beside them
+    words = ["env", "CUDA_DEVICE_MAX_CONNECTIONS=1"] if one_queue else []
+    words += ["torchrun", "--nnodes", str(started.line.nodes), "--nproc-per-node", str(started.devices_a_node)]
     if started.line.nodes == 1:
         return [*words, "--standalone"]
     return [*words, "--rdzv-backend", "c10d", "--rdzv-id", started.name, "--rdzv-endpoint", f"$HEAD:{PORT}"]
@@ -122,9 +149,10 @@ def _torchrun_words(started: Started) -> list[str]:
 
 def _command(words: list[str]) -> str:
     """One line of shell; the variables in it are expanded."""
-    return shell_command(words).replace("'$DATA'", '"$DATA"').replace("'$OUTPUT'", '"$OUTPUT"').replace(
-        f"'$HEAD:{PORT}'", f'"$HEAD:{PORT}"'
-    )  # fmt: skip
+    line = shell_command(words)
+    for variable in (DATA, OUTPUT, RATE, f"$HEAD:{PORT}"):
+        line = line.replace(f"'{variable}'", f'"{variable}"')
+    return line
 
 
 def _trl(started: Started) -> list[str]:
@@ -180,13 +208,19 @@ def _megatron(started: Started) -> list[str]:
         "--train-iters", str(started.steps), "--tensor-model-parallel-size", str(layout.tensor_parallel),
         "--pipeline-model-parallel-size", str(layout.pipeline_parallel),
         "--context-parallel-size", str(layout.context_parallel), "--use-distributed-optimizer", "--overlap-grad-reduce",
-        "--overlap-param-gather", "--bf16", "--log-throughput", "--log-interval", "10", "--data-path", DATA, "--save", OUTPUT,
+        "--overlap-param-gather", "--bf16", "--grad-reduce-in-bf16", "--log-throughput", "--log-interval", "10",
+        "--lr", RATE, "--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model", started.hub or started.job.llm,
+        "--data-path", DATA, "--save", OUTPUT, "--load", OUTPUT, "--save-interval", "500",
     ]  # fmt: skip
     words += ["--swiglu"] if feed_forward.gated else []
     words += [] if shape.tied_embeddings else ["--untie-embeddings-and-output-weights"]
     words += ["--sequence-parallel"] if layout.tensor_parallel > 1 else []
+    parts = layout.pipeline_parallel * layout.virtual_pipeline
+    counted = bool(shape.layers % parts) and not (shape.layers + 2) % parts
+    if counted:  # the embedding and the loss take a layer's place each
+        words += ["--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split"]
     if layout.virtual_pipeline > 1:
-        a_part = shape.layers // (layout.pipeline_parallel * layout.virtual_pipeline)
+        a_part = (shape.layers + 2 * counted) // parts
         words += ["--num-layers-per-virtual-pipeline-stage", str(max(a_part, 1))]
     if layout.recompute == "full":
         again = max(1, round(layout.recomputed_layers_fraction * shape.layers / layout.pipeline_parallel))
@@ -202,8 +236,8 @@ def _megatron(started: Started) -> list[str]:
         words += ["--recompute-granularity", "selective"]
     if layout.sharding == "zero3":
         words += ["--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads_params"]
-    precision = {"fp8": ["--fp8-format", "hybrid"], "mxfp8": ["--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"]}
-    return words + precision.get(started.job.precision, [])
+        words += ["--no-gradient-accumulation-fusion", "--ckpt-format", "fsdp_dtensor"]
+    return words + MEGATRON_FORMATS.get(started.job.precision, [])
 
 
 def _torchtitan(started: Started) -> str:
@@ -211,9 +245,20 @@ def _torchtitan(started: Started) -> str:
     layout, line = started.line.layout, started.line
     if started.job.method not in ("pretrain", "full"):
         raise ConflictError(f"{started.job.name}: TorchTitan trains no adapters and no preferences; take torchrun")
+    flavor = TORCHTITAN_FLAVORS.get(started.job.llm)
+    if flavor is None:
+        raise ConflictError(f"{started.job.name}: TorchTitan has no flavor of {started.job.llm} that is known here")
     sharded = layout.sharding == "zero3"
+    parts = layout.pipeline_parallel * layout.virtual_pipeline
+    interleaved: dict[str, object] = {}
+    if layout.virtual_pipeline > 1:
+        interleaved = {
+            "pipeline_parallel_schedule": "Interleaved1F1B",
+            "pipeline_parallel_layers_per_stage": max(1, started.shape.layers // parts),
+        }
     tables: Mapping[str, Mapping[str, object]] = {
         "job": {"description": f"{started.job.llm} on {line.devices} x {line.device}", "dump_folder": "outputs"},
+        "model": {"name": "llama3", "flavor": flavor},
         "training": {
             "local_batch_size": layout.micro_batch_sequences
             * (started.accumulated if layout.pipeline_parallel > 1 else 1),
@@ -229,7 +274,9 @@ def _torchtitan(started: Started) -> str:
             "pipeline_parallel_microbatch_size": layout.micro_batch_sequences,
             "context_parallel_degree": layout.context_parallel,
             "expert_parallel_degree": layout.expert_parallel,
+            **interleaved,
         },
+        "checkpoint": {"enable_checkpoint": True, "interval": 500},
         "activation_checkpoint": {"mode": layout.recompute},
         "metrics": {"log_freq": 10},
     }
@@ -240,7 +287,16 @@ def _torchtitan(started: Started) -> str:
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int) else f'"{value}"'
+
+
+def _torchtitan_words(config: str) -> list[str]:
+    """Paths are given on the command line, where the shell fills them in."""
+    return [
+        "-m", "torchtitan.train", "--job.config_file", config, "--job.dump_folder", OUTPUT, "--training.dataset_path", DATA,
+    ]  # fmt: skip
 
 
 def _script(started: Started, words: list[str]) -> str:
@@ -260,7 +316,7 @@ def _megatron_files(started: Started) -> dict[str, str]:
 
 def _torchtitan_files(started: Started) -> dict[str, str]:
     config = f"{started.name}.toml"
-    words = ["-m", "torchtitan.train", "--job.config_file", config]
+    words = _torchtitan_words(config)
     return {config: _torchtitan(started), f"{started.name}.sh": _script(started, words)}
 
 
@@ -270,7 +326,7 @@ def _usual_words(started: Started) -> tuple[list[str], dict[str, str]]:
         return _megatron(started), {}
     if started.line.stack == "torchtitan":
         config = f"{started.name}.toml"
-        return ["-m", "torchtitan.train", "--job.config_file", config], {config: _torchtitan(started)}
+        return _torchtitan_words(config), {config: _torchtitan(started)}
     return _trl(started), {}
 
 
@@ -297,11 +353,12 @@ def _skypilot_files(started: Started) -> dict[str, str]:
     if cloud is None:
         raise ConflictError(f"{started.job.name}: what SkyPilot calls {line.provider} is not known here")
     words, beside = _usual_words(started)
+    machines = {"infra": cloud, "accelerators": f"{_sky_device(line.device)}:{started.devices_a_node}"}
     task = {
         "name": started.name,
         "num_nodes": line.nodes,
-        "resources": {"infra": cloud, "accelerators": f"{_sky_device(line.device)}:{started.devices_a_node}"},
-        "envs": {"DATA": "", "OUTPUT": ""},
+        "resources": machines | ({"use_spot": True} if line.offer.endswith(SPOT) else {}),
+        "envs": {"DATA": "", "OUTPUT": "", "LEARNING_RATE": ""},
         "run": 'export HEAD=$(echo "$SKYPILOT_NODE_IPS" | head -n 1)\n'
         + _command([*_torchrun_words(started), *words])
         + "\n",

@@ -1,5 +1,6 @@
 """Stored training plans: read again, asked why not, started."""
 
+import tomllib
 from typing import Any
 
 import pytest
@@ -151,7 +152,27 @@ def test_megatron_is_told_the_layout(client: TestClient) -> None:
         assert int(said[f"--{option}"]) == line["layout"][degree], option
     assert (said["--num-layers"], said["--hidden-size"], said["--num-query-groups"]) == ("80", "8192", "8")
     assert said["--global-batch-size"] == "512"
+    assert "--fp8-param-gather" in words, "what is sent in 8 bits in the prediction is sent so"
+    assert {"--tokenizer-model", "--lr", "--load"} <= said.keys(), "without them it does not start, or not go on"
     assert ("--recompute-num-layers" in said) == (line["layout"]["recompute"] == "full")
+
+
+def test_torchtitan_is_told_the_model_and_its_parts(client: TestClient) -> None:
+    job = TRAIN | {
+        "precision": "bf16",
+        "stack": "torchtitan",
+        "layout": {"pipeline_parallel": 4, "virtual_pipeline": 2},
+    }
+    plan = planned(client, job, devices=["h100-sxm"])
+    files = files_of(client, plan, "torchtitan")
+    told = tomllib.loads(files["train.toml"])
+    assert told["model"] == {"name": "llama3", "flavor": "70B"}
+    assert told["parallelism"]["pipeline_parallel_schedule"] == "Interleaved1F1B"
+    assert told["parallelism"]["pipeline_parallel_layers_per_stage"] == 10
+    assert told["checkpoint"]["enable_checkpoint"] is True
+    assert '"$DATA"' in files["train.sh"]
+    other = planned(client, TUNE | {"llm": "qwen3-8b", "method": "full", "stack": "torchtitan"}, devices=["h100-sxm"])
+    assert client.get(f"{other['link']}/deployments", params={"target": "torchtitan"}).status_code == 409
 
 
 def test_skypilot_takes_the_plans_cloud_or_says_that_it_cannot(client: TestClient) -> None:
