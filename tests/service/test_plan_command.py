@@ -5,10 +5,8 @@ import os
 import pty
 import re
 import shlex
-import struct
 import subprocess
-import termios
-from fcntl import ioctl
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from tests.service.test_serve import COMMAND, ROOT, environment
 
 STATED = ("--rate", "2", "--prompt", "1200:4000", "--output", "300:900", "--ttft-p95", "1000", "--tpot-p95", "50")
 FEW = ("--device", "l40s", "--device", "h100-sxm", "--provider", "verda", "--provider", "hyperstack")
+NEXT = "-- next --"
 LONGEST_ID = re.compile(r"aws:\S+:\S+:on_demand")
 
 
@@ -29,13 +28,26 @@ def database_url(tmp_path_factory: pytest.TempPathFactory, seeded_template: Path
     return f"sqlite:///{path}"
 
 
-def on_terminal(*arguments: str, url: str, columns: int, **settings: str) -> str:
-    """What a terminal of so many columns is sent."""
+ON_TERMINAL = f"""
+import json, os, struct, sys, termios
+from fcntl import ioctl
+from service.cli import main
+for columns, settings, arguments in json.loads(sys.argv[1]):
+    ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    os.environ |= settings
+    if main(arguments):
+        sys.exit(1)
+    print("{NEXT}", flush=True)
+"""
+"""Several commands, each on a terminal of so many columns: a process takes longer to start than most of them do."""
+
+
+def on_terminal(*commands: tuple[int, dict[str, str], tuple[str, ...]], url: str) -> list[str]:
+    """What the terminal is sent by each: columns, settings that hold from then on, arguments."""
     ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
-        [*COMMAND, *arguments], env=environment(url) | {"TERM": "xterm"} | settings, cwd=ROOT, stdin=theirs, stdout=theirs,
-        stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", ON_TERMINAL, json.dumps(commands)], env=environment(url) | {"TERM": "xterm"}, cwd=ROOT,
+        stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(theirs)
     sent = b""
@@ -47,7 +59,7 @@ def on_terminal(*arguments: str, url: str, columns: int, **settings: str) -> str
         sent += chunk
     os.close(ours)
     assert process.wait(60) == 0
-    return sent.decode()
+    return sent.decode().split(NEXT)[:-1]
 
 
 class TestPlan:
@@ -94,11 +106,13 @@ class TestPlan:
 
 
 class TestLists:
-    @pytest.mark.parametrize("columns", [60, 80, 200])
-    def test_every_id_is_whole_on_any_terminal(self, database_url: str, columns: int) -> None:
+    def test_every_id_is_whole_on_any_terminal(self, database_url: str) -> None:
         ids = {o["id"] for o in json.loads(run("offers", "--provider", "azure", "--json", url=database_url).stdout)}
-        shown = on_terminal("offers", "--provider", "azure", url=database_url, columns=columns)
-        assert {word for word in re.split(r"[\s│]+", shown) if word.startswith("azure:")} == ids
+        asked = ("offers", "--provider", "azure")
+        wide = on_terminal(*((columns, {}, asked) for columns in (60, 80, 200)), url=database_url)
+        for shown in wide:
+            assert {word for word in re.split(r"[\s│]+", shown) if word.startswith("azure:")} == ids
+        assert len(set(wide)) == 3
 
     def test_a_pipe_gets_plain_columns(self, database_url: str) -> None:
         lines = run("offers", "--provider", "aws", "--device", "H200", url=database_url).stdout.splitlines()
@@ -110,8 +124,10 @@ class TestLists:
     def test_no_color_is_honoured(self, database_url: str) -> None:
         colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
         asked = ("plan", "llama-3.1-8b", *STATED, *FEW)
-        assert colour.search(on_terminal(*asked, url=database_url, columns=120))
-        assert not colour.search(on_terminal(*asked, url=database_url, columns=120, NO_COLOR="1"))
+        coloured, plain = on_terminal((120, {}, asked), (120, {"NO_COLOR": "1"}, asked), url=database_url)
+        assert colour.search(coloured)
+        assert "$" in plain
+        assert not colour.search(plain)
 
     def test_the_readmes_own_command_finds_something(self, database_url: str) -> None:
         assert "mi300x" in run("devices", "--vendor", "amd", url=database_url).stdout

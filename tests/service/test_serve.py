@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.service.bodies import RECOMMENDATION
+from tests.service.command import run
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())"]
@@ -23,13 +24,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def run(*arguments: str, url: str, timeout_s: float = 60.0) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment(url), cwd=ROOT, capture_output=True, text=True, timeout=timeout_s,
-        check=False,
-    )  # fmt: skip
 
 
 def environment(url: str) -> dict[str, str]:
@@ -80,7 +74,10 @@ class TestServe:
         assert "Traceback" not in log
 
     def test_refuses_an_open_door_without_tokens(self, seeded_url: str) -> None:
-        done = run("serve", "--host", "0.0.0.0", "--port", str(free_port()), url=seeded_url)
+        done = subprocess.run(
+            [*COMMAND, "serve", "--host", "0.0.0.0", "--port", str(free_port())], env=environment(seeded_url), cwd=ROOT,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert done.returncode == 2
         assert "refusing to listen on 0.0.0.0" in done.stderr
 
