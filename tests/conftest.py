@@ -1,7 +1,7 @@
 """Databases for tests: migrated, never ``create_all``; their own, and dropped afterwards.
 
 SQLite always. PostgreSQL too when CLUSTERWRIGHT_TEST_DATABASE_URL names one; every test module then
-gets a schema of its own.
+gets a database of its own there, a copy of one that is seeded once: the role must be allowed to create databases.
 """
 
 import datetime as dt
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
-from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from catalog.read import Catalog, read_catalog
@@ -71,15 +71,28 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 def seeded_template(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog) -> Path:
     """One migrated and seeded SQLite file; tests work on copies of it."""
     path = tmp_path_factory.mktemp("template") / "seeded.sqlite"
-    database = Database(f"sqlite:///{path}")
-    migrate(database)
-    with database.writing() as session:
-        seed(session, catalog, FixedClock())
+    database = migrated_and_seeded(f"sqlite:///{path}", catalog)
     with database.engine.connect() as connection:
         connection.exec_driver_sql("ROLLBACK")
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres_template(catalog: Catalog) -> Iterator[str]:
+    """The name of one migrated and seeded PostgreSQL database; modules work on copies of it."""
+    with postgres_database() as url:
+        migrated_and_seeded(url, catalog).close()
+        yield str(make_url(url).database)
+
+
+def migrated_and_seeded(url: str, catalog: Catalog) -> Database:
+    database = Database(url)
+    migrate(database)
+    with database.writing() as session:
+        seed(session, catalog, FixedClock())
+    return database
 
 
 @pytest.fixture
@@ -88,25 +101,20 @@ def empty_url(database_kind: str, tmp_path: Path) -> Iterator[str]:
     if database_kind == "sqlite":
         yield f"sqlite:///{tmp_path / 'test.sqlite'}"
         return
-    with postgres_schema() as url:
+    with postgres_database() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def seeded_postgres(catalog: Catalog) -> Iterator[str]:
-    """A seeded schema shared by a module; the routes' tests use ids of their own, so they do not meet."""
-    with postgres_schema() as url:
-        database = Database(url)
-        migrate(database)
-        with database.writing() as session:
-            seed(session, catalog, FixedClock())
-        database.close()
+def seeded_postgres(postgres_template: str) -> Iterator[str]:
+    """A seeded database shared by a module; the routes' tests use ids of their own, so they do not meet."""
+    with postgres_database(postgres_template) as url:
         yield url
 
 
 @pytest.fixture
 def seeded_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A migrated and seeded database: a fresh file on SQLite, the module's schema on PostgreSQL."""
+    """A migrated and seeded database: a fresh file on SQLite, the module's database on PostgreSQL."""
     if database_kind == "postgresql":
         return str(request.getfixturevalue("seeded_postgres"))
     path = tmp_path / "seeded.sqlite"
@@ -114,19 +122,23 @@ def seeded_url(database_kind: str, tmp_path: Path, request: pytest.FixtureReques
     return f"sqlite:///{path}"
 
 
-class postgres_schema:  # noqa: N801  reads as the context manager it is
-    """A schema of its own in the test database, dropped at the end."""
+class postgres_database:  # noqa: N801  reads as the context manager it is
+    """A database of its own beside the test database, a copy of ``template`` where one is named; dropped at the end."""
+
+    def __init__(self, template: str = "template0") -> None:
+        assert POSTGRES_URL is not None
+        self.server = make_url(POSTGRES_URL)
+        self.template = template
+        self.name = f"test_{uuid.uuid4().hex}"
 
     def __enter__(self) -> str:
-        assert POSTGRES_URL is not None
-        self.name = f"test_{uuid.uuid4().hex}"
-        self.database = Database(POSTGRES_URL)
-        with self.database.engine.begin() as connection:
-            connection.execute(text(f"CREATE SCHEMA {self.name}"))
-        own = make_url(POSTGRES_URL).update_query_dict({"options": f"-c search_path={self.name}"})
-        return own.render_as_string(hide_password=False)
+        self._do(f"CREATE DATABASE {self.name} TEMPLATE {self.template}")
+        return self.server.set(database=self.name).render_as_string(hide_password=False)
 
     def __exit__(self, *_: object) -> None:
-        with self.database.engine.begin() as connection:
-            connection.execute(text(f"DROP SCHEMA {self.name} CASCADE"))
-        self.database.close()
+        self._do(f"DROP DATABASE {self.name} WITH (FORCE)")
+
+    def _do(self, statement: str) -> None:
+        address = self.server.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(statement)

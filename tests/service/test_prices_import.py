@@ -12,15 +12,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from catalog.read import Catalog
 from service.cli.main import main
 from service.cli.prices import gpuhunt_list
-from service.database import Database
-from service.migrate import migrate
 from service.prices_import.recognise import read_quotes
 from service.problems import InvalidFieldsError
-from service.seeding import seed
-from tests.conftest import FixedClock, postgres_schema
+from tests.conftest import postgres_database
 from tests.service.bodies import RECOMMENDATION, changed
 from tests.service.tco_bodies import INFEASIBLE, OFFER, RESULT, store_recommendation
 
@@ -60,19 +56,14 @@ OWN = f"offer,usd_per_hour\n{OFFER},50.0\n"
 
 
 @pytest.fixture
-def seeded_url(database_kind: str, request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Iterator[str]:
+def seeded_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Imports change prices that other tests look at: on PostgreSQL too, every test has a database of its own."""
     if database_kind == "sqlite":
         path = tmp_path / "seeded.sqlite"
         shutil.copy(request.getfixturevalue("seeded_template"), path)
         yield f"sqlite:///{path}"
         return
-    with postgres_schema() as url:
-        database = Database(url)
-        migrate(database)
-        with database.writing() as session:
-            seed(session, catalog, FixedClock())
-        database.close()
+    with postgres_database(request.getfixturevalue("postgres_template")) as url:
         yield url
 
 
