@@ -21,9 +21,12 @@ from catalog.read import Catalog, read_catalog
 from service.database import Database
 from service.migrate import migrate
 from service.seeding import seed
+from tests.seeds import cases
 
 # The same cases every time, and no verdict by the clock: what else the machine does decides no test.
-settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "tests", derandomize=True, max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tests")
 
 POSTGRES_URL = os.environ.get("CLUSTERWRIGHT_TEST_DATABASE_URL")

@@ -12,6 +12,7 @@ from solver.memory.table import memory_table
 from solver.precision import Precision
 from solver.workload import EngineSettings
 from tests.llm_shapes import llm_rows, shape
+from tests.seeds import cases
 
 ENGINES = [
     EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 3.0, 3.0, 16, True),
@@ -19,7 +20,7 @@ ENGINES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.sampled_from(sorted(llm_rows())), st.sampled_from([None, 4096, 32768]), st.integers(0, 2**32 - 1))
 def test_every_entry_equals_its_plan(llm: str, context: int | None, seed: int) -> None:
     llm_shape, engine_settings = shape(llm), EngineSettings(max_context_tokens=context)

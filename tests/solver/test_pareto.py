@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from solver.why.pareto import Front, Sample, front_of, value_of
 from solver.why.resolve import QuestionOutcome, SolvedChange
+from tests.seeds import cases
 
 Plans = list[tuple[int, int]]
 """(value, price) of every plan there is."""
@@ -36,7 +37,7 @@ def front(plans: Plans, limits: list[int], gap: float = 0.0) -> Front:
 
 
 @given(plans_of_a_market, limits_to_try)
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_no_point_dominates_another_and_what_was_removed_is_dominated(plans: Plans, limits: list[int]) -> None:
     found = front(plans, limits)
     for one in found.points:
@@ -46,7 +47,7 @@ def test_no_point_dominates_another_and_what_was_removed_is_dominated(plans: Pla
 
 
 @given(plans_of_a_market, limits_to_try, limits_to_try)
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_more_limits_never_lose_a_better_point(plans: Plans, limits: list[int], more: list[int]) -> None:
     larger = front(plans, limits + more)
     for one in front(plans, limits).points:
@@ -54,7 +55,7 @@ def test_more_limits_never_lose_a_better_point(plans: Plans, limits: list[int], 
 
 
 @given(plans_of_a_market, limits_to_try, gaps)
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_every_plan_that_is_missing_lies_in_a_sampled_stretch(plans: Plans, limits: list[int], gap: float) -> None:
     found = front(plans, limits, gap)
     if not found.points:

@@ -21,6 +21,7 @@ from service.deployments.generate import TARGETS, generate
 from service.deployments.plan import DeploymentPlan
 from service.deployments.refusals import TargetCannotExpressError
 from service.wire.deployments import DeploymentOut
+from tests.seeds import cases
 from tests.service.deployments.golden import GOLDEN, answers
 from tests.service.deployments.plans import (
     AMD,
@@ -112,7 +113,7 @@ def plans(draw: st.DrawFn) -> DeploymentPlan:
 
 
 class TestAnyPlan:
-    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=cases(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(plans(), st.sampled_from([None, *VERSIONS]))
     def test_every_target_writes_what_its_reader_takes_or_says_why_not(
         self, deployed: DeploymentPlan, version: str | None
@@ -302,7 +303,7 @@ def test_replicas_on_one_machine_have_ports_and_devices_of_their_own(tensor_para
 
 
 class TestNames:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=cases(100), deadline=None)
     @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=120))
     def test_no_name_becomes_a_command(self, name: str) -> None:
         deployed = plan([workload(name)], [line(name, AWS)])

@@ -15,6 +15,7 @@ from solver.tco.figures import Figure, draw, exactly
 from solver.tco.leasing import lease_rate_usd_per_month
 from solver.tco.money import MICRO_PER_USD
 from solver.tco.sampling import Sampling
+from tests.seeds import cases
 from tests.solver.tco.examples import api, bought, committed, kept, leased, rented, scenario, ten_alternatives
 
 EXACT = Sampling(draws=0)
@@ -69,7 +70,7 @@ def _twice(fleet: RentedFleet | PurchasedFleet) -> RentedFleet | PurchasedFleet:
 
 
 class TestMoneyAddsUp:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=cases(60), deadline=None)
     @given(fleet=fleets, at=scenarios)
     def test_lines_sum_to_totals_exactly(self, fleet, at) -> None:
         cost = _only(fleet, at)
@@ -225,7 +226,7 @@ class TestPaymentTiming:
 
 
 class TestBreakEvenMonth:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=cases(100), deadline=None)
     @given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=60))
     def test_it_is_where_the_curves_cross(self, flows) -> None:
         first, second = (np.cumsum(side).astype(float) for side in zip(*flows, strict=True))
@@ -239,7 +240,7 @@ class TestBreakEvenMonth:
         if found.cheaper_at_horizon is not None:
             assert (found.cheaper_at_horizon == "a") == (gap[-1] < 0)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=cases(100), deadline=None)
     @given(fleet=fleets, at=scenarios, month=st.integers(1, 60))
     def test_a_curve_shows_what_the_same_would_have_cost_had_that_month_been_the_horizon(
         self, fleet, at, month
