@@ -2,10 +2,10 @@
 
 import gzip
 import json
+import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,9 @@ class TestUpload:
         thread = threading.Thread(
             target=lambda: sent.append(main(["upload", "--url", service.address, "--spool", str(tmp_path)]))
         )
-        thread.start()
-        time.sleep(0.8)
+        with socket.create_server(("127.0.0.1", service.port)) as nobody:
+            thread.start()
+            nobody.accept()[0].close()  # it has tried, and was hung up on
         service.start()
         thread.join()
         assert sent == [0]

@@ -40,11 +40,12 @@ class Writer:
 
     def __init__(self, errors: dict[int, Exception] | None = None) -> None:
         self.groups: list[list[int]] = []
-        self.go = threading.Event()
+        self.began, self.go = threading.Event(), threading.Event()
         self.errors = errors or {}
 
     def __call__(self, _session: Session, works: Sequence[int]) -> Sequence[int | ProblemError]:
         self.groups.append(list(works))
+        self.began.set()
         self.go.wait(10)
         for work in works:
             if work in self.errors and not isinstance(self.errors[work], ProblemError):
@@ -63,7 +64,7 @@ def together(database: Database, writer: Writer, works: Sequence[int]) -> list[A
         commits: GroupCommit[int, int] = GroupCommit(database, writer, "test")
         commits.start()
         answers = [asyncio.ensure_future(commits.add(work)) for work in works]
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(writer.began.wait, 10)  # all have been added by then: adding waits for nothing
         writer.go.set()
         try:
             return await asyncio.gather(*answers, return_exceptions=True)
@@ -120,7 +121,7 @@ class TestGroups:
             commits: GroupCommit[int, int] = GroupCommit(database, writer, "test")
             commits.start()
             left, stays = (asyncio.ensure_future(commits.add(work)) for work in (1, 2))
-            await asyncio.sleep(0.05)
+            await asyncio.to_thread(writer.began.wait, 10)
             left.cancel()
             writer.go.set()
             answer = await stays

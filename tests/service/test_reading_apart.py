@@ -1,6 +1,5 @@
 """A file is read in a process that may die; whatever becomes of it, the asking process goes on and says what was wrong."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,9 @@ def apart() -> ReadingApart:
                          ("takes_memory", "takes more than 100 MB")]
 )  # fmt: skip
 def test_a_reader_that_fails_is_a_refusal(apart: ReadingApart, reader: str, said: str) -> None:
-    began = time.monotonic()
     with pytest.raises(InvalidFieldsError, match=said) as refused:
         apart.read(f"{HERE}:{reader}", {}, "a file")
     assert refused.value.field_errors[0].pointer == "/payload"
-    assert time.monotonic() - began < 10
     assert apart.read(f"{HERE}:counts", {}, "a file") == 6
 
 

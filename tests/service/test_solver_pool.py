@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,10 +11,25 @@ from service.problems import UnavailableError
 from service.solver_pool import SolverPool
 
 
+class Blocked(threading.Event):
+    """A job that ends once it is set, and says when it has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+
+    def __call__(self) -> bool:
+        self.began.set()
+        return self.wait()
+
+    async def runs(self) -> None:
+        assert await asyncio.to_thread(self.began.wait, 30)
+
+
 @pytest.fixture
-def release() -> Iterator[threading.Event]:
-    """Lets blocked jobs go at the end of a test."""
-    event = threading.Event()
+def job() -> Iterator[Blocked]:
+    """Blocked until the end of a test at most."""
+    event = Blocked()
     yield event
     event.set()
 
@@ -36,14 +50,14 @@ class TestRun:
 
         asyncio.run(story())
 
-    def test_a_full_queue_is_refused_at_once(self, release: threading.Event) -> None:
+    def test_a_full_queue_is_refused_at_once(self, job: Blocked) -> None:
         async def story() -> None:
             solvers = pool(workers=1, queue=1)
-            running = [asyncio.ensure_future(solvers.run("test", release.wait)) for _ in range(2)]
-            await asyncio.sleep(0.05)
+            running = [asyncio.ensure_future(solvers.run("test", job)) for _ in range(2)]
+            await job.runs()
             with pytest.raises(UnavailableError, match="queue is full"):
                 await solvers.run("test", lambda: 1)
-            release.set()
+            job.set()
             assert await asyncio.gather(*running) == [True, True]
             assert await solvers.run("test", lambda: 1) == 1
             solvers.close()
@@ -52,28 +66,27 @@ class TestRun:
 
 
 class TestStop:
-    def test_a_job_that_ends_within_the_grace_period_is_answered(self, release: threading.Event) -> None:
+    def test_a_job_that_ends_within_the_grace_period_is_answered(self, job: Blocked) -> None:
         async def story() -> None:
             solvers = pool(grace_s=5.0)
-            running = asyncio.ensure_future(solvers.run("test", release.wait))
-            await asyncio.sleep(0.05)
+            running = asyncio.ensure_future(solvers.run("test", job))
+            await job.runs()
             solvers.stop()
-            await asyncio.sleep(0.05)
-            release.set()
+            assert not (await asyncio.wait({running}, timeout=0.05))[0], "it still has its time"
+            job.set()
             assert await running is True
 
         asyncio.run(story())
 
-    def test_a_longer_one_is_unavailable(self, release: threading.Event) -> None:
+    def test_a_longer_one_is_unavailable(self, job: Blocked) -> None:
         async def story() -> None:
             solvers = pool(grace_s=0.1)
-            running = asyncio.ensure_future(solvers.run("test", release.wait))
-            await asyncio.sleep(0.05)
-            started = time.monotonic()
+            running = asyncio.ensure_future(solvers.run("test", job))
+            await job.runs()
             solvers.stop()
             with pytest.raises(UnavailableError, match="nothing was stored"):
                 await running
-            assert time.monotonic() - started < 2.0
+            assert not job.is_set(), "nobody waited for it"
             with pytest.raises(UnavailableError, match="stopping"):
                 await solvers.run("test", lambda: 1)
 
