@@ -5,7 +5,7 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from solver.corrections.kin import Relative, kin_of
@@ -14,6 +14,7 @@ from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
 from solver.prediction.estimate import Correction
+from solver.prediction.spreads import in_quadrature
 from solver.step.constants import ConstantPrior
 
 METRICS = (
@@ -183,9 +184,43 @@ def correction_for(
     measured = (
         (found,) if at_home else (c for c in current.corrections if (c.family, c.engine) == (found.family, engine))
     )
-    known = _widest(_by_metric(c.spreads, model_class, c.unseen_widening) for c in measured)
-    spreads = {m: (low**widening, high**widening) for m, (low, high) in known.items()}
+    spreads = _widened(tuple(measured), model_class, widening)
     return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads)
+
+
+def _widened(measured: Sequence[EngineCorrection], model_class: str, exponent: float) -> dict[str, tuple[float, float]]:
+    """The widest spreads of a model class, and on top what was not measured adds.
+
+    That is as much as makes the interval of the class known best ``exponent`` times as wide in logarithms. How another device or
+    format differs does not grow with how badly a class of models is predicted: independent errors add in squares.
+    """
+
+    def widest(name: str) -> dict[str, tuple[float, float]]:
+        return _widest(_by_metric(c.spreads, name, c.unseen_widening) for c in measured)
+
+    known, share = widest(model_class), math.sqrt(max(exponent * exponent - 1.0, 0.0))
+    if share <= 0.0:
+        return known
+    best = _narrowest(widest(name) for name in sorted({name for c in measured for name, _ in c.spreads}))
+    return {
+        metric: in_quadrature(spread, (best[metric][0] ** share, best[metric][1] ** share))
+        for metric, spread in known.items()
+    }
+
+
+def _narrowest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """By metric the spread that is narrowest from end to end.
+
+    >>> _narrowest([{"power": (0.9, 1.2)}, {"power": (0.8, 1.25)}])
+    {'power': (0.9, 1.2)}
+    """
+    narrowest: dict[str, tuple[float, float]] = {}
+    for each in spreads:
+        for metric, (low, high) in each.items():
+            known = narrowest.get(metric)
+            if known is None or high * known[0] < known[1] * low:
+                narrowest[metric] = low, high
+    return narrowest
 
 
 def _widest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
@@ -247,10 +282,8 @@ def on_instance(current: CorrectionSet, device: Device, engine: str, model_class
     home = found_for(current, device.id, device.family, engine)
     if home is None:
         return None
-    widening = home.borrowed_widening * home.unseen_widening
-    known = _by_metric(home.spreads, model_class, home.unseen_widening)
     evidence = tuple(b for e in home.evidence for b in e.benchmarks[:1])
-    spreads = {metric: (low**widening, high**widening) for metric, (low, high) in known.items()}
+    spreads = _widened((home,), model_class, home.borrowed_widening * home.unseen_widening)
     return Correction("borrowed", evidence, {}, spreads)
 
 
