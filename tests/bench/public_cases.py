@@ -63,6 +63,7 @@ def main() -> None:
     with httpx.Client(base_url=arguments.url, timeout=300.0) as client:
         answers = estimates(client, rows)
     cells: dict[tuple[str, str], dict[str, list[tuple[float, bool]]]] = defaultdict(lambda: defaultdict(list))
+    bases: dict[str, dict[str, list[tuple[bool, float]]]] = defaultdict(lambda: defaultdict(list))
     refused = 0
     for row, found in zip(rows, answers, strict=True):
         if found["outcome"] != "estimated":
@@ -72,9 +73,9 @@ def main() -> None:
             if row[f"{field}_mean"]:
                 interval, measured = found[field]["mean"], float(row[f"{field}_mean"])
                 error = interval["expected"] / measured - 1.0
-                cells[row["engine"], row["device"]][metric].append(
-                    (error, interval["low"] <= measured <= interval["high"])
-                )
+                inside = interval["low"] <= measured <= interval["high"]
+                cells[row["engine"], row["device"]][metric].append((error, inside))
+                bases[found["basis"]][metric].append((inside, interval["high"] / interval["low"]))
     print("| engine, device | n | TPOT mean, median, bias % | inside | TTFT mean, median, bias % | inside |")
     print("|---|---|---|---|---|---|")
     for (engine, device), metrics in sorted(cells.items()):
@@ -87,6 +88,13 @@ def main() -> None:
                 f"{statistics.fmean(inside for _, inside in metrics[metric]):.2f}"
             )
         print(f"| {engine}, {device} | {len(metrics['TPOT'])} | {' | '.join(shown)} |")
+    print("\n| basis | n | TPOT inside | median high/low | TTFT inside | median high/low |\n|---|---|---|---|---|---|")
+    for basis, known in sorted(bases.items()):
+        shown = [
+            f"{statistics.fmean(i for i, _ in known[m]):.2f} | {statistics.median(w for _, w in known[m]):.2f}"
+            for m in METRICS
+        ]
+        print(f"| {basis} | {len(known['TPOT'])} | {' | '.join(shown)} |")
     print(f"\n{len(rows)} runs, {refused} refused")
 
 
