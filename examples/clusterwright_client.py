@@ -6149,6 +6149,10 @@ class TraceOut(TypedDict):
     """Lengths of requests, and where it matters how many come. To plan for: what was recorded, in the fields of a
     request. No prefix is shared unless a size of cache is asked for.
     """
+    session_traffic: NotRequired[TrafficIn | None]
+    """To plan for instead, as turns of sessions whose hits follow from each replica's cache; null where no prompt
+    continues another, or where arrivals are not recorded.
+    """
     fitted: list[str]
     """What `traffic` is made of, how well that fits, and what of the trace is not in it."""
     id: str

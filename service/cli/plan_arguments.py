@@ -39,6 +39,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="take rate and lengths from recorded requests: JSONL, CSV, or a stored trace's id",
     )
+    parser.add_argument(
+        "--trace-sessions", action="store_true", help="take the trace's requests as turns of the sessions fitted to it"
+    )
     add_reading_options(parser)
     for name, text in (
         ("ttft", "to the first token"),
@@ -144,7 +147,7 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
             ("--prompt", arguments.prompt, "prompt_tokens"), ("--output", arguments.output, "output_tokens"),
         )
     )  # fmt: skip
-    sessions = sessions_of(arguments)
+    sessions = sessions_of(arguments) or traced.get("sessions")
     missing = [
         name
         for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt or sessions), ("--output", output),

@@ -43,6 +43,13 @@ def traced_traffic(arguments: argparse.Namespace, settings: Settings) -> dict[st
     for line in answer["fitted"]:
         errors.print(line, highlight=False, soft_wrap=True, markup=False)
     traffic: dict[str, Any] = answer["traffic"]
+    if arguments.trace_sessions:
+        if answer.get("session_traffic") is None:
+            raise CommandError(
+                f"{arguments.trace}: --trace-sessions needs arrivals, and prompts that continue others by session ids or hashes",
+                ExitCode.bad_input,
+            )
+        traffic = answer["session_traffic"]
     return traffic
 
 

@@ -12,9 +12,12 @@ from service.wire.traces import (
     TracePrefixes,
     TraceSessions,
 )
-from service.wire.traffic import HistogramBin, HistogramLength, TrafficIn
+from service.wire.traffic import MOST_THINK_S, MOST_TURNS, HistogramBin, HistogramLength, SessionsIn, TrafficIn
 from solver.traces.description import Arrivals, Description, LengthsFound, ReuseFound, described
 from solver.traces.sessions import SessionsFound
+from solver.workload import Lengths
+
+SESSIONS_SAID = "sessions"
 
 
 def describe(recorded: RecordedTrace, cache_tokens: int | None = None) -> TraceDescription:
@@ -40,8 +43,10 @@ def describe(recorded: RecordedTrace, cache_tokens: int | None = None) -> TraceD
         sessions=None if found.sessions is None else _sessions(found.sessions),
         prefixes=None if found.reuse is None else _prefixes(found.reuse),
         traffic=_traffic(found),
+        session_traffic=_session_traffic(found),
         fitted=[],
     )
+    answer = answer.model_copy(update={"fitted": _of_sessions(found)})
     return with_cache(answer, cache_tokens)
 
 
@@ -51,7 +56,8 @@ def with_cache(described: TraceDescription, cache_tokens: int | None) -> TraceDe
     traffic = described.traffic.model_copy(
         update={"shared_prefix_fraction": found.shared_prefix_fraction if found else 0.0}
     )
-    fitted = [*_fits(described), _about_prefixes(described.prefixes, cache_tokens, found)]
+    said = [line for line in described.fitted if line.startswith(SESSIONS_SAID)]
+    fitted = [*_fits(described), _about_prefixes(described.prefixes, cache_tokens, found), *said]
     return described.model_copy(update={"traffic": traffic, "fitted": fitted})
 
 
@@ -111,12 +117,43 @@ def _figure(value: float | None) -> str:
 def _traffic(found: Description) -> TrafficIn:
     rate = found.arrivals.rate_per_s if found.arrivals else None
     return TrafficIn(
-        requests_per_s=rate, prompt_tokens=_histogram(found.prompt), output_tokens=_histogram(found.output)
+        requests_per_s=rate, prompt_tokens=_histogram(found.prompt.binned), output_tokens=_histogram(found.output.binned)
     )  # fmt: skip
 
 
-def _histogram(found: LengthsFound) -> HistogramLength:
-    bins = zip(found.binned.tokens, found.binned.shares, strict=True)
+def _of_sessions(found: Description) -> list[str]:
+    """What ``session_traffic`` is made of."""
+    chats = found.chats
+    if chats is None or chats.gap_s is None:
+        return []
+    return [
+        f"{SESSIONS_SAID} by {chats.linked_by}: {100 * chats.continued_fraction:.0f} % of the requests continue another, in"
+        f" {chats.sessions:,} sessions of {chats.turns.mean:.1f} turns; {chats.opening_tokens:,} tokens of opening, as of"
+        f" {chats.openings:,} equally common ones; {chats.gap_s:,.1f} s between arrivals of turns on average, of which replies"
+        " are a part that the trace does not tell"
+    ]
+
+
+def _session_traffic(found: Description) -> TrafficIn | None:
+    """Null where sessions are longer than a request may state too."""
+    chats = found.chats
+    if chats is None or chats.gap_s is None or chats.turns.maximum > MOST_TURNS or chats.gap_s > MOST_THINK_S:
+        return None
+    return TrafficIn(
+        requests_per_s=found.arrivals.rate_per_s if found.arrivals else None,
+        output_tokens=_histogram(found.output.binned),
+        sessions=SessionsIn(
+            turns=_histogram(chats.turns),
+            user_tokens=_histogram(chats.user),
+            think_time_s=chats.gap_s,
+            system_prompt_tokens=chats.opening_tokens,
+            system_prompts=chats.openings,
+        ),
+    )
+
+
+def _histogram(binned: Lengths) -> HistogramLength:
+    bins = zip(binned.tokens, binned.shares, strict=True)
     return HistogramLength(
         distribution="histogram", histogram=tuple(HistogramBin(tokens=tokens, share=share) for tokens, share in bins)
     )

@@ -156,6 +156,9 @@ class TraceDescription(Answer):
     """Null where no prompt has a full block with a hash."""
     traffic: TrafficIn
     """To plan for: what was recorded, in the fields of a request. No prefix is shared unless a size of cache is asked for."""
+    session_traffic: TrafficIn | None = None
+    """To plan for instead, as turns of sessions whose hits follow from each replica's cache; null where no prompt continues
+    another, or where arrivals are not recorded."""
     fitted: list[str]
     """What `traffic` is made of, how well that fits, and what of the trace is not in it."""
 

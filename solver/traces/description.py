@@ -15,6 +15,7 @@ from solver.traces.arrivals import (
     mean_rate_per_s,
     peak_to_mean,
 )
+from solver.traces.chats import ChatsFitted, fitted_chats
 from solver.traces.che import che_hits
 from solver.traces.lengths import LognormalFit, binned_lengths, binning_distance, fitted_lognormal, rank_correlation
 from solver.traces.reuse import Reuse, measured_reuse
@@ -83,6 +84,7 @@ class Description:
     arrivals: Arrivals | None
     sessions: SessionsFound | None
     reuse: ReuseFound | None
+    chats: ChatsFitted | None = None
 
 
 def described(trace: Trace, cache_blocks: int | None = None) -> Description:
@@ -96,6 +98,7 @@ def described(trace: Trace, cache_blocks: int | None = None) -> Description:
         arrivals=None if trace.arrival_s is None else _arrivals(trace.arrival_s),
         sessions=described_sessions(trace),
         reuse=_reuse(trace, cache_blocks),
+        chats=fitted_chats(trace),
     )
 
 

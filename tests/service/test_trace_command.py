@@ -40,6 +40,23 @@ def test_a_plan_takes_its_traffic_from_a_trace(capsys: pytest.CaptureFixture[str
     assert "taken as independent" in shown.err
 
 
+def test_a_plan_takes_a_trace_as_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two chats of two turns over one system prompt of two blocks, by their hashes alone."""
+    rows = [
+        (0, 1100, [1, 2]), (5_000, 1120, [1, 2]), (20_000, 1700, [1, 2, 3]), (45_000, 2200, [1, 2, 4, 5]),
+    ]  # fmt: skip
+    file = tmp_path / "chats.jsonl"
+    lines = [{"timestamp": at, "input_length": n, "output_length": 50, "hash_ids": ids} for at, n, ids in rows]
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    assert main([*PLAN, "--trace", str(file), "--trace-sessions"]) == 0
+    shown = capsys.readouterr()
+    sessions = json.loads(shown.out)["workloads"][0]["traffic"]["sessions"]
+    assert sessions["think_time_s"] == pytest.approx((15.0 + 45.0) / 2)
+    assert sessions["turns"]["histogram"] == [{"tokens": 2, "share": 1.0}]
+    assert (sessions["system_prompt_tokens"], sessions["system_prompts"]) == (1024, 1)
+    assert "sessions by hashes of prefixes" in shown.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -49,6 +66,7 @@ def test_a_plan_takes_its_traffic_from_a_trace(capsys: pytest.CaptureFixture[str
         (["trace", "describe", BLOCKS, "--cache-gib", "4"], "needs the model whose cache it is"),
         (["trace", "describe", BLOCKS, "--cache-gib", "nan"], "goes from above 0"),
         ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl")], "state --rate"),
+        ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl"), "--trace-sessions"], "--trace-sessions needs arrivals"),
         ([*PLAN, "--rate", "3", "--prompt", "9", "--output", "9", "--cache-tokens", "9"], "belong to --trace"),
     ],
 )

