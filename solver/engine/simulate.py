@@ -66,6 +66,10 @@ class Schedule:
     """Tokens one decode step works on per sequence (above 1 where drafted tokens are verified)."""
     finds_prefixes: bool = True
     """Turns of sessions find in the cache what earlier requests left there."""
+    host_cache_tokens: float = 0.0
+    """Of what requests leave, kept in host memory too; 0: nothing is."""
+    host_token_s: float = 0.0
+    """Seconds that a step waits for each token of context loaded from there."""
     prefilled: bool = False
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
@@ -171,18 +175,26 @@ def simulate_sessions(
         outcome, sent_s=outcome.sent_s[order], first_s=outcome.first_s[order], last_s=outcome.last_s[order]
     )
     trace = trace_of(in_order, outputs[order], concurrency)
-    return SessionTrace(trace, order, in_order.sent_s, outcome.cached_tokens[order], prompts[order])
+    return SessionTrace(
+        trace, order, in_order.sent_s, outcome.cached_tokens[order], prompts[order], outcome.loaded_tokens[order]
+    )
 
 
 @dataclass(slots=True, eq=False)
 class SessionTrace:
-    """A trace of turns in the order of sending. order: which request each is. cached_tokens: found of its prompt."""
+    """A trace of turns in the order of sending. order: which request each is. cached_tokens: found of its prompt; loaded_tokens:
+    those of them that came from host memory."""
 
     trace: SimulationTrace
     order: Whole
     sent_s: Vector
     cached_tokens: Whole
     prompts: Whole
+    loaded_tokens: Whole
+
+    def loaded_fraction(self, first: int = 0) -> float:
+        """Share of the tokens of prompts that were loaded from host memory, from turn ``first`` on."""
+        return float(self.loaded_tokens[first:].sum()) / max(float(self.prompts[first:].sum()), 1.0)
 
     def found_fraction(self, first: int = 0) -> float:
         """Share of the tokens of prompts that were found in the cache, from turn ``first`` on."""

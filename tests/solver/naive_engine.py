@@ -66,6 +66,8 @@ class NaiveEngine:
         self.prefix = max(job.cached for job in self.jobs)
         self.unsent = list(self.jobs)
         self.closed = arrivals_s is None
+        self.beside_s = 0.0
+        """What a step waits for beside its work."""
         self.ingest = self.now = self.front = self.previous = self.heat = self.crowded = 0.0
         self.upcoming: list[Job] = []
         self.waiting: list[Job] = []
@@ -210,6 +212,7 @@ class NaiveEngine:
             if chunks:
                 without = t.decode_s[len(decoding)] + attention if decoding else 0.0
                 seconds += s.contending_lanes * (1 - self.crowded) * max(0.0, seconds - without)
+        seconds += self.beside_s
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)
             flops = t.flops_per_token * (work + len(decoding)) + t.head_flops * rows

@@ -4,7 +4,7 @@ import math
 
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.completions import forget_evicted, pop, push
-from solver.engine.kernel.prefixes import find, forget, free_tokens, give_back, hold, pinned_tokens
+from solver.engine.kernel.prefixes import find, find_stored, forget, free_tokens, give_back, hold, pinned_tokens
 from solver.engine.kernel.records import (
     MOST_KERNEL_REQUESTS,
     NOT_RUNNING,
@@ -133,9 +133,14 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     own = requests.prompts[request] - requests.aside[request] + have
     whole = own + requests.outputs[request] - have
     held = u.context + u.reserved + own if rules.preempts else u.promised + whole
+    loaded = 0
     if rules.sessions:
         held += pinned_tokens(rules, queues, request)
-        requests.cached[request] = find(rules, u, queues, request, requests.prompts[request] + have)
+        found = find(rules, u, queues, request, requests.prompts[request] + have)
+        if rules.host_cache_blocks:
+            stored = find_stored(rules, queues, request, requests.prompts[request] + have)
+            loaded = max(stored - found, 0)
+        requests.cached[request] = found + loaded
     if held + rules.block_slack_tokens * (seated + 1) > rules.kv_cache_tokens and seated:
         u.blocked = 1
         return 0
@@ -143,6 +148,9 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     if not rules.chunked_prefill and work and need > budget:
         return 0
     if rules.sessions:
+        u.loading += loaded // rules.block_tokens * rules.host_block_s
+        if queues.chains.found[request] < 0:
+            queues.chains.loaded[request] = loaded
         hold(rules, u, queues, request, requests.cached[request])
     if u.evicted:
         u.evicted -= 1

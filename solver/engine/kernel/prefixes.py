@@ -6,6 +6,7 @@ A chain that others go on from is given back with the last of its users, after t
 """
 
 from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.host_tier import held_on_either, store
 from solver.engine.kernel.records import Chains, Queues, Rules, State
 
 
@@ -79,6 +80,14 @@ def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> i
 
 
 @inner
+def find_stored(rules: Rules, queues: Queues, request: int, tokens: int) -> int:
+    """The same of what the cache or host memory holds."""
+    blocks = held_on_either(rules, queues, request)
+    tokens_found: int = min(blocks, (tokens - 1) // rules.block_tokens) * rules.block_tokens
+    return tokens_found
+
+
+@inner
 def pinned_tokens(rules: Rules, queues: Queues, request: int) -> int:
     """Tokens of chains before a request's own that nobody holds yet."""
     chains = queues.chains
@@ -125,6 +134,8 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
         before += chains.blocks[chain]
         chain = chains.parent[chain]
     chains.resident[own] = max(0, tokens // rules.block_tokens - before)
+    if rules.host_cache_blocks:
+        store(rules, u, queues, request, chains.resident[own])
     chain = own
     while chain >= 0:
         chains.users[chain] -= 1

@@ -30,6 +30,8 @@ class Rules:
     notes_gaps: int
     sessions: int
     block_tokens: int
+    host_cache_blocks: int
+    host_block_s: float
     kv_cache_tokens: float
     block_slack_tokens: float
     lag_fraction: float
@@ -90,6 +92,10 @@ class State:
     oldest: int = -1
     newest: int = -1
     cached_blocks: int = 0
+    host_oldest: int = -1
+    host_newest: int = -1
+    host_blocks: int = 0
+    loading: float = 0.0
 
 
 class Tables(NamedTuple):
@@ -147,7 +153,8 @@ class Chains(NamedTuple):
     By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; found, tokens of
     its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1:
     none); blocks, how many it has, of chains that others go on from; resident, how many of them are cached, always its first;
-    users, requests in progress; before, after: neighbours in the order of last use.
+    users, requests in progress; before, after: neighbours in the order of last use. In host memory: stored, blocks of a chain;
+    host_before, host_after; by request loaded, those of the tokens found that came from there.
     """
 
     chain: Column
@@ -159,6 +166,10 @@ class Chains(NamedTuple):
     users: Column
     before: Column
     after: Column
+    loaded: Column
+    stored: Column
+    host_before: Column
+    host_after: Column
 
 
 class Queues(NamedTuple):

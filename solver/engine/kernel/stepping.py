@@ -28,7 +28,8 @@ def mixed_step(
     decoding = u.running if rules.mixes else 0
     tokens = work + decoding * rules.query_tokens
     rows = decoding * rules.query_tokens + whole
-    duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time)
+    duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time) + u.loading
+    u.loading = 0.0
     step_flops = rules.flops_per_token * tokens + rules.head_flops * rows
     u.flops += step_flops
     target = heat_target(rules, step_flops, duration)

@@ -26,14 +26,34 @@ class Turn(Job):
     next: "Turn | None" = None
     think_s: float = 0.0
     found: int = -1
+    loaded: int = 0
 
 
 class BlockCache:
     """Blocks that nobody holds, the least recently used first, and how many requests hold each of the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, host_blocks: int = 0) -> None:
         self.held: Counter[Block] = Counter()
         self.free: dict[Block, None] = {}
+        self.host: dict[Block, None] = {}
+        self.host_blocks = host_blocks
+        """Blocks kept in host memory too, the least recently used first."""
+
+    def find_anywhere(self, names: list[Block]) -> int:
+        count = 0
+        for name in names:
+            if name not in self.free and not self.held[name] and name not in self.host:
+                break
+            count += 1
+        return count
+
+    def store(self, names: list[Block], computed: int, shared: int) -> None:
+        for place in range(len(names) - 1, -1, -1):
+            if place < max(computed, shared) or names[place] in self.host:
+                self.host.pop(names[place], None)
+                self.host[names[place]] = None
+        while len(self.host) > self.host_blocks:
+            del self.host[next(iter(self.host))]
 
     def find(self, names: list[Block]) -> int:
         count = 0
@@ -86,11 +106,15 @@ class NaiveSessions(NaiveEngine):
         self.turns, self.block, self.prefix = turns_of(draw, block), block, 0
         self.jobs = list(self.turns)
         self.trace = NaiveTrace(self.jobs)
-        self.cache = BlockCache()
+        self.cache = BlockCache(int(schedule.host_cache_tokens // block))
+        self.loading_s = 0.0
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
             kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
             for place in range(count - 1, -1, -1):
                 self.cache.free[(kind, chain, place)] = None
+                self.cache.host[(kind, chain, place)] = None
+        while len(self.cache.host) > self.cache.host_blocks:
+            del self.cache.host[next(iter(self.cache.host))]
         self.due: list[tuple[float, int]] = []
         starts = [self.turns[i] for i in draw.turns.starts.tolist()]
         self.sessions_left = starts[concurrency:] if concurrency else []
@@ -157,13 +181,16 @@ class NaiveSessions(NaiveEngine):
             return False
         self.shrink()
         asked = (job.prompt + job.produced - 1) // self.block
-        found = self.cache.find(job.names[:asked])
+        on_device = self.cache.find(job.names[:asked])
+        found = max(on_device, self.cache.find_anywhere(job.names[:asked]))
         work = job.prompt + job.produced - found * self.block
         if not s.chunked_prefill and started and work > budget:
             return False
         queue.pop(0)
+        self.loading_s += (found - on_device) * s.host_token_s * self.block
         if job.found < 0:
             job.found = found * self.block
+            job.loaded = (found - on_device) * self.block
         job.cached, job.to_prefill, job.prefilled = found * self.block, work, 0
         self.cache.hold(job.names)
         self.prefilling.append(job)
@@ -177,6 +204,7 @@ class NaiveSessions(NaiveEngine):
         evicted = super().make_room(decoding)
         for job in reversed(self.preempted[: len(self.preempted) - many]):
             assert isinstance(job, Turn)
+            self.cache.store(job.names, computed[job.number] // self.block, job.shared)
             self.cache.give_back(job.names, computed[job.number] // self.block)
         return evicted
 
@@ -187,6 +215,7 @@ class NaiveSessions(NaiveEngine):
                 job.to_prefill, job.prefilled = job.to_prefill + job.cached, job.prefilled + job.cached
                 job.cached = 0
         before = sorted(self.running, key=lambda job: job.number)
+        self.beside_s, self.loading_s = self.loading_s if chunks else 0.0, 0.0 if chunks else self.loading_s
         done = super().execute(decoding, chunks)
         for job in [*begun, *before]:
             assert isinstance(job, Turn)
@@ -196,6 +225,7 @@ class NaiveSessions(NaiveEngine):
         return done
 
     def finished(self, job: Turn) -> None:
+        self.cache.store(job.names, len(job.names), job.shared)
         self.cache.give_back(job.names, len(job.names))
         if job.next is not None:
             self.due.append((job.last + job.next.think_s, job.next.number))

@@ -67,6 +67,8 @@ def random_case(seed: int) -> Case:
         chunked_prefill=profile.chunked_prefill,
         preempts=profile.preempts,
     )
+    in_host = random.Random(seed + CASES).choice([0.0, 2.0, 6.0, 40.0])
+    schedule = replace(schedule, host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5)
     count = rng.randint(5, 70)
     if clients:
         return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
@@ -90,6 +92,7 @@ class TestAgainstSingleBlocks:
             _, fast, naive = runs(seed)
             found = [naive.turns[request].found for request in fast.order]
             assert fast.cached_tokens.tolist() == found, seed
+            assert fast.loaded_tokens.tolist() == [naive.turns[request].loaded for request in fast.order], seed
 
     @pytest.mark.parametrize("start", range(0, CASES, BATCH))
     def test_and_takes_as_long(self, start: int) -> None:
@@ -106,6 +109,7 @@ class TestAgainstSingleBlocks:
         assert sum(0.05 < share < 0.95 for share in fractions) >= 0.45 * CASES
         assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 0.04 * CASES
         assert sum(len(case.draw.turns.held_chains) > 0 for case, _, _ in found) >= 0.25 * CASES
+        assert sum(0.02 < fast.loaded_fraction() for _, fast, _ in found) >= 0.06 * CASES
 
 
 def traffic_of(sessions: Sessions) -> Traffic:
