@@ -5,6 +5,7 @@ The same draws as ``solver.replay.long_run`` replays in full, so the same figure
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,8 +99,10 @@ class SteadyLane:
             if requests_per_s > self._capacity_requests_per_s:
                 raise SaturatedError(self._capacity_requests_per_s)
         first = int(requests * STEADY_WARM_UP_FRACTION)
-        per_token = found.time_per_output_token_s[:, first:]
-        to_first = percentiles(found.time_to_first_token_s[:, first:])
+        to_first, per_token, whole = np.split(percentiles(found.rows_from(first)), 3)
+        if any(draw.single is not None for draw in draws):
+            steady = zip(found.time_per_output_token_s[:, first:], draws, strict=True)
+            per_token = np.stack([_of_some(row[draw.outputs[first:] > 1]) for row, draw in steady])
         answered = to_first
         if self._traffic.thinking is not None:
             hidden = np.stack([hidden_tokens(self._traffic, requests, seed) for seed in seeds])
@@ -109,16 +112,7 @@ class SteadyLane:
                     :, first:
                 ]
             )
-        return Latencies(
-            to_first,
-            percentiles(per_token)
-            if all(draw.single is None for draw in draws)
-            else np.stack(
-                [_of_some(row[draw.outputs[first:] > 1]) for row, draw in zip(per_token, draws, strict=True)]
-            ),
-            percentiles(end_to_end[:, first:]),
-            answered,
-        )
+        return Latencies(to_first, per_token, whole, answered)
 
     def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
@@ -148,16 +142,24 @@ def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return percentiles(values[None, :])[0] if len(values) else np.zeros(len(PERCENTILES))
 
 
+@lru_cache(maxsize=64)
+def _places(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Between which order statistics of ``count`` values each percentile lies, and how far from the lower one."""
+    at = np.array([QUANTILES[name] / 100.0 * (count - 1) for name in PERCENTILES if name != "mean"])
+    below = np.floor(at).astype(np.int64)
+    return below, np.minimum(below + 1, count - 1), at - below
+
+
 def percentiles(values: Matrix) -> Matrix:
     """(rows, PERCENTILES): the mean and percentiles of each row, linear between order statistics.
 
     >>> percentiles(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])).round(2).tolist()
     [[3.0, 3.0, 4.6, 4.8, 4.96]]
     """
-    count = values.shape[1]
-    at = np.array([QUANTILES[name] / 100.0 * (count - 1) for name in PERCENTILES if name != "mean"])
-    below = np.floor(at).astype(np.int64)
-    above = np.minimum(below + 1, count - 1)
+    below, above, beyond = _places(values.shape[1])
     ordered = np.sort(values, axis=1)  # numpy sorts with vector instructions, and partitions without
     low, high = ordered[:, below], ordered[:, above]
-    return np.column_stack([values.mean(axis=1), low + (high - low) * (at - below)])
+    found = np.empty((len(values), len(PERCENTILES)))
+    found[:, 0] = values.mean(axis=1)
+    found[:, 1:] = low + (high - low) * beyond
+    return found

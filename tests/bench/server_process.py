@@ -21,7 +21,9 @@ class ServerProcess:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")} | {
+        # Modules are compiled once, as they are where the service is installed.
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self.environment = {k: v for k, v in inherited.items() if not k.startswith("CLUSTERWRIGHT_")} | {
             "CLUSTERWRIGHT_DATABASE_URL": url,
             "CLUSTERWRIGHT_RATE_LIMIT_REQUESTS_PER_S": "100000",
             "CLUSTERWRIGHT_RATE_LIMIT_BURST": "1000000",

@@ -265,13 +265,14 @@ def replayed(
         on.rules, state, requests, queues, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency
     )
     gaps: list[Vector] = []
-    end = state_of(state)
-    while end.done < count:
+    while True:
         noted = records.Gaps(*(column(np.empty(space)) for _ in range(2)))
         stepping.run(on.rules, state, requests, queues, on.tables, noted)
         end = state_of(state)
         if on.notes_gaps:
             gaps.append(np.stack([noted.seconds[: end.gaps], noted.tokens[: end.gaps]]).T)
+        if end.done >= count:
+            break
     sent_s, first_s, last_s = (np.asarray(each) for each in (requests.sent, requests.first, requests.last))
     noted_gaps = gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps])
     return RequestTimes(sent_s, first_s, last_s, noted_gaps, end, np.asarray(queues.chains.found), np.asarray(queues.chains.loaded))
