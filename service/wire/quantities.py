@@ -25,7 +25,7 @@ MOST_FIELDS = 1_000
 class Described(BaseModel):
     """Fields say what they are and in which unit: what their name means everywhere, and the docstring under them."""
 
-    model_config = ConfigDict(frozen=True, defer_build=True)
+    model_config = ConfigDict(frozen=True)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -5,7 +5,6 @@ enough of them that a tail says something. The kernel runs without the interpret
 processor time is that of one thread.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,8 +23,6 @@ from solver.workload import Traffic
 
 if TYPE_CHECKING:
     from solver.engine.kernel.columns import Engine
-
-PROCESSORS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +158,14 @@ def prepared(tables: StepTables, schedule: Schedule) -> KernelInput:
 def replay_prepared(
     on: KernelInput, schedule: Schedule, requests_per_s: float, draws: Sequence[ReadyDraw]
 ) -> LaneTimes:
-    """Replay draws of as many requests on one lane at a rate, on two processors where there are two and more than one draw.
+    """Replay draws of as many requests on one lane at a rate, on two threads where there is more than one draw.
 
     The figures do not depend on that. Raises InvalidInputError as ``replay_draws`` does.
     """
     shape = (len(draws), len(draws[0].prompts))
     times = LaneTimes(np.empty(shape), np.empty(shape), np.empty(shape), np.zeros(shape[0], dtype=np.int64))
     numbered = dict(enumerate(draws))
-    if len(draws) < 2 or PROCESSORS < 2:
+    if len(draws) < 2:
         _replay(on, schedule, requests_per_s, numbered, times)
         return times
     here, beside = dict(list(numbered.items())[::2]), dict(list(numbered.items())[1::2])
