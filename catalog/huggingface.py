@@ -2,8 +2,8 @@
 
 The file names every width of the network, in a dozen dialects. Layers are described one by one (their token mixer,
 their feed-forward block), then identical ones are counted together. Parameters are computed from the widths;
-vision and audio towers and the extra layers for multi-token prediction are left out: they take no part in decoding
-one token after another.
+audio towers and the extra layers for multi-token prediction are left out: they take no part in decoding one token
+after another. A vision tower is a row of its own (``huggingface_vision``).
 """
 
 import datetime as dt
@@ -29,6 +29,7 @@ from catalog.huggingface_feed_forward import (
 )
 from catalog.huggingface_fields import ConfigError, Fields
 from catalog.huggingface_formats import native_formats
+from catalog.huggingface_vision import vision_row
 from catalog.rows import LlmAttentionRow, LlmFeedForwardRow, LlmRow, Provenance
 
 __all__ = ["ConfigError", "llm_row_from_config"]
@@ -94,6 +95,7 @@ def llm_row_from_config(
         vocabulary=vocabulary,
         embeds=encoder or embeds,
         bidirectional=encoder,
+        vision=vision_row(top, top.text("model_type", default="unknown"), hidden),
         tied_embeddings=encoder
         or embeds
         or text.flag("tie_word_embeddings", default=top.flag("tie_word_embeddings", default=default_tie)),

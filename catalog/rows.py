@@ -312,6 +312,26 @@ class LlmFeedForwardRow(Row):
     active_weights: NotNegative
 
 
+class LlmVisionRow(Row):
+    """A vision encoder; field for field the solver's (``solver.vision``). full_layers: those that look beyond ``window_patches``."""
+
+    layers: int = Field(ge=1)
+    hidden: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    intermediate: int = Field(ge=1)
+    gated: bool
+    patch_px: int = Field(ge=1)
+    merge: int = Field(ge=1)
+    image_px: int = Field(default=0, ge=0)
+    least_px: int = Field(default=0, ge=0)
+    most_px: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+    extra_projectors: int = Field(default=0, ge=0)
+    window_patches: int = Field(default=0, ge=0)
+    full_layers: int = Field(ge=0)
+    weights: Positive
+
+
 class LlmRow(Row):
     """One language model's architecture; field for field the solver's shape, plus provenance."""
 
@@ -335,6 +355,8 @@ class LlmRow(Row):
     """Makes a vector or a score of a text, and no tokens."""
     bidirectional: bool = False
     """Every token attends to all of its text."""
+    vision: LlmVisionRow | None = None
+    """What it looks at images with; None where it takes none, or where its figures are not known."""
     published_total_weights: Positive | None = None
     published_active_weights: Positive | None = None
     provenance: Provenance

@@ -2677,6 +2677,8 @@ class EstimatedOut(TypedDict):
     """Drafting: tokens guessed ahead and checked together; null without."""
     adapters: NotRequired[AdaptersOut | None]
     """Low-rank adapters over the model, one named by every request. Null where requests name none."""
+    images: NotRequired[ImagesOut | None]
+    """Images in every prompt. Null where requests carry none."""
     pools: NotRequired[DisaggregatedOut | None]
     """Pools of prefill and decode."""
 
@@ -3132,6 +3134,30 @@ class HorizonIn(TypedDict):
     """Months, a count."""
     periods_per_month: NotRequired[int]
     """Most representative periods a month, a count; 48 hold a profile exactly."""
+
+
+class ImagesIn(TypedDict):
+    """Images in every prompt, all of one size; their tokens come on top of ``prompt_tokens``, as many as the model
+    makes of them.
+    """
+    per_request: NotRequired[int]
+    """How many of them a request carries."""
+    width_px: int
+    """Width of an image as it is sent, pixels."""
+    height_px: int
+    """Height of an image as it is sent, pixels."""
+
+
+class ImagesOut(TypedDict):
+    """What the images of one request come to."""
+    tokens_each: int
+    """Tokens of one image in the prompt, without those that mark its ends."""
+    patches_each: int
+    """Patches of one image that the vision encoder works on."""
+    encoding_ms: float
+    """Time that encoding the images of one request takes of a device, ms."""
+    host_ms: float
+    """Time that the host takes for the images of one request before it is queued, ms."""
 
 
 class ImportContext(TypedDict):
@@ -6205,6 +6231,8 @@ class TrafficClassIn(TypedDict):
     """Hidden tokens at the beginning of every reply, before the first that is shown: a distribution, or a number for
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
+    images: NotRequired[ImagesIn | None]
+    """Images in every prompt. Null: text alone."""
     name: str
     """Its name."""
     requests_per_s: NotRequired[float | None]
@@ -6231,6 +6259,8 @@ class TrafficIn(TypedDict):
     """Hidden tokens at the beginning of every reply, before the first that is shown: a distribution, or a number for
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
+    images: NotRequired[ImagesIn | None]
+    """Images in every prompt. Null: text alone."""
     requests_per_s: NotRequired[float | None]
     """Rate, requests a second."""
 
@@ -6251,6 +6281,8 @@ class TrafficShape(TypedDict):
     """Hidden tokens at the beginning of every reply, before the first that is shown: a distribution, or a number for
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
+    images: NotRequired[ImagesIn | None]
+    """Images in every prompt. Null: text alone."""
 
 
 class TrainingAnchorIn(TypedDict):

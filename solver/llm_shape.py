@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from solver.adapters import Adapters
+from solver.vision import Images, VisionEncoder
 
 AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "none"]
 
@@ -108,6 +109,10 @@ class LlmShape:
     """Every token attends to all of its text, those after it too: a prompt is never cut into chunks."""
     adapters: Adapters | None = None
     """Served over it by one workload; None for the model as published."""
+    vision: VisionEncoder | None = None
+    """What it looks at images with; None where it takes none, or where its figures are not known."""
+    images: Images | None = None
+    """What the requests of one workload carry; None: text alone."""
 
     @property
     def layers(self) -> int:
@@ -156,6 +161,8 @@ class LlmShape:
     @property
     def model_class(self) -> str:
         """What models err alike in predictions with it."""
+        if self.images is not None:
+            return "vision"
         if self.adapters is not None:
             return "adapters"
         return "embedding" if self.embeds else "moe" if self.is_moe else "dense"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from solver.adapters import Adapters
 from solver.errors import InvalidInputError
+from solver.vision import Images
 
 Percentile = Literal["mean", "p50", "p90", "p95", "p99"]
 PERCENTILES: tuple[Percentile, ...] = ("mean", "p50", "p90", "p95", "p99")
@@ -366,6 +367,8 @@ class Workload:
     """How it may draft, chosen where that is cheaper; None: not at all."""
     adapters: Adapters | None = None
     """That its requests name, every replica serving all of them; None: the model as published."""
+    images: Images | None = None
+    """That its requests carry, their tokens being among the prompts'; None: text alone."""
     classes: tuple[TrafficClass, ...] = ()
     class_name: str | None = None
     """Of one traffic class seen as a workload of its own: its name."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from catalog.rows import LlmRow
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
+from solver.vision import VisionEncoder
 
 LLMS = Path(__file__).parent.parent / "catalog" / "llms"
 
@@ -20,12 +21,14 @@ def shape_of(row: LlmRow) -> LlmShape:
             "published_active_weights",
             "attention",
             "feed_forward",
+            "vision",
         }
     )
     return LlmShape(
         **fields,
         attention=tuple(AttentionGroup(**a.model_dump()) for a in row.attention),
         feed_forward=tuple(FeedForwardGroup(**f.model_dump()) for f in row.feed_forward),
+        vision=None if row.vision is None else VisionEncoder(**row.vision.model_dump()),
     )
 
 

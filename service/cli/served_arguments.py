@@ -1,6 +1,7 @@
-"""Arguments by which a plan or an estimate serves adapters over its model."""
+"""Arguments by which a plan or an estimate serves adapters over its model, or looks at images."""
 
 import argparse
+import re
 from typing import Any
 
 from service.cli.exit_codes import CommandError, ExitCode
@@ -9,15 +10,33 @@ ADAPTERS_HELP = (
     "low-rank adapters over the model: how many, of which rank (16 unless stated), and how many a device holds (all)"
 )
 
+IMAGES_HELP = "images in every prompt: how many (1 unless stated), width and height in pixels"
+
 
 def add_served_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adapters", metavar="COUNT[:RANK[:SLOTS]]", help=ADAPTERS_HELP)
+    parser.add_argument("--images", metavar="[N:]WIDTHxHEIGHT", help=IMAGES_HELP)
     parser.add_argument(
         "--adapter-zipf",
         type=float,
         metavar="S",
         help="the i-th adapter is named in proportion to i^-S (all alike unless stated)",
     )
+
+
+def images_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """What ``--images`` states; None without. Raises CommandError for what has another form.
+
+    >>> images_of(argparse.Namespace(images="2:1024x768"))
+    {'per_request': 2, 'width_px': 1024, 'height_px': 768}
+    """
+    if arguments.images is None:
+        return None
+    found = re.fullmatch(r"(?:(\d{1,6}):)?(\d{1,6})x(\d{1,6})", arguments.images)
+    if found is None:
+        raise CommandError(f"--images {arguments.images!r}: {IMAGES_HELP}", ExitCode.bad_input)
+    many, wide, high = found.groups()
+    return {"per_request": int(many or 1), "width_px": int(wide), "height_px": int(high)}
 
 
 def adapters_of(arguments: argparse.Namespace) -> dict[str, Any] | None:

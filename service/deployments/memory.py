@@ -6,7 +6,13 @@ from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
 from service.estimates.predict import constants_for
 from service.recommendations.adapters import adapters_from_wire, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
-from service.recommendations.from_rows import engine_from_wire, layout_from_wire, precision_from_wire
+from service.recommendations.from_rows import (
+    engine_from_wire,
+    layout_from_wire,
+    precision_from_wire,
+    traffic_from_wire,
+)
+from service.recommendations.images import image_tokens, images_from_wire, with_images
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
 from solver.memory.fits import engine_memory, memory_plan
@@ -36,6 +42,9 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
 
 
 def _served(kind: ReplicaKind, shape: LlmShape) -> LlmShape:
-    """The model with the adapters that the workload names."""
-    asked = kind.workload.adapters
+    """The model with the images and adapters of the workload."""
+    asked, traffic = kind.workload.adapters, kind.workload.traffic
+    if traffic is not None:
+        own = traffic_from_wire(traffic, image_tokens(traffic, shape))
+        shape = with_images(shape, images_from_wire(traffic.images, own, shape))
     return shape if asked is None else with_adapters(shape, adapters_from_wire(asked, (), (kind.line.engine,)))

@@ -82,7 +82,16 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
     words += _drafting_words(kind)
     words += adapter_words(kind, "--max-loras", "--max-cpu-loras")
+    words += _image_words(kind)
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
+
+
+def _image_words(kind: ReplicaKind) -> list[Word]:
+    """How many images a prompt may have: memory is kept for the largest step of so many."""
+    traffic = kind.workload.traffic
+    if traffic is None or traffic.images is None:
+        return []
+    return ["--limit-mm-per-prompt", json.dumps({"image": traffic.images.per_request})]
 
 
 def _drafting_words(kind: ReplicaKind) -> list[Word]:

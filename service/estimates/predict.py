@@ -13,6 +13,7 @@ from service.recommendations.from_rows import (
     precision_from_wire,
     traffic_from_wire,
 )
+from service.recommendations.images import image_tokens, images_from_wire, present_images, with_images
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.wire.estimates import (
     BottleneckOut,
@@ -60,11 +61,11 @@ class Case:
 
 def predict(case: Case) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
-    if case.shape.embeds and traffic_from_wire(case.asked.traffic).output.maximum > 1:
+    if case.shape.embeds and own_traffic(case.asked, case.shape).output.maximum > 1:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
     asked = with_context(case.asked, case.shape)
     traffic, clipped = served_traffic(asked, case.shape)
-    asked, shape = served_with_adapters(asked, case.shape, traffic)
+    asked, shape = served_shape(asked, case.shape, traffic)
     deployed = deploy(
         shape,
         case.device,
@@ -84,8 +85,14 @@ def predict(case: Case) -> EstimatedOut:
     )
 
 
-def served_with_adapters(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
-    """The model with the adapters the case states; no more requests at once than these have slots for."""
+def own_traffic(asked: EstimateIn, shape: LlmShape) -> Traffic:
+    """The requests, with the tokens that the model makes of their images."""
+    return traffic_from_wire(asked.traffic, image_tokens(asked.traffic, shape))
+
+
+def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
+    """The model with the images and adapters of the case; no more requests at once than the adapters have slots for."""
+    shape = with_images(shape, images_from_wire(asked.traffic.images, traffic, shape))
     if asked.adapters is None:
         return asked, shape
     adapters = adapters_from_wire(asked.adapters, (traffic,), (asked.engine.name,))
@@ -129,13 +136,13 @@ def with_context(asked: EstimateIn, shape: LlmShape) -> EstimateIn:
     """The case with the context it is served with stated: that of the longest request, as far as the model takes it."""
     if asked.engine.max_context_tokens is not None:
         return asked
-    context = min(traffic_from_wire(asked.traffic).maximum, shape.max_context_tokens)
+    context = min(own_traffic(asked, shape).maximum, shape.max_context_tokens)
     return asked.model_copy(update={"engine": asked.engine.model_copy(update={"max_context_tokens": context})})
 
 
 def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
-    traffic = traffic_from_wire(asked.traffic)
+    traffic = own_traffic(asked, shape)
     context = min(asked.engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
     return (traffic, 0.0) if asked.over_context == "refuse" else served_within(traffic, context)
 
@@ -219,6 +226,7 @@ def present_estimate(
         roofline=roofline,
         clipped_fraction=clipped_fraction,
         speculative=speculative,
+        images=present_images(deployed.configuration),
         adapters=present_adapters(deployed.configuration, found.decoding_sequences),
         pools=pools,
         partition=asked.partition,

@@ -1,7 +1,7 @@
 """The smallest layout that holds a model on a device: what an estimate takes where none is stated, and what one that does not fit
 is told."""
 
-from service.estimates.predict import Case, constants_for, served_traffic, served_with_adapters, with_context
+from service.estimates.predict import Case, constants_for, served_shape, served_traffic, with_context
 from service.recommendations.from_rows import engine_from_wire, layout_from_wire, precision_from_wire
 from service.wire.deployment import LayoutIn
 from solver.deployment.deploy import deploy
@@ -13,7 +13,7 @@ def smallest_layout(case: Case) -> LayoutIn | None:
     """The least tensor parallelism inside one machine of the device that holds the model; None where none does."""
     asked = with_context(case.asked, case.shape)
     traffic, _ = served_traffic(asked, case.shape)
-    asked, shape = served_with_adapters(asked, case.shape, traffic)
+    asked, shape = served_shape(asked, case.shape, traffic)
     constants = constants_for(case.snapshot, case.device, asked.engine.name, case.shape)
     most = max((n.devices for n in case.snapshot.nodes.values() if n.device.id == case.device.id), default=1)
     for degree in legal_tensor_parallels(case.shape, most, asked.precision.weights):

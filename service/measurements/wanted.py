@@ -50,14 +50,14 @@ def measurements_wanted(
     """
     workloads = {w.name: w for w in recommendation.request.workloads}
     found: dict[str, MeasurementWantedOut] = {}
-    for line in _whole(recommendation.plan):
+    for line in _whole(recommendation.plan, workloads):
         swing = _swing(session, line, workloads[line.workload], snapshot)
         if swing is not None:
             low, high = swing
             _keep(found, recommendation.id, line, workloads, "in the plan", line.usd_per_hour * (high - low))
     for alternative in recommendation.alternatives:
         extra = alternative.extra_usd_per_hour
-        for line in _whole(alternative.plan):
+        for line in _whole(alternative.plan, workloads):
             swing = _swing(session, line, workloads[line.workload], snapshot)
             if swing is None or extra is None:
                 continue
@@ -67,9 +67,18 @@ def measurements_wanted(
     return sorted(found.values(), key=lambda w: w.decides_usd_per_hour, reverse=True)
 
 
-def _whole(lines: list[PlanLineOut]) -> list[PlanLineOut]:
-    """Lines of replicas that prefill and decode, and draft nothing: agents start plain engines."""
-    return [line for line in lines if line.role == "aggregated" and line.partition is None and not _drafts(line)]
+def _whole(lines: list[PlanLineOut], workloads: Mapping[str, WorkloadIn]) -> list[PlanLineOut]:
+    """Lines of replicas that prefill and decode, draft nothing, and serve plain text without adapters: agents start plain engines."""
+    plain = {
+        name
+        for name, one in workloads.items()
+        if one.adapters is None and all(stream.shape.images is None for stream in one.streams)
+    }
+    return [
+        line
+        for line in lines
+        if line.role == "aggregated" and line.partition is None and not _drafts(line) and line.workload in plain
+    ]
 
 
 def _drafts(line: PlanLineOut) -> bool:

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.from_rows import lengths_from_wire, stated_lengths, traffic_from_wire
+from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
 from service.wire.recommendations import RecommendationIn
-from solver.errors import InvalidInputError
+from solver.errors import InvalidInputError, SolverError
 from solver.llm_shape import LlmShape
 from solver.workload import Traffic
 
@@ -114,7 +115,7 @@ def _missing_distances(asked: RecommendationIn, snapshot: CatalogSnapshot) -> li
     return errors
 
 
-def check_traffic(asked: RecommendationIn) -> tuple[tuple[Traffic, ...], ...]:
+def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple[tuple[Traffic, ...], ...]:
     """Every workload's traffic as the solver sees it, class by class.
 
     Raises InvalidFieldsError naming lengths that cannot be.
@@ -128,8 +129,15 @@ def check_traffic(asked: RecommendationIn) -> tuple[tuple[Traffic, ...], ...]:
                     lengths_from_wire(lengths)
                 except InvalidInputError as bad:
                     errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{field}"))
+            try:
+                image_tokens(stream.shape, shapes[workload.llm])
+            except SolverError as bad:
+                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/images"))
         if not errors:
-            traffic.append(tuple(traffic_from_wire(stream.shape) for stream in workload.streams))
+            shape = shapes[workload.llm]
+            traffic.append(
+                tuple(traffic_from_wire(one.shape, image_tokens(one.shape, shape)) for one in workload.streams)
+            )
     if errors:
         raise InvalidFieldsError(errors)
     return tuple(traffic)

@@ -125,7 +125,7 @@ def read_inputs(
         asked,
         snapshot,
         shapes,
-        check_traffic(asked),
+        check_traffic(asked, shapes),
         price_as_of,
         correction_set=snapshot.corrections.number if snapshot.corrections else None,
         spaces=caches.spaces,

@@ -32,6 +32,7 @@ from solver.precision import Precision
 from solver.sessions import session_traffic
 from solver.step.constants import ConstantPrior
 from solver.units import bytes_from_gib
+from solver.vision import VisionEncoder
 from solver.workload import (
     EngineSettings,
     Lengths,
@@ -175,13 +176,14 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
-    own = {"attention", "feed_forward"}
-    later = {"embeds", "bidirectional", "adapters"} - row.keys()  # rows stored before there were any such models
+    own = {"attention", "feed_forward", "vision", "images", "adapters"}
+    later = {"embeds", "bidirectional"} - row.keys()  # rows stored before there were any such models
     plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own | later}
     return LlmShape(
         **plain,
         attention=tuple(AttentionGroup(**group) for group in row["attention"]),
         feed_forward=tuple(FeedForwardGroup(**group) for group in row["feed_forward"]),
+        vision=None if row.get("vision") is None else VisionEncoder(**row["vision"]),
     )
 
 
@@ -220,13 +222,18 @@ def stated_lengths(asked: TrafficShape) -> list[tuple[str, LengthsIn]]:
     return found
 
 
-def traffic_from_wire(asked: TrafficShape) -> Traffic:
-    """Raises InvalidInputError where no such requests exist."""
+def traffic_from_wire(asked: TrafficShape, image_tokens: int = 0) -> Traffic:
+    """image_tokens: of a request's images, on top of its prompt (``service.recommendations.images``).
+
+    Raises InvalidInputError where no such requests exist.
+    """
     output = lengths_from_wire(asked.output_tokens)
     if asked.sessions is not None:
         return session_traffic(sessions_from_wire(asked.sessions), output)[0]
     assert asked.prompt_tokens is not None
     prompt = lengths_from_wire(asked.prompt_tokens)
+    if image_tokens:
+        prompt = Lengths(tuple(tokens + image_tokens for tokens in prompt.tokens), prompt.shares)
     if asked.thinking_tokens is None:
         return Traffic(prompt, output, asked.shared_prefix_fraction)
     hidden = lengths_from_wire(asked.thinking_tokens)

@@ -12,6 +12,7 @@ from service.recommendations.adapters import adapters_from_wire, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.cautions import cautions, published_cautions
 from service.recommendations.current import RunningNodes, current_fleet, running
+from service.recommendations.images import images_from_wire
 from service.recommendations.left_out import left_out
 from service.recommendations.limits import offers_within, places, plan_limits
 from service.recommendations.money import usd
@@ -270,6 +271,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         engines=tuple(dict.fromkeys(asked.engines or ())),
         drafting=_drafting(position, asked.drafting, traffic),
         adapters=_adapters(position, asked, traffic, shape),
+        images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),

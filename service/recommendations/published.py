@@ -115,12 +115,12 @@ def published_offers(
             speed = speed_from_row(row)
             if price is None or price.usd_per_million_output_tokens is None or not price.serves_on(day):
                 refuse(workload, service.device, "no_offer", f"{service.seller} serves {service.llm} no more")
-            elif workload.adapters is not None:
+            elif workload.adapters or workload.images:
                 refuse(
                     workload,
                     service.device,
                     "adapters_not_in_engine",
-                    f"{service.seller} sells tokens of the model as published",
+                    f"{service.seller} sells tokens of the model as published, and no figures of images",
                 )
             elif workload.places != ANYWHERE or workload.network_s_by_region:
                 refuse(workload, service.device, "place_unknown", f"{service.seller} does not say where it serves from")
@@ -150,7 +150,7 @@ def published_offers(
             elif own.weights not in workload.weight_formats:
                 detail = f"its published speed is of {own.weights} weights, which the request does not admit"
                 refuse(workload, machine.device, "format_not_in_engine", detail)
-            elif workload.adapters is not None or workload.classes or workload.roles != ("aggregated",):
+            elif workload.adapters or workload.images or workload.classes or workload.roles != ("aggregated",):
                 refuse(workload, machine.device, "figure_missing", "only the speed of one stream is published of it")
             elif missed := missed_target(workload, own):
                 refuse(workload, machine.device, "target_missed", missed)

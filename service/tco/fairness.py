@@ -12,6 +12,7 @@ from service.tco.stored_plan import StoredPlan, stored_plan
 from service.wire.recommendations import LimitsIn, RecommendationIn, ResultOut, WorkloadIn
 from service.wire.tco import AlternativeIn, ComparisonIn
 from solver.hardware import Offer
+from solver.tco.errors import CostInputError
 from solver.tco.tokens import TokenDemand
 
 SAME = ("llm", "context_tokens", "traffic", "traffic_classes", "requests_per_s", "targets")
@@ -98,11 +99,18 @@ def _difference(first: Sequence[WorkloadIn], second: Sequence[WorkloadIn]) -> st
 
 
 def token_demand(workloads: Sequence[WorkloadIn]) -> TokenDemand:
-    """All streams together: requests add up, tokens of a request are their mean."""
+    """All streams together: requests add up, tokens of a request are their mean.
+
+    Raises CostInputError for images: how many tokens they are depends on the model.
+    """
     streams = [stream for workload in workloads for stream in workload.streams]
     requests = sum(stream.requests_per_s for stream in streams)
     tokens_in = tokens_out = cached = 0.0
     for stream in streams:
+        if stream.shape.images is not None:
+            raise CostInputError(
+                "workloads", "costs of workloads with images are not compared: state them as prompt_tokens"
+            )
         traffic = traffic_from_wire(stream.shape)
         prompt = stream.requests_per_s * traffic.prompt.mean
         tokens_in += prompt

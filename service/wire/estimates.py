@@ -8,7 +8,14 @@ from service.wire.adapters import ADAPTERS_ARE_AGGREGATED, ADAPTERS_DO_NOT_DRAFT
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
-from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, Load, OverContext, TrafficShape
+from service.wire.traffic import (
+    IMAGES_ARE_AGGREGATED,
+    SESSIONS_ARE_AGGREGATED,
+    THINKING_IS_AGGREGATED,
+    Load,
+    OverContext,
+    TrafficShape,
+)
 
 MOST_ESTIMATES = 1_000
 
@@ -55,6 +62,8 @@ class EstimateIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.disaggregated is not None and self.traffic.thinking_tokens is not None:
             raise ValueError(THINKING_IS_AGGREGATED)
+        if self.disaggregated is not None and self.traffic.images is not None:
+            raise ValueError(IMAGES_ARE_AGGREGATED)
         if self.disaggregated is not None and self.adapters is not None:
             raise ValueError(ADAPTERS_ARE_AGGREGATED)
         if self.engine.speculative is not None and self.adapters is not None:
@@ -162,6 +171,15 @@ class DisaggregatedOut(Answer):
     kv_transfer: KvTransferOut
 
 
+class ImagesOut(Answer):
+    """What the images of one request come to."""
+
+    tokens_each: int
+    patches_each: int
+    encoding_ms: float
+    host_ms: float
+
+
 class EstimatedOut(Assumed):
     outcome: Literal["estimated"]
     basis: Basis
@@ -195,6 +213,8 @@ class EstimatedOut(Assumed):
     speculative: SpeculativeOut | None = None
     adapters: AdaptersOut | None = None
     """Null where requests name none."""
+    images: ImagesOut | None = None
+    """Null where requests carry none."""
     pools: DisaggregatedOut | None = None
 
 

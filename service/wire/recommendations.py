@@ -40,7 +40,13 @@ from service.wire.replanning import CurrentIn, ReplanningOut
 from service.wire.resilience import MOST_QUOTAS, FaultToleranceIn, LossOut, PlacesIn, QuotaIn, ServedOut
 from service.wire.roles import StatedDraftIn
 from service.wire.sourcing import Sourcing, SourcingIn
-from service.wire.traffic import SESSIONS_ARE_AGGREGATED, THINKING_IS_AGGREGATED, OverContext, TrafficIn
+from service.wire.traffic import (
+    IMAGES_ARE_AGGREGATED,
+    SESSIONS_ARE_AGGREGATED,
+    THINKING_IS_AGGREGATED,
+    OverContext,
+    TrafficIn,
+)
 from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 
 MOST_WORKLOADS = 50
@@ -114,6 +120,8 @@ class WorkloadIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.traffic is not None and self.traffic.thinking_tokens is not None and "disaggregated" in self.roles:
             raise ValueError(THINKING_IS_AGGREGATED)
+        if self.traffic is not None and self.traffic.images is not None and "disaggregated" in self.roles:
+            raise ValueError(IMAGES_ARE_AGGREGATED)
         if self.adapters is not None and "disaggregated" in self.roles:
             raise ValueError(ADAPTERS_ARE_AGGREGATED)
         if self.adapters is not None and self.drafting is not None:

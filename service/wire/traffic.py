@@ -85,6 +85,7 @@ OverContext = Literal["clip", "refuse"]
 
 
 THINKING_IS_AGGREGATED = "hidden tokens are modelled on replicas that prefill and decode; pools of their own are not"
+IMAGES_ARE_AGGREGATED = "images are modelled on replicas that prefill and decode; pools of their own are not"
 SESSIONS_ARE_AGGREGATED = "sessions are modelled on replicas that prefill and decode; pools of their own are not"
 MOST_TURNS = 1_000
 MOST_THINK_S = 604_800.0
@@ -135,6 +136,14 @@ def _longest(lengths: FixedLength | UniformLength | LognormalLength | HistogramL
             return max(one.tokens for one in lengths.histogram)
 
 
+class ImagesIn(Request):
+    """Images in every prompt, all of one size; their tokens come on top of ``prompt_tokens``, as many as the model makes of them."""
+
+    per_request: Annotated[int, Field(ge=1, le=1_000)] = 1
+    width_px: Annotated[int, Field(ge=1, le=100_000)]
+    height_px: Annotated[int, Field(ge=1, le=100_000)]
+
+
 class TrafficShape(Request):
     """Lengths of requests: ``prompt_tokens``, or ``sessions`` that they follow from. ``shared_prefix_fraction``: share of every
     prompt that is already cached."""
@@ -146,6 +155,8 @@ class TrafficShape(Request):
     sessions: SessionsIn | None = None
     thinking_tokens: Lengths | None = None
     """Beside ``output_tokens``, independent of them; null where all of a reply is shown."""
+    images: ImagesIn | None = None
+    """Null: text alone."""
 
     @model_validator(mode="after")
     def _prompts_once(self) -> Self:
@@ -155,6 +166,8 @@ class TrafficShape(Request):
             raise ValueError("what is shared follows from sessions; shared_prefix_fraction is for prompts without them")
         if self.sessions is not None and self.thinking_tokens is not None:
             raise ValueError("hidden tokens in sessions are not modelled: state thinking_tokens or sessions")
+        if self.images is not None and self.sessions is not None:
+            raise ValueError("images in sessions are not modelled: state images or sessions")
         return self
 
 

@@ -359,7 +359,7 @@ def _tabulate(
         grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting))
         start = stop
     for i, row in enumerate(chosen):
-        fronts.setdefault(front_end(every[row.platform].constants), []).append(i)
+        fronts.setdefault(front_end(every[row.platform].constants, shape), []).append(i)
     return SearchSpace(
         shape=shape,
         settings=settings,

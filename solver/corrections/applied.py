@@ -251,7 +251,7 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
-    """The same for a configuration as the solver holds it; one that drafts or serves adapters was never measured."""
+    """The same for a configuration as the solver holds it; one that drafts, serves adapters or sees images was never measured."""
     if current is None:
         return None
     model_class = configuration.shape.model_class
@@ -269,7 +269,8 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
-    as_measured = configuration.speculation is None and configuration.shape.adapters is None
+    shape = configuration.shape
+    as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
     return found if as_measured else carried_over(current, configuration, found)
 
 

@@ -103,7 +103,7 @@ class Configuration:
             lag_fraction=c("schedule_lag_fraction"),
             request_overhead_s=c("request_overhead_ms"),
             request_ingest_s=c("request_ingest_us"),
-            prompt_token_s=c("prompt_token_us"),
+            prompt_token_s=front_end(self.constants, self.shape).prompt_token_s,
             token_front_end_s=c("token_front_end_us") * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
@@ -128,12 +128,16 @@ class Configuration:
         return replace(self, constants=constants, speculation=speculation)
 
 
-def front_end(constants: Constants) -> FrontEnd:
-    """The engine's times outside the device."""
+def front_end(constants: Constants, shape: LlmShape) -> FrontEnd:
+    """The engine's times outside the device; the host's time on images is spread over the tokens of their prompts."""
+    images = shape.images
+    seen_s = 0.0
+    if images is not None:
+        seen_s = images.per_request * images.megapixels * constants.si("image_megapixel_ms") / images.prompt_tokens
     return FrontEnd(
         request_overhead_s=constants.si("request_overhead_ms"),
         request_ingest_s=constants.si("request_ingest_us"),
-        prompt_token_s=constants.si("prompt_token_us"),
+        prompt_token_s=constants.si("prompt_token_us") + seen_s,
         token_front_end_s=constants.si("token_front_end_us"),
         schedule_lag_fraction=constants.si("schedule_lag_fraction"),
     )

@@ -15,6 +15,7 @@ from solver.llm_shape import LlmShape
 from solver.step import terms
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import mean_tiled_rows
+from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
 from solver.step.tables import GraphSizes
 from solver.workload import Traffic
@@ -102,7 +103,7 @@ def step_grid(
             (limit, column(s, rows), column(b, rows))
             for limit, s, b in terms.decode_context_s(shape, rates, drafting.queries)
         ),
-        pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in terms.prompt_laws(shape, rates)),
+        pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in prompt_laws(shape, rates)),
         sequence_s=column(terms.sequence_s(shape, rates), rows),
         lanes=stages * data_parallel,
         stages=stages,

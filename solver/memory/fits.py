@@ -20,6 +20,7 @@ from solver.memory.weights import (
     experts_cut,
     padded_vocabulary,
     stage_weight_bytes,
+    vision_weight_bytes,
     weight_bytes,
     weight_format,
 )
@@ -147,10 +148,26 @@ def expert_workspace_bytes(
     return tokens * block.top_k * (values * UNQUANTISED_BYTES + width * quantised_bytes)
 
 
+def image_activation_bytes(shape: LlmShape, tensor_parallel: int) -> float:
+    """Peak of encoding the largest image, which an engine tries at start: a block over its patches beside their hidden vectors, and
+    the tokens that it becomes. 0 for text alone.
+
+        patches · (2·h + I·matrices/TP) · 2  +  tokens · hidden · projectors · 2
+    """
+    encoder = shape.vision
+    if shape.images is None or encoder is None:
+        return 0.0
+    patches = encoder.most_patches
+    block = 2.0 * encoder.hidden + encoder.intermediate * (3 if encoder.gated else 2) / tensor_parallel
+    tokens = encoder.tokens or patches / encoder.merge**2
+    return UNQUANTISED_BYTES * (patches * block + tokens * shape.hidden * (1 + encoder.extra_projectors))
+
+
 def step_activations(shape: LlmShape, layout: Layout, tokens: int, quantised_bytes: float) -> tuple[float, float]:
     """Bytes of the largest step that depend on the model alone: what stays (workspace), and the largest block."""
     workspaces = [expert_workspace_bytes(f, shape.hidden, tokens, layout, quantised_bytes) for f in shape.feed_forward]
     blocks = [dense_activation_bytes(f, tokens, layout.tensor_parallel, quantised_bytes) for f in shape.feed_forward]
+    blocks.append(image_activation_bytes(shape, layout.tensor_parallel))
     return max(workspaces, default=0.0), max(blocks, default=0.0)
 
 
@@ -240,6 +257,7 @@ def _stage_plan(
         shape, precision.weights, layout, layers_fraction=fraction, embedding=stage.embedding, head=stage.head
     )
     weights += fraction * adapter_slot_bytes(shape, layout.tensor_parallel)
+    weights += stage.embedding * vision_weight_bytes(shape, layout.tensor_parallel)
     activations = activation_bytes(shape, precision, layout, settings, memory, head=stage.head)
     reserved = reserve_bytes(shape, layout, memory, fraction)
     cache = request_cache(

@@ -24,6 +24,7 @@ from solver.memory.weights import (
     padded_vocabulary,
     stored_bytes,
     table_weights,
+    vision_weight_bytes,
     weight_format,
 )
 from solver.precision import UNQUANTISED_BYTES, Precision
@@ -190,7 +191,9 @@ class _Builder:
         if weights not in self._stored:
             self._stored[weights] = stored_bytes(self._shape, weights)
         fraction = stage.layers / self._layers
-        return fraction * adapter_slot_bytes(self._shape, layout.tensor_parallel) + device_weight_bytes(
+        own = fraction * adapter_slot_bytes(self._shape, layout.tensor_parallel)
+        own += stage.embedding * vision_weight_bytes(self._shape, layout.tensor_parallel)
+        return own + device_weight_bytes(
             *self._cut[key],
             self._stored[weights],
             layers_fraction=fraction,

@@ -181,6 +181,14 @@ def adapter_slot_bytes(shape: LlmShape, tensor_parallel: int) -> float:
     return shape.adapters.slots * UNQUANTISED_BYTES * adapter_values(shape, shape.adapters.rank, tensor_parallel)
 
 
+def vision_weight_bytes(shape: LlmShape, tensor_parallel: int) -> float:
+    """Bytes of the vision encoder on one device, cut like the language model and kept in 16 bits; 0 for text alone: an engine
+    that is told to take no images leaves it out."""
+    if shape.images is None or shape.vision is None:
+        return 0.0
+    return shape.vision.weights * UNQUANTISED_BYTES / tensor_parallel
+
+
 def rotary_table_bytes(shape: LlmShape) -> float:
     """Sine and cosine for every position: positions · rotary width · 2 bytes, once for all layers alike.
 

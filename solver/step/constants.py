@@ -98,6 +98,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "request_overhead_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "HTTP, tokenising, hand-over and detokenising of one request"),
     "request_ingest_us": _micro("serial front-end time per request before it is queued", 20000.0),
     "prompt_token_us": _micro("front-end time per prompt token", 100.0),
+    "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "host time to decode, resize and cut an image, a megapixel"),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
     "recurrent_chunk_tokens": ConstantLaw(
         "tokens", 1.0, 1.0, 4096.0, "tokens of a prompt that a recurrent layer scans between two passes over its state"

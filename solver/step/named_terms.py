@@ -9,6 +9,7 @@ from solver.llm_shape import LlmShape
 from solver.step import terms
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import Quantity
+from solver.step.prompt_terms import prompt_token_s
 from solver.step.rates import Rates
 from solver.step.terms import Product
 from solver.workload import Traffic
@@ -33,6 +34,7 @@ RESOURCE = {
     "adapters": "memory_bandwidth",
     "adapter_overhead": "overhead",
     "adapter_loading": "interconnect",
+    "image_encoding": "compute",
 }
 """Which resource each term is bound by; drafting is one of its own: its cost may be stated, not derived."""
 
@@ -96,7 +98,7 @@ def step_terms(
         _scalar(seconds) * attention_pairs(prefill_tokens, 0.0, limit)
         for limit, seconds, _ in terms.prefill_pair_s(shape, rates)
     )
-    for name, seconds, _ in terms.prompt_token_s(shape, rates):
+    for name, seconds, _ in prompt_token_s(shape, rates):
         named[name] = _scalar(seconds) * prefill_tokens
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))
     named["step_overhead"] = _scalar(rates.step_overhead_s) * layout.pipeline_parallel

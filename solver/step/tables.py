@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.step import terms
+from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
 
 Vector = NDArray[np.float64]
@@ -77,8 +78,8 @@ class StepTables:
 
     @property
     def windowed(self) -> bool:
-        """Whether some attention sees only part of the context."""
-        return any(limit != math.inf for limit, _, _ in self.context)
+        """Whether some attention sees only part of the context, or prompts bring what goes by the token."""
+        return any(limit != math.inf for limit, _, _ in (*self.context, *self.pairs))
 
     @property
     def context_slope(self) -> float:
@@ -166,7 +167,7 @@ def step_tables(
         head_s=head_s,
         sequence_s=sequence_s,
         context=tuple((float(x), float(y), float(z)) for x, y, z in terms.decode_context_s(shape, rates, queries)),
-        pairs=tuple((float(x), float(y), float(z)) for x, y, z in terms.prompt_laws(shape, rates)),
+        pairs=tuple((float(x), float(y), float(z)) for x, y, z in prompt_laws(shape, rates)),
         decode_bytes=from_zero(token_bytes[index]),
         mixed_bytes=from_zero(token_bytes),
         flops_per_token=float(np.asarray(token.flops)[0]) if np.ndim(token.flops) else float(token.flops),

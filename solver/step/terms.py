@@ -12,7 +12,7 @@ import numpy as np
 
 from solver.llm_shape import AttentionGroup, LlmShape
 from solver.step import blocks
-from solver.step.adapter_terms import adapter_load_s, adapter_terms
+from solver.step.adapter_terms import adapter_terms
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
@@ -294,23 +294,6 @@ def prefill_pair_s(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity,
 def _directions(shape: LlmShape, group: AttentionGroup) -> float:
     """Pairs a whole text has over those that looking back alone has: twice as many, within a window as many."""
     return 2.0 if shape.bidirectional and group.kind == "full" else 1.0
-
-
-def prompt_token_s(shape: LlmShape, rates: Rates) -> list[tuple[str, Quantity, Quantity]]:
-    """What every token of a prompt takes beside its step: (term, seconds, FLOPs). Loading adapters."""
-    load = adapter_load_s(shape, rates)
-    return [] if isinstance(load, float) and load == 0.0 else [("adapter_loading", load, 0.0)]
-
-
-PER_TOKEN = 1.0
-"""A limit of one pair a token: what a prompt's tokens take one by one is tabulated like attention that looks no further."""
-
-
-def prompt_laws(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity, Quantity]]:
-    """(limit, seconds, FLOPs) of everything that a prompt takes beside the tokens of its steps: attention's pairs, and tokens."""
-    return prefill_pair_s(shape, rates) + [
-        (PER_TOKEN, seconds, flops) for _, seconds, flops in prompt_token_s(shape, rates)
-    ]
 
 
 def hand_over_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:

@@ -64,7 +64,6 @@ class TestEstimates:
         ("body", "reason"),
         [
             ({"engine": {"name": "llama.cpp"}}, "adapters_not_in_engine"),
-            ({"engine": {"name": "sglang"}}, "figure_missing"),
             ({"adapters": {"count": 2, "rank": 1024}}, "adapter_rank_not_in_engine"),
             ({"llm": "mixtral-8x7b"}, "adapters_not_modelled"),
             ({"adapters": {"count": 10_000, "rank": 64}}, None),

@@ -44,7 +44,7 @@ def points(found: Configuration, traffic: Traffic, clients: list[float]) -> Oper
     ones = np.array([[1.0]])
     grid = step_grid(found.shape, found.rates(), ones, ones, found.profile.graphs)
     return operating_points(
-        grid, traffic, front_end(found.constants), in_flight=np.array(clients),
+        grid, traffic, front_end(found.constants, found.shape), in_flight=np.array(clients),
         kv_cache_tokens=np.array([[found.kv_cache_tokens]]), max_batched_tokens=8192.0, max_sequences=512.0,
     )  # fmt: skip
 

@@ -1,0 +1,75 @@
+"""Encoding the images of a prompt: the vision encoder as a model of its own, whose texts are images.
+
+Laws and symbols: docs/mathematics.md, section "Images".
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
+from solver.step import terms
+from solver.step.gemm import Quantity
+from solver.step.rates import Rates
+from solver.vision import VisionEncoder
+
+
+def encoder_shape(encoder: VisionEncoder) -> LlmShape:
+    """The encoder's layers as a model: every patch attends to all of its image, and nothing is sampled."""
+    head_dim = encoder.hidden // encoder.heads
+    full = encoder.full_layers if encoder.window_patches else encoder.layers
+    groups = [AttentionGroup("full", full, encoder.heads, encoder.heads, head_dim)] if full else []
+    if full < encoder.layers:
+        within = encoder.window_patches
+        groups.append(
+            AttentionGroup(
+                "chunked", encoder.layers - full, encoder.heads, encoder.heads, head_dim, window_tokens=within
+            )
+        )
+    block = FeedForwardGroup(encoder.layers, encoder.intermediate, gated=encoder.gated)
+    return LlmShape(
+        id="vision", family="vision", hidden=encoder.hidden, vocabulary=1, tied_embeddings=True, max_context_tokens=1,
+        attention=tuple(groups), feed_forward=(block,), embeds=True, bidirectional=True,
+    )  # fmt: skip
+
+
+def sixteen_bit(rates: Rates) -> Rates:
+    """The same device for what stays in 16 bits whatever the language model is stored in."""
+    return replace(
+        rates, weight_bytes=2.0, activation_bytes=2.0, quantised_activations=0.0, partial_tile_slowdown=0.0,
+        partial_tile_read_slowdown=0.0, gemm_flop_per_s=rates.wide_flop_per_s, weight_bytes_per_s=rates.wide_bytes_per_s,
+    )  # fmt: skip
+
+
+def projector_product(encoder: VisionEncoder, hidden: int, rates: Rates, tokens: Quantity) -> "terms.Product":
+    """Two products over merged patches, (m²·h) × (m²·h) and (m²·h) × hidden, once for each projector, as one of their sum."""
+    width = float(encoder.hidden * encoder.merge * encoder.merge) if not encoder.tokens else float(encoder.hidden)
+    columns = (width + hidden) * (1 + encoder.extra_projectors) / rates.tensor_parallel
+    return terms.wide_product(rates, tokens, columns, width)
+
+
+def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
+    """(seconds, FLOPs) that the images of one request take on one device of the group.
+
+        layers of the encoder over all patches of the request, each image's attending to itself alone
+        never below the host's time to launch its layers one by one: encoders run outside captured graphs
+
+    (0, 0) where requests carry none.
+    """
+    images, encoder = shape.images, shape.vision
+    if images is None or encoder is None:
+        return 0.0, 0.0
+    own = sixteen_bit(rates)
+    tower = encoder_shape(encoder)
+    patches = float(images.patches * images.per_request)
+    token = terms.token_terms(tower, own, patches)
+    each = float(images.patches)
+    attention = [
+        # Of all pairs of an image ``prefill_pair_s`` takes half twice; of a window every patch looks at all of it.
+        (s, f, images.per_request * each * (each / 2.0 if limit == np.inf else min(limit, each)))
+        for limit, s, f in terms.prefill_pair_s(tower, own)
+    ]
+    projector = projector_product(encoder, shape.hidden, own, float(images.tokens * images.per_request))
+    seconds = token.body_s + projector.seconds + sum(s * pairs for s, _, pairs in attention)
+    flops = token.flops + projector.flops + sum(f * pairs for _, f, pairs in attention)
+    return np.maximum(seconds, token.eager_floor_s), flops

@@ -1,0 +1,130 @@
+"""Images in prompts, over HTTP: tokens by resolution, encoding, memory, plans, deployments, refusals."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import changed
+
+IMAGES: dict[str, Any] = {"per_request": 2, "width_px": 1024, "height_px": 768}
+ESTIMATE: dict[str, Any] = {
+    "llm": "qwen3-vl-8b",
+    "device": "h100-sxm",
+    "traffic": {"prompt_tokens": 200, "output_tokens": 100},
+    "load": {"kind": "closed", "concurrency": 8, "requests": 32},
+}
+PLAN: dict[str, Any] = {
+    "workloads": [
+        {
+            "name": "pictures",
+            "llm": "qwen3-vl-8b",
+            "traffic": {"requests_per_s": 3, "prompt_tokens": 200, "output_tokens": 100, "images": IMAGES},
+            "targets": {"ttft_ms": {"p95": 2000}},
+        }
+    ],
+    "limits": {"devices": ["h100-sxm"], "sourcing": "any"},
+    "alternatives": 0,
+}
+
+
+def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = client.post("/v1/estimates", json={"estimates": [body]})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["estimates"][0]
+    return found
+
+
+class TestEstimates:
+    def test_images_are_tokens_work_and_memory(self, client: TestClient) -> None:
+        plain = estimated(client, ESTIMATE)
+        seen = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES))
+        assert seen["outcome"] == "estimated", seen
+        assert seen["images"]["tokens_each"] == 32 * 24
+        assert seen["images"]["patches_each"] == 4 * 32 * 24
+        assert seen["engine"]["max_context_tokens"] == 200 + 2 * 768 + 100
+        assert seen["memory"]["weights_gib"] == pytest.approx(
+            plain["memory"]["weights_gib"] + 2 * 575_926_272 / 2**30, abs=0.01
+        )
+        as_text = estimated(client, changed(ESTIMATE, "traffic/prompt_tokens", 200 + 2 * 768))
+        assert seen["ttft_ms"]["mean"]["expected"] > as_text["ttft_ms"]["mean"]["expected"]
+        assert seen["basis"] == "borrowed"
+        assert plain["images"] is None
+
+    def test_a_larger_image_is_more_of_everything(self, client: TestClient) -> None:
+        sizes = [
+            estimated(client, changed(ESTIMATE, "traffic/images", {"width_px": side, "height_px": side}))
+            for side in (256, 1024, 2048)
+        ]
+        for field in ("tokens_each", "encoding_ms", "host_ms"):
+            values = [one["images"][field] for one in sizes]
+            assert values == sorted(values)
+            assert values[0] < values[-1]
+
+    @pytest.mark.parametrize("llm", ["llama-3.1-8b", "llama-4-scout"])
+    def test_a_model_without_the_figures_of_an_encoder_is_refused(self, client: TestClient, llm: str) -> None:
+        found = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES) | {"llm": llm})
+        assert (found["outcome"], found["reason"]) == ("unsupported", "figure_missing")
+        assert "vision encoder" in found["detail"]
+        body = changed(PLAN, "workloads/0/llm", llm)
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == "/workloads/0/traffic/images"
+
+    @pytest.mark.parametrize(
+        "images",
+        [
+            {"width_px": 0, "height_px": 10}, {"width_px": 10}, {"width_px": 10**9, "height_px": 10}, IMAGES | {"per_request": 0},
+            {"width_px": "wide", "height_px": 1}, [],
+        ],
+    )  # fmt: skip
+    def test_mistakes_are_said(self, client: TestClient, images: Any) -> None:
+        answer = client.post("/v1/estimates", json={"estimates": [changed(ESTIMATE, "traffic/images", images)]})
+        assert answer.status_code == 422
+        assert "/estimates/0/traffic/images" in answer.json()["errors"][0]["pointer"]
+
+    def test_a_shape_that_encoders_do_not_take_is_refused(self, client: TestClient) -> None:
+        found = estimated(client, changed(ESTIMATE, "traffic/images", {"width_px": 10_000, "height_px": 10}))
+        assert (found["outcome"], found["reason"]) == ("unsupported", "invalid_input")
+
+
+class TestPlans:
+    def test_a_plan_serves_them_and_its_files_say_so(self, client: TestClient) -> None:
+        made = client.post("/v1/recommendations", json=PLAN).json()
+        assert made["outcome"] == "optimal", made
+        assert made["plan"][0]["predicted"]["ttft_ms"]["p95"]["expected"] <= 2000
+        answer = client.get(f"/v1/recommendations/{made['id']}/deployments", params={"target": "vllm"})
+        assert answer.status_code == 200, answer.text
+        assert "--limit-mm-per-prompt" in answer.text
+        wanted = client.get(f"/v1/recommendations/{made['id']}/measurements")
+        assert wanted.status_code in (200, 404)
+
+    def test_images_within_classes_and_sessions_are_refused(self, client: TestClient) -> None:
+        body = changed(ESTIMATE, "traffic/images", IMAGES)
+        body = changed(body, "traffic/sessions", {"turns": 3, "user_tokens": 50, "think_time_s": 1})
+        body["traffic"].pop("prompt_tokens")
+        assert client.post("/v1/estimates", json={"estimates": [body]}).status_code == 422
+
+
+class TestModels:
+    def test_a_vision_model_is_added_from_its_config(self, client: TestClient) -> None:
+        config = {
+            "model_type": "qwen3_vl",
+            "text_config": {
+                "model_type": "qwen3_vl_text", "hidden_size": 2048, "intermediate_size": 6144, "num_attention_heads": 16, "head_dim": 128,
+                "num_hidden_layers": 28, "num_key_value_heads": 8, "vocab_size": 151936, "max_position_embeddings": 262144,
+                "tie_word_embeddings": True,
+            },
+            "vision_config": {
+                "depth": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_heads": 16, "patch_size": 16,
+                "spatial_merge_size": 2, "temporal_patch_size": 2, "num_position_embeddings": 2304, "deepstack_visual_indexes": [5, 11, 17],
+            },
+        }  # fmt: skip
+        added = client.post("/v1/llms", json={"id": "our-vision", "config": config})
+        assert added.status_code == 201, added.text
+        found = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES) | {"llm": "our-vision"})
+        assert found["images"]["tokens_each"] == 768
+        config["vision_config"]["depth"] = -1  # type: ignore[index]
+        refused = client.post("/v1/llms", json={"id": "worse-vision", "config": config})
+        assert refused.status_code == 422
+        assert "depth" in refused.text
