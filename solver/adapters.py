@@ -115,6 +115,25 @@ class Adapters:
             low, high = (middle, high) if self._names(middle) <= self.slots else (low, middle)
         return low
 
+    def running(self, outstanding: int) -> int:
+        """Of so many outstanding requests, those that run at once: an engine keeps the adapters that most of them name, and runs all
+        requests of these; others wait, whoever came first.
+
+            Σ_a n·p_a over the most popular, as many as Σ_a 1 − (1 − p_a)^n fills the slots with
+
+        >>> Adapters(((32, 1 / 32),), 16, 8).running(64), Adapters(((32, 1 / 32),), 16, 32).running(64)
+        (18, 64)
+        """
+        left, found = float(self.slots), 0.0
+        for many, share in sorted(self.popularity, key=lambda one: -one[1]):
+            named = -math.expm1(outstanding * math.log1p(-min(share, 1.0 - 1e-12)))
+            taken = min(float(many), left / named)
+            found += taken * share * outstanding
+            left -= taken * named
+            if left <= 0.0:
+                break
+        return max(1, min(outstanding, math.floor(found + 1e-9)))
+
     def _names(self, requests: int) -> float:
         """Different adapters that so many requests name, whatever the slots."""
         return sum(

@@ -91,13 +91,17 @@ def own_traffic(asked: EstimateIn, shape: LlmShape) -> Traffic:
 
 
 def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
-    """The model with the images and adapters of the case; no more requests at once than the adapters have slots for."""
+    """The model with the images and adapters of the case; no more requests at once than the adapters have slots for: those that an
+    engine would run of a closed load, so many that they name no more on average of an open one."""
     shape = with_images(shape, images_from_wire(asked.traffic.images, traffic, shape))
     if asked.adapters is None:
         return asked, shape
     adapters = adapters_from_wire(asked.adapters, (traffic,), (asked.engine.name,))
-    most = min(asked.engine.max_sequences, adapters.most_sequences)
-    engine = asked.engine.model_copy(update={"max_sequences": most})
+    load = asked.load
+    most = adapters.most_sequences
+    if load.kind == "closed":
+        most = adapters.running(-(-load.concurrency // asked.layout.data_parallel))
+    engine = asked.engine.model_copy(update={"max_sequences": min(asked.engine.max_sequences, max(1, most))})
     return asked.model_copy(update={"engine": engine}), with_adapters(shape, adapters)
 
 

@@ -102,8 +102,8 @@ class Configuration:
             block_slack_tokens=(profile.block_tokens - 1) / 2.0,
             lag_fraction=c("schedule_lag_fraction"),
             request_overhead_s=c("request_overhead_ms"),
-            request_ingest_s=c("request_ingest_us"),
-            prompt_token_s=front_end(self.constants, self.shape).prompt_token_s,
+            request_ingest_s=front_end(self.constants, self.shape).request_ingest_s,
+            prompt_token_s=c("prompt_token_us"),
             token_front_end_s=c("token_front_end_us") * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
@@ -129,15 +129,15 @@ class Configuration:
 
 
 def front_end(constants: Constants, shape: LlmShape) -> FrontEnd:
-    """The engine's times outside the device; the host's time on images is spread over the tokens of their prompts."""
+    """The engine's times outside the device. Images pass through its front end one after another, before their request is queued."""
     images = shape.images
     seen_s = 0.0
     if images is not None:
-        seen_s = images.per_request * images.megapixels * constants.si("image_megapixel_ms") / images.prompt_tokens
+        seen_s = images.per_request * images.megapixels * constants.si("image_megapixel_ms")
     return FrontEnd(
         request_overhead_s=constants.si("request_overhead_ms"),
-        request_ingest_s=constants.si("request_ingest_us"),
-        prompt_token_s=constants.si("prompt_token_us") + seen_s,
+        request_ingest_s=constants.si("request_ingest_us") + seen_s,
+        prompt_token_s=constants.si("prompt_token_us"),
         token_front_end_s=constants.si("token_front_end_us"),
         schedule_lag_fraction=constants.si("schedule_lag_fraction"),
     )

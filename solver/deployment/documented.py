@@ -82,6 +82,12 @@ def check_engine_available(device: Device, engine: str) -> None:
         raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")
 
 
+ADAPTER_FIGURES = (
+    "adapter_product_overhead_us", "adapter_eager_product_us", "adapter_stream_efficiency", "adapter_read_efficiency",
+)  # fmt: skip
+"""What adapters add to a step is not known without these."""
+
+
 def check_adapters_served(shape: LlmShape, device: Device, engine: str, constants: Constants) -> None:
     """Raises UnsupportedError where the engine documents no adapters on the device, or none of the rank; FigureMissingError where
     what they add is not known; InvalidInputError for adapters that are no smaller than what they adapt."""
@@ -100,10 +106,8 @@ def check_adapters_served(shape: LlmShape, device: Device, engine: str, constant
             "adapter_rank_not_in_engine",
             f"{engine} serves adapters up to rank {support.largest_rank}, not {adapters.rank}",
         )
-    if ADAPTER_FIGURE not in constants.priors:
-        raise FigureMissingError(constants.subject, ADAPTER_FIGURE)
+    missing = next((name for name in ADAPTER_FIGURES if name not in constants.priors), None)
+    if missing is not None:
+        raise FigureMissingError(constants.subject, missing)
     if adapters.slots < adapters.count and device.pcie_bytes_per_s <= 0.0:
         raise FigureMissingError(device.id, "link to the host, over which adapters are loaded")
-
-
-ADAPTER_FIGURE = "adapter_product_overhead_us"

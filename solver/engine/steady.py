@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from solver.llm_shape import LlmShape
 from solver.step import terms
+from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import mean_tiled_rows
 from solver.step.prompt_terms import prompt_laws
@@ -94,8 +95,10 @@ def step_grid(
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
     uneven = stages * np.ceil(shape.layers / stages) / shape.layers
     prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), 0.0)
-    mixed = np.maximum(np.asarray(token.body_s), prefill_floor) * uneven + fixed
-    decode = np.maximum(padded_body, floor) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
+    prompts = np.asarray(adapter_reads_s(shape, rates, prompt_requests(shape, tokens)))
+    replies = np.asarray(adapter_reads_s(shape, rates, tokens))
+    mixed = (np.maximum(np.asarray(token.body_s), prefill_floor) + prompts) * uneven + fixed
+    decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
     return StepGrid(
         decode_s=decode,
         mixed_s=mixed,

@@ -5,6 +5,8 @@ Laws and symbols: docs/mathematics.md, section "Adapters".
 
 from typing import NamedTuple
 
+import numpy as np
+
 from solver.adapted_products import adapted_products
 from solver.llm_shape import LlmShape
 from solver.step.gemm import Quantity, soft_maximum_s
@@ -17,10 +19,12 @@ PARTIAL_BYTES = 4.0
 
 
 class AdapterTerms(NamedTuple):
-    """Of one step, over all layers: seconds of the products, seconds of starting them, FLOPs and bytes."""
+    """Of one step, over all layers: seconds of the products over their tokens, seconds of starting them, what launching them one by one
+    from the host takes at least, FLOPs and bytes."""
 
     products_s: Quantity
     overhead_s: Quantity
+    eager_s: Quantity
     flops: Quantity
     bytes: Quantity
 
@@ -29,37 +33,53 @@ def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTer
     """x·A (shrink) and (x·A)·B added to the output (expand), for every adapted product; None without adapters.
 
         FLOPs    2·T·r·(s·k + n)
-        bytes    2·d·r·(s·k + n)  +  T·(2·s·k + 8·s·r + 4·n)         s slices, k inner, n columns, d different adapters
-        seconds  overhead + (bytes/stream ⊕ FLOPs/16-bit)
+        bytes    T·(2·s·k + 8·s·r + 4·n)                              s slices, k inner, n columns
+        seconds  overhead + (bytes/B·η_a ⊕ FLOPs/16-bit)
 
-    Every slice reads x anew; the partial result is written and read in 32 bits; the output is read and written again. Thin
-    products move about as many bytes as element-wise passes do, and no faster. Source: the kernels of Punica (Chen et al., MLSys
-    2024) as vLLM runs them (its lora/ops/triton_ops, one shrink and one expand for each fused product).
-
-    A step of T tokens is taken to name as many adapters as T requests would.
+    Every slice reads x anew; the partial result is written and read in 32 bits; the output is read and written again. Reading the
+    adapters themselves comes on top (``adapter_reads_s``). Source: the kernels of Punica (Chen et al., MLSys 2024) as vLLM runs them
+    (its lora/ops/triton_ops, one shrink and one expand for each fused product).
     """
     adapters = shape.adapters
     if adapters is None:
         return None
-    distinct = adapters.distinct(tokens)
     flops: Quantity = 0.0
     size: Quantity = 0.0
     seconds: Quantity = 0.0
     products = 0
     for product in adapted_products(shape):
         inner, columns = product.per_rank(rates.tensor_parallel)
-        values = product.values(adapters.rank, rates.tensor_parallel)
-        each = 2.0 * tokens * values
-        activations = tokens * (
+        each = 2.0 * tokens * product.values(adapters.rank, rates.tensor_parallel)
+        moved = tokens * (
             2.0 * product.slices * inner + 2.0 * PARTIAL_BYTES * product.slices * adapters.rank + 4.0 * columns
         )
-        moved = distinct * ADAPTER_BYTES * values + activations
         flops, size = flops + product.layers * each, size + product.layers * moved
         seconds = seconds + product.layers * soft_maximum_s(
-            each / rates.wide_flop_per_s, moved / rates.stream_bytes_per_s
+            each / rates.wide_flop_per_s, moved / rates.adapter_stream_bytes_per_s
         )
         products += product.layers
-    return AdapterTerms(seconds, products * rates.adapter_product_overhead_s, flops, size)
+    return AdapterTerms(
+        seconds, products * rates.adapter_product_overhead_s, products * rates.adapter_eager_product_s, flops, size
+    )
+
+
+def adapter_reads_s(shape: LlmShape, rates: Rates, requests: Quantity) -> Quantity:
+    """Seconds of reading every different adapter that so many requests name, once a step: 2·d·r·Σ(s·k + n) bytes over B·η_r.
+
+    0 without adapters.
+    """
+    adapters = shape.adapters
+    if adapters is None:
+        return 0.0
+    each = sum(
+        p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)
+    )
+    return adapters.distinct(requests) * each / rates.adapter_read_bytes_per_s
+
+
+def prompt_requests(shape: LlmShape, tokens: Quantity) -> Quantity:
+    """How many requests a step of so many tokens is taken to serve where prompts are in it: as many mean prompts, one at least."""
+    return np.maximum(tokens / (1.0 if shape.adapters is None else shape.adapters.prompt_tokens), 1.0)
 
 
 def adapter_load_s(shape: LlmShape, rates: Rates) -> Quantity:

@@ -88,6 +88,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "eager_linear_layer_us": _micro("extra host time to launch one recurrent layer outside a graph", 20000.0),
     "eager_latent_layer_us": _micro("extra host time to launch one layer with latent attention outside a graph", 20000.0),
     "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
+    "adapter_stream_efficiency": _efficiency("inputs and outputs of adapters' thin products, share of the memory bandwidth"),
+    "adapter_read_efficiency": _efficiency("reading the different adapters of a batch, share of the memory bandwidth"),
+    "adapter_eager_product_us": _micro("host time to launch what adapters add to one product, outside a captured graph", 20000.0),
     "adapter_product_overhead_us": _micro("starting the two kernels that adapters add to one product, inside a captured graph", 1000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
@@ -98,7 +101,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "request_overhead_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "HTTP, tokenising, hand-over and detokenising of one request"),
     "request_ingest_us": _micro("serial front-end time per request before it is queued", 20000.0),
     "prompt_token_us": _micro("front-end time per prompt token", 100.0),
-    "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "host time to decode, resize and cut an image, a megapixel"),
+    "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "serial host time to receive, decode, resize and cut an image, a megapixel"),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
     "recurrent_chunk_tokens": ConstantLaw(
         "tokens", 1.0, 1.0, 4096.0, "tokens of a prompt that a recurrent layer scans between two passes over its state"

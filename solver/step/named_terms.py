@@ -7,6 +7,7 @@ import numpy as np
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.step import terms
+from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import Quantity
 from solver.step.prompt_terms import prompt_token_s
@@ -98,6 +99,9 @@ def step_terms(
         _scalar(seconds) * attention_pairs(prefill_tokens, 0.0, limit)
         for limit, seconds, _ in terms.prefill_pair_s(shape, rates)
     )
+    if "adapters" in named:
+        requests = sequences if sequences else prompt_requests(shape, tokens)
+        named["adapters"] += _scalar(adapter_reads_s(shape, rates, requests))
     for name, seconds, _ in prompt_token_s(shape, rates):
         named[name] = _scalar(seconds) * prefill_tokens
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))

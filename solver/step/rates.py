@@ -81,6 +81,12 @@ class Rates:
     expert_imbalance: Quantity
     adapter_product_overhead_s: Quantity
     """Starting the two kernels of one adapted product; NaN where no figure is known (``check_adapters_served``)."""
+    adapter_eager_product_s: Quantity
+    """Launching them from the host, outside a captured graph."""
+    adapter_stream_bytes_per_s: Quantity
+    """What adapted products move of their inputs and outputs."""
+    adapter_read_bytes_per_s: Quantity
+    """Reading the adapters of a batch."""
     host_bytes_per_s: Quantity
     """From the host's memory to the device; NaN where its link is not known."""
     peak_flop_per_s: Quantity
@@ -234,6 +240,9 @@ def rates(
         decode_sequence_tokens=c("decode_sequence_tokens"),
         expert_imbalance=c("expert_imbalance"),
         adapter_product_overhead_s=known("adapter_product_overhead_us"),
+        adapter_eager_product_s=known("adapter_eager_product_us"),
+        adapter_stream_bytes_per_s=memory * known("adapter_stream_efficiency"),
+        adapter_read_bytes_per_s=memory * known("adapter_read_efficiency"),
         host_bytes_per_s=device.pcie_bytes_per_s * c("network_efficiency") if device.pcie_bytes_per_s > 0 else math.nan,
         peak_flop_per_s=peak,
         peak_bytes_per_s=memory,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.step import terms
+from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
 
@@ -155,10 +156,11 @@ def step_tables(
         paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
         return paced
 
-    mixed = period(prefilling, hand_over, 0.0)
+    mixed = period(prefilling + adapter_reads_s(shape, rates, prompt_requests(shape, tokens)), hand_over, 0.0)
     padded = graphs.padded(tokens[:max_sequences])
     index = np.minimum(padded, tokens[-1]).astype(int) - 1
-    decode = period(eager[index], hand_over[index], 0.0)
+    reads = np.asarray(adapter_reads_s(shape, rates, tokens[:max_sequences] / queries))
+    decode = period(eager[index] + reads, hand_over[index], 0.0)
     sequence_s = float(np.asarray(terms.sequence_s(shape, rates)))
     token_bytes = np.asarray(token.bytes) + 0.0 * tokens
     return StepTables(

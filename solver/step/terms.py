@@ -205,7 +205,8 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         + expert_layers * rates.eager_expert_layer_s
         + linear_layers * rates.eager_linear_layer_s
         + latent_layers * rates.eager_latent_layer_s
-        + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0),
+        + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0)
+        + (0.0 if adapted is None else adapted.eager_s),
         flops=sums["gemm"][2] + sums["experts"][2] + (0.0 if adapted is None else adapted.flops),
         bytes=sums["gemm"][3]
         + sums["experts"][3]

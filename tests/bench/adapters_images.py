@@ -6,18 +6,23 @@ python -m tests.bench.adapters_images --json     the same, to be kept before any
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from service.corrections.snapshot import corrected_priors
 from solver.adapters import Adapters, zipf_popularity
 from solver.llm_shape import LlmShape
 from solver.replay.one_stream import replay
+from solver.step.constants import ConstantPrior, resolve_constants
 from solver.vision import Images
-from solver.workload import Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
 from tests.llm_shapes import shape
-from tests.solver.samples import configuration
+from tests.solver.samples import catalog, configuration, priors
 
 DEVICE = "h100-sxm"
+MEASURED = Path(__file__).with_name("adapters_images_measured.jsonl")
 CLIENTS = (1, 8, 32, 64)
 ROUNDS = 8
 """Requests of each client."""
@@ -73,10 +78,71 @@ def predictions() -> Iterator[dict[str, object]]:
             }
 
 
+def measured_case(run: Mapping[str, Any]) -> LlmShape:
+    """The model as it served the run."""
+    found = shape(run["llm"])
+    if run.get("adapters"):
+        popularity = zipf_popularity(run["adapters"], run["zipf"])
+        slots = min(run["slots"], run["adapters"])
+        found = replace(found, adapters=Adapters(popularity, run["rank"], slots, prompt_tokens=float(run["prompt"])))
+    if run.get("images"):
+        assert found.vision is not None
+        side = run["side"]
+        patches, tokens = found.vision.image_patches(side, side), found.vision.image_tokens(side, side)
+        images = Images(run["images"], patches, tokens, side * side / 1e6, float(run["prompt"]))
+        found = replace(found, images=images)
+    return found
+
+
+def in_force() -> tuple[ConstantPrior, ...]:
+    """The catalog's constants, what was fitted before them."""
+    newest = catalog().corrections[-1]
+    return corrected_priors(newest) + priors()
+
+
+def compared() -> Iterator[dict[str, Any]]:
+    known = in_force()
+    for line in MEASURED.read_text(encoding="utf-8").splitlines():
+        run = json.loads(line)
+        served = measured_case(run)
+        seats = EngineSettings().max_sequences
+        if served.adapters is not None:
+            seats = min(seats, served.adapters.running(run["concurrency"]))
+        deployed = configuration(served, DEVICE, engine=EngineSettings(max_sequences=seats))
+        own = resolve_constants(known, device=DEVICE, family=deployed.device.family, engine="vllm", llm=served.id)
+        deployed = replace(deployed, constants=own)
+        load = Load("closed", concurrency=run["concurrency"], requests=run["requests"])
+        traffic = Traffic(fixed_lengths(run["prompt"]), fixed_lengths(run["output"]))
+        found = replay(deployed, deployed.tables(), traffic, load)
+        yield {
+            "id": run["id"],
+            "tpot_ms": found.time_per_output_token_s.get("mean", 0.0) * 1e3,
+            "ttft_ms": found.time_to_first_token_s["mean"] * 1e3,
+            "requests_per_s": found.requests_per_s,
+            "measured": run,
+        }
+
+
+def show_measured() -> None:
+    """One line a run: predicted, measured, and how far off."""
+    for row in compared():
+        run = row["measured"]
+        parts = []
+        for name in ("tpot_ms", "ttft_ms", "requests_per_s"):
+            if run.get(name):
+                off = 100 * (row[name] / run[name] - 1)
+                parts.append(f"{name} {row[name]:9.2f} {run[name]:9.2f} {off:+7.1f} %")
+        print(f"{row['id']:26} " + "   ".join(parts))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--measured", action="store_true")
     arguments = parser.parse_args()
+    if arguments.measured:
+        show_measured()
+        return
     for row in predictions():
         if arguments.json:
             print(json.dumps(row))

@@ -118,7 +118,7 @@ def planning_of(url: str, body: dict[str, Any], spaces: SpaceCache) -> PlanningI
         snapshot = SnapshotCache().at(session, now)
         shapes = {r.id: llm_from_row(r.row) for r in llms_by_ids(session, {w.llm for w in asked.workloads})}
     database.close()
-    return planning_input(PlanningInputs(asked, snapshot, shapes, check_traffic(asked), now, None, spaces))
+    return planning_input(PlanningInputs(asked, snapshot, shapes, check_traffic(asked, shapes), now, None, spaces))
 
 
 def candidates_per_s(url: str, repeats: int = 9) -> tuple[int, float]:

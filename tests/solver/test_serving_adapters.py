@@ -15,7 +15,7 @@ from solver.layout import Layout
 from solver.memory.fits import engine_memory, memory_plan
 from solver.memory.table import memory_table
 from solver.precision import Precision
-from solver.step.adapter_terms import adapter_load_s, adapter_terms
+from solver.step.adapter_terms import adapter_load_s, adapter_reads_s, adapter_terms
 from solver.workload import EngineSettings
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants
@@ -77,6 +77,25 @@ class TestPopularity:
         every = replace(adapters, slots=40)
         assert float(every.distinct(float(adapters.most_sequences))) <= slots
         assert float(every.distinct(float(adapters.most_sequences + 1))) > slots
+
+    @given(st.integers(1, 40), st.integers(1, 60), st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_of_a_closed_load_those_run_whose_adapters_are_held(
+        self, count: int, outstanding: int, data: st.DataObject
+    ) -> None:
+        """Counted: of drawn requests, those of the most popular adapters that fill the slots."""
+        slots, exponent = data.draw(st.integers(1, count)), data.draw(st.sampled_from([0.0, 1.0]))
+        adapters = Adapters(zipf_popularity(count, exponent), 8, slots)
+        weights = np.arange(1, count + 1, dtype=float) ** -exponent
+        shares = (weights / weights.sum()).tolist()
+        found = []
+        for seed in range(200):
+            requests = named(shares, outstanding, seed)
+            kept = sorted(set(requests))[:slots]  # adapters are numbered by popularity
+            found.append(sum(one in kept for one in requests))
+        mean = float(np.mean(found))
+        assert 1 <= adapters.running(outstanding) <= outstanding
+        assert adapters.running(outstanding) == pytest.approx(mean, rel=0.2, abs=1.6)
 
     @pytest.mark.parametrize(
         "bad",
@@ -143,9 +162,10 @@ class TestTime:
         rates = configuration(shape("llama-3.1-8b")).rates()
 
         def seconds(adapters: Adapters, tokens: float) -> float:
-            found = adapter_terms(replace(shape("llama-3.1-8b"), adapters=adapters), rates, tokens)
+            served = replace(shape("llama-3.1-8b"), adapters=adapters)
+            found = adapter_terms(served, rates, tokens)
             assert found is not None
-            return float(np.asarray(found.products_s))
+            return float(np.asarray(found.products_s + adapter_reads_s(served, rates, tokens)))
 
         one = seconds(alike(count, rank), tokens)
         assert seconds(alike(count + 1, rank), tokens) >= one
