@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from catalog.huggingface_attention import (
     ENCODER_TYPES,
+    ROTARY_ENCODER_TYPES,
     AttentionBlock,
     attention_block,
     attention_kinds,
@@ -82,6 +83,7 @@ def llm_row_from_config(
     learned = text.has("n_positions") and not text.has("rotary_dim")
     positions = hidden * text.integer("n_positions", default=0, low=0) if learned else 0
     encoder = model_type in ENCODER_TYPES
+    both_ways = encoder or model_type in ROTARY_ENCODER_TYPES
     if encoder:
         # Positions and kinds of segments are learned; one norm with a bias over the embedding, and a dense layer over the first token.
         known = text.integer("max_position_embeddings") + text.integer("type_vocab_size", default=2, low=0)
@@ -93,10 +95,10 @@ def llm_row_from_config(
         family=family or re.sub(r"[^a-z0-9.\-]+", "-", model_type.lower()).strip("-._") or "unknown",
         hidden=hidden,
         vocabulary=vocabulary,
-        embeds=encoder or embeds,
-        bidirectional=encoder,
+        embeds=both_ways or embeds,
+        bidirectional=both_ways,
         vision=vision_row(top, top.text("model_type", default="unknown"), hidden),
-        tied_embeddings=encoder
+        tied_embeddings=both_ways
         or embeds
         or text.flag("tie_word_embeddings", default=top.flag("tie_word_embeddings", default=default_tie)),
         max_context_tokens=text.integer(

@@ -23,6 +23,8 @@ _LAYER_TYPES = {
 }
 ENCODER_TYPES = frozenset({"bert", "roberta", "xlm-roberta"})
 """Encoders with learned positions, biases everywhere and two norms a layer: a text at once, no tokens made."""
+ROTARY_ENCODER_TYPES = frozenset({"modernbert"})
+"""Encoders built as decoders are, rotary and without biases, of which every few layers look at all of a text."""
 _QKV_BIAS_TYPES = frozenset({"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "gpt2", "chatglm"})
 """Architectures whose projections carry a bias without saying so in the config."""
 _QK_NORM_TYPES = ("qwen3", "gemma3", "gemma4", "mimo_v2", "step3")
@@ -63,6 +65,9 @@ def attention_kinds(text: Fields, model_type: str, layers: int) -> list[str]:
         rope = text.items("no_rope_layers", at_least=layers)  # 0 marks a layer without rotary embedding: full attention
         interval = text.integer("no_rope_layer_interval", default=4)
         return [_FULL if (rope[i] == 0 if rope else (i + 1) % interval == 0) else _CHUNKED for i in range(layers)]
+    if model_type in ROTARY_ENCODER_TYPES:
+        interval = text.integer("global_attn_every_n_layers", high=10_000)
+        return [_FULL if i % interval == 0 else _SLIDING for i in range(layers)]
     return _sliding_kinds(text, model_type, layers)
 
 
@@ -166,7 +171,7 @@ def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -
         small += index_weights
     window = 0
     if kind == _SLIDING:
-        window = text.integer("sliding_window", "sliding_window_size", "attention_window_size")
+        window = text.integer("sliding_window", "sliding_window_size", "attention_window_size", "local_attention")
     elif kind == _CHUNKED:
         window = text.integer("attention_chunk_size")
     return AttentionBlock(

@@ -74,6 +74,8 @@ class Device:
     """By engine, where its documentation has been read; an engine that is absent is bound by the device's matrix units only."""
     adapters: Mapping[str, AdapterSupport] = field(default_factory=dict)
     """By engine that documents adapters on it."""
+    embedding_engines: tuple[str, ...] | None = None
+    """Those of its engines that document models which embed; None where that has not been read."""
     past_engines: tuple[str, ...] = ()
     """Engines of which earlier releases ran on it: estimated where a request names one, never planned."""
 

@@ -113,6 +113,8 @@ class LlmShape:
     """What it looks at images with; None where it takes none, or where its figures are not known."""
     images: Images | None = None
     """What the requests of one workload carry; None: text alone."""
+    guided_fraction: float = 0.0
+    """Share of the requests of one workload whose replies are held to a grammar: structured output, calls of tools."""
 
     @property
     def layers(self) -> int:

@@ -369,6 +369,8 @@ class Workload:
     """That its requests name, every replica serving all of them; None: the model as published."""
     images: Images | None = None
     """That its requests carry, their tokens being among the prompts'; None: text alone."""
+    guided_fraction: float = 0.0
+    """Share of its requests whose replies are held to a grammar."""
     classes: tuple[TrafficClass, ...] = ()
     class_name: str | None = None
     """Of one traffic class seen as a workload of its own: its name."""

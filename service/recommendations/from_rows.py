@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from catalog.engine_adapters import adapters_on
+from catalog.engine_encoders import embeds_on
 from catalog.engine_formats import formats_of
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
@@ -103,6 +104,7 @@ def device_from_row(row: Mapping[str, Any]) -> Device:
         partitions=tuple(partition_from_row(one) for one in row.get("partitions", [])),
         loads=_loads((*row["engines"], *row.get("past_engines", {})), row["family"]),
         adapters=_adapters(row),
+        embedding_engines=tuple(engine for engine in row["engines"] if embeds_on(engine, row["vendor"])),
         past_engines=tuple(row.get("past_engines", {})),
     )
 
@@ -176,7 +178,7 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
-    own = {"attention", "feed_forward", "vision", "images", "adapters"}
+    own = {"attention", "feed_forward", "vision", "images", "adapters", "guided_fraction"}
     later = {"embeds", "bidirectional"} - row.keys()  # rows stored before there were any such models
     plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own | later}
     return LlmShape(

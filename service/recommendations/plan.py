@@ -271,6 +271,8 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         engines=tuple(dict.fromkeys(asked.engines or ())),
         drafting=_drafting(position, asked.drafting, traffic),
         adapters=_adapters(position, asked, traffic, shape),
+        guided_fraction=sum(s.requests_per_s * s.shape.structured_fraction for s in asked.streams)
+        / sum(s.requests_per_s for s in asked.streams),
         images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,

@@ -157,6 +157,8 @@ class TrafficShape(Request):
     """Beside ``output_tokens``, independent of them; null where all of a reply is shown."""
     images: ImagesIn | None = None
     """Null: text alone."""
+    structured_fraction: Fraction = 0.0
+    """JSON by a schema, calls of tools, regular expressions: whatever an engine's grammars hold replies to."""
 
     @model_validator(mode="after")
     def _prompts_once(self) -> Self:

@@ -17,6 +17,7 @@ from solver.capacity.runs import RunsMemo
 from solver.deployment.configuration import Configuration, Speculation, front_end
 from solver.deployment.documented import (
     check_adapters_served,
+    check_embedding_served,
     check_formats_documented,
     drafts_on,
     runs_only,
@@ -240,6 +241,7 @@ def build_space(
     for index, platform in enumerate(every):
         profile = None if platform.device.partition is None else platform.device.partition.profile
         try:
+            check_embedding_served(shape, platform.device, platform.engine)
             check_adapters_served(shape, platform.device, platform.engine, platform.constants)
             key = (platform.device.id, platform.engine)
             if key not in known:

@@ -271,6 +271,7 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
     shape = configuration.shape
     as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
+    as_measured = as_measured and not shape.guided_fraction
     return found if as_measured else carried_over(current, configuration, found)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from solver.deployment.configuration import Configuration
 from solver.deployment.documented import (
     check_adapters_served,
+    check_embedding_served,
     check_engine_available,
     check_formats_documented,
     check_layout_documented,
@@ -59,6 +60,7 @@ def deploy(
     check_engine_available(device, engine.name)
     check_formats_documented(device, engine.name, precision)
     check_layout_documented(device, engine.name, layout)
+    check_embedding_served(shape, device, engine.name)
     check_adapters_served(shape, device, engine.name, constants)
     compute_dtype(device, precision.weights)
     problem = layout_problem(shape, layout, weights=precision.weights) or instances_problem(device, layout)

@@ -82,6 +82,17 @@ def check_engine_available(device: Device, engine: str) -> None:
         raise UnsupportedError("engine_not_available", f"{engine} is not known to run on {device.id}; {known}")
 
 
+def check_embedding_served(shape: LlmShape, device: Device, engine: str) -> None:
+    """Raises UnsupportedError where the engine documents no models that make vectors or scores."""
+    known = device.embedding_engines
+    if shape.embeds and known is not None and engine not in known:
+        others = ", ".join(known) or "no engine does"
+        raise UnsupportedError(
+            "embedding_not_in_engine",
+            f"{engine} documents no models that embed or score on {device.id}; documented there: {others}",
+        )
+
+
 ADAPTER_FIGURES = (
     "adapter_product_overhead_us", "adapter_eager_product_us", "adapter_stream_efficiency", "adapter_read_efficiency",
 )  # fmt: skip

@@ -338,7 +338,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)
     shape = served_shape(planning.shapes[workload.llm_id], workload)
-    how = (workload.engines, workload.drafting, workload.adapters, workload.images)
+    how = (workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction)
     key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, *how)
     space = memo.get(key)
     if space is None:
@@ -357,10 +357,10 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
 
 
 def served_shape(shape: LlmShape, workload: Workload) -> LlmShape:
-    """The model as the workload serves it: with its adapters, over its images."""
-    if workload.adapters is None and workload.images is None:
+    """The model as the workload serves it: with its adapters, over its images, held to its grammars."""
+    if workload.adapters is None and workload.images is None and not workload.guided_fraction:
         return shape
-    return replace(shape, adapters=workload.adapters, images=workload.images)
+    return replace(shape, adapters=workload.adapters, images=workload.images, guided_fraction=workload.guided_fraction)
 
 
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:

@@ -94,6 +94,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "adapter_product_overhead_us": _micro("starting the two kernels that adapters add to one product, inside a captured graph", 1000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
+    "grammar_mask_us": _micro("host time to find which tokens a grammar admits next, a sequence and step", 100000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
     "decode_sequence_tokens": ConstantLaw(
         "tokens", 1.0, 0.0, 5000.0, "fixed cost of one sequence in decode attention, as KV tokens read"

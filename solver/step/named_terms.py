@@ -32,6 +32,7 @@ RESOURCE = {
     "step_overhead": "overhead",
     "sequence_overhead": "overhead",
     "drafting": "drafting",
+    "grammar_masks": "overhead",
     "adapters": "memory_bandwidth",
     "adapter_overhead": "overhead",
     "adapter_loading": "interconnect",
@@ -107,6 +108,7 @@ def step_terms(
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))
     named["step_overhead"] = _scalar(rates.step_overhead_s) * layout.pipeline_parallel
     named["sequence_overhead"] = _scalar(rates.sequence_overhead_s) * sequences
+    named["grammar_masks"] = _scalar(terms.grammar_s(shape, rates)) * sequences
     named["drafting"] = drafting_s
     found = [Term(name, seconds) for name, seconds in named.items() if seconds > 0.0]
     return tuple(sorted(found, key=lambda term: -term.seconds))

@@ -87,6 +87,8 @@ class Rates:
     """What adapted products move of their inputs and outputs."""
     adapter_read_bytes_per_s: Quantity
     """Reading the adapters of a batch."""
+    grammar_mask_s: Quantity
+    """Host time to find which tokens a grammar admits next; NaN where no figure is known."""
     host_bytes_per_s: Quantity
     """From the host's memory to the device; NaN where its link is not known."""
     peak_flop_per_s: Quantity
@@ -243,6 +245,7 @@ def rates(
         adapter_eager_product_s=known("adapter_eager_product_us"),
         adapter_stream_bytes_per_s=memory * known("adapter_stream_efficiency"),
         adapter_read_bytes_per_s=memory * known("adapter_read_efficiency"),
+        grammar_mask_s=known("grammar_mask_us"),
         host_bytes_per_s=device.pcie_bytes_per_s * c("network_efficiency") if device.pcie_bytes_per_s > 0 else math.nan,
         peak_flop_per_s=peak,
         peak_bytes_per_s=memory,

@@ -265,7 +265,14 @@ def recurrent_state_s(shape: LlmShape, rates: Rates) -> Quantity:
 
 def sequence_s(shape: LlmShape, rates: Rates) -> Quantity:
     """What every decoding sequence adds to a step whatever its context: attention's fixed cost, its recurrent state, the host."""
-    return decode_sequence_s(shape, rates) + recurrent_state_s(shape, rates) + rates.sequence_overhead_s
+    fixed = decode_sequence_s(shape, rates) + recurrent_state_s(shape, rates) + rates.sequence_overhead_s
+    return fixed + grammar_s(shape, rates)
+
+
+def grammar_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Masks of admitted tokens, of the share of sequences that need one, filled one after another: an upper bound where an engine
+    fills them beside the device's work."""
+    return shape.guided_fraction * rates.grammar_mask_s if shape.guided_fraction else 0.0
 
 
 def decode_sequence_s(shape: LlmShape, rates: Rates) -> Quantity:

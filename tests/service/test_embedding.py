@@ -1,6 +1,6 @@
 """Models that embed, over HTTP: added from a config, estimated, planned by items, refused replies."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
@@ -73,3 +73,36 @@ class TestModels:
             refused = client.post("/v1/llms", json={"id": f"without-{missing.replace('_', '-')}", "config": config})
             assert refused.status_code == 422
             assert missing in refused.text
+
+    def test_an_engine_that_embeds_nothing_is_refused_by_name(self, client: TestClient) -> None:
+        body = {"estimates": [ESTIMATE | {"engine": {"name": "tgi"}}]}
+        found = client.post("/v1/estimates", json=body).json()["estimates"][0]
+        assert (found["outcome"], found["reason"]) == ("unsupported", "embedding_not_in_engine")
+        assert "vllm" in found["detail"]
+
+    def test_an_encoder_holds_no_cache(self, client: TestClient) -> None:
+        memory = client.post("/v1/estimates", json={"estimates": [ESTIMATE]}).json()["estimates"][0]["memory"]
+        assert (memory["kv_cache_gib"], memory["kv_cache_tokens"]) == (0.0, 0)
+        assert memory["max_concurrent_requests"] == 512
+
+
+class TestGrammars:
+    BODY: ClassVar[dict[str, Any]] = {
+        "llm": "llama-3.1-8b", "device": "h100-sxm", "traffic": {"prompt_tokens": 200, "output_tokens": 100},
+        "load": {"kind": "closed", "concurrency": 32, "requests": 64},
+    }  # fmt: skip
+
+    def test_masks_take_time_by_the_share_that_needs_them(self, client: TestClient) -> None:
+        shares = (0.0, 0.5, 1.0)
+        body = {"estimates": [changed(self.BODY, "traffic/structured_fraction", share) for share in shares]}
+        found = client.post("/v1/estimates", json=body).json()["estimates"]
+        times = [one["tpot_ms"]["mean"]["expected"] for one in found]
+        assert times == sorted(times)
+        assert times[2] - times[0] == pytest.approx(32 * 0.05, rel=0.25)
+        assert {"grammar_masks"} <= {term["term"] for term in found[2]["step"]}
+        assert [one["basis"] for one in found] == ["measured", "borrowed", "borrowed"]
+
+    @pytest.mark.parametrize("share", [-0.1, 1.1, "all"])
+    def test_no_share_is_a_mistake(self, client: TestClient, share: Any) -> None:
+        body = {"estimates": [changed(self.BODY, "traffic/structured_fraction", share)]}
+        assert client.post("/v1/estimates", json=body).status_code == 422

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalog.huggingface import llm_row_from_config
+from catalog.huggingface import ConfigError, llm_row_from_config
 from service.recommendations.from_rows import llm_from_row
+from solver.errors import DoesNotFitError
+from solver.layout import Layout
 from solver.llm_shape import LlmShape
+from solver.memory.fits import engine_memory, max_concurrent_requests, memory_plan
+from solver.precision import Precision
 from solver.replay.one_stream import replay
 from solver.step import terms
-from solver.workload import Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
 from tests.llm_shapes import shape
-from tests.solver.samples import configuration
+from tests.solver.samples import configuration, constants
 
 ENCODER: dict[str, Any] = {
     "model_type": "bert", "hidden_act": "gelu", "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -58,6 +62,54 @@ class TestImport:
         asked = llm_row_from_config("q", config, imported_on=dt.date(2026, 11, 24), embeds=True)
         assert (plain.embeds, asked.embeds, asked.bidirectional) == (False, True, False)
         assert llm_from_row(asked.model_dump()).total_weights == 595_776_512
+
+
+MODERN: dict[str, Any] = {
+    "model_type": "modernbert", "hidden_activation": "gelu", "hidden_size": 768, "intermediate_size": 1152, "num_attention_heads": 12,
+    "num_hidden_layers": 22, "global_attn_every_n_layers": 3, "local_attention": 128, "max_position_embeddings": 8192,
+    "vocab_size": 50368, "attention_bias": False, "mlp_bias": False,
+}  # fmt: skip
+
+
+class TestModernBert:
+    def test_one_layer_in_three_looks_at_all_of_a_text(self) -> None:
+        """149 million parameters, as published; layers 0, 3, … 21 are global."""
+        row = llm_row_from_config("modern", MODERN, imported_on=dt.date(2026, 11, 24))
+        found = llm_from_row(row.model_dump())
+        assert {(g.kind, g.layers, g.window_tokens) for g in found.attention} == {("full", 8, 0), ("sliding", 14, 128)}
+        assert found.total_weights / 1e6 == pytest.approx(149.0, abs=0.5)
+        assert (found.embeds, found.bidirectional, found.max_context_tokens) == (True, True, 8192)
+        assert all(block.gated for block in found.feed_forward)
+
+    def test_windows_make_long_texts_cheaper(self) -> None:
+        found = llm_from_row(llm_row_from_config("m", MODERN, imported_on=dt.date(2026, 11, 24)).model_dump())
+        laws = {
+            limit: flops for limit, _, flops in terms.prefill_pair_s(found, configuration(found, "h100-sxm").rates())
+        }
+        # 8 layers over T² pairs, 14 over 128·T, 4·h FLOPs each.
+        assert laws[float("inf")] * 8192 * 8192 / 2 == pytest.approx(8 * 4 * 768 * 8192 * 8192)
+        assert laws[128.0] * 128 * 8192 == pytest.approx(14 * 4 * 768 * 128 * 8192)
+
+    @pytest.mark.parametrize("missing", ["global_attn_every_n_layers", "local_attention"])
+    def test_without_its_windows_it_is_refused(self, missing: str) -> None:
+        config = {name: value for name, value in MODERN.items() if name != missing}
+        with pytest.raises(ConfigError, match=r"global_attn_every_n_layers|sliding_window"):
+            llm_row_from_config("m", config, imported_on=dt.date(2026, 11, 24))
+
+
+class TestMemory:
+    def test_an_encoder_holds_no_cache_and_seats_as_many_as_the_engine_takes(self) -> None:
+        for found, none in ((encoder(**LARGE), True), (shape("qwen3-embedding-0.6b"), False)):
+            memory = engine_memory("h100", constants("h100-sxm").values_si())
+            plan = memory_plan(found, 80e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
+            assert plan.cache.is_none == none
+            assert (plan.kv_cache_bytes == 0.0) == none
+            assert max_concurrent_requests(plan, 400) > 512
+
+    def test_one_that_does_not_fit_is_refused_all_the_same(self) -> None:
+        memory = engine_memory("h100", constants("h100-sxm").values_si())
+        with pytest.raises(DoesNotFitError):
+            memory_plan(encoder(**LARGE), 1e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
 
 
 class TestTime:
