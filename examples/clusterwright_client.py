@@ -6233,6 +6233,10 @@ class TrafficClassIn(TypedDict):
     """
     images: NotRequired[ImagesIn | None]
     """Images in every prompt. Null: text alone."""
+    structured_fraction: NotRequired[float]
+    """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
+    expressions: whatever an engine's grammars hold replies to.
+    """
     name: str
     """Its name."""
     requests_per_s: NotRequired[float | None]
@@ -6261,6 +6265,10 @@ class TrafficIn(TypedDict):
     """
     images: NotRequired[ImagesIn | None]
     """Images in every prompt. Null: text alone."""
+    structured_fraction: NotRequired[float]
+    """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
+    expressions: whatever an engine's grammars hold replies to.
+    """
     requests_per_s: NotRequired[float | None]
     """Rate, requests a second."""
 
@@ -6283,6 +6291,10 @@ class TrafficShape(TypedDict):
     """
     images: NotRequired[ImagesIn | None]
     """Images in every prompt. Null: text alone."""
+    structured_fraction: NotRequired[float]
+    """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
+    expressions: whatever an engine's grammars hold replies to.
+    """
 
 
 class TrainingAnchorIn(TypedDict):

@@ -275,7 +275,9 @@ def replayed(
             break
     sent_s, first_s, last_s = (np.asarray(each) for each in (requests.sent, requests.first, requests.last))
     noted_gaps = gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps])
-    return RequestTimes(sent_s, first_s, last_s, noted_gaps, end, np.asarray(queues.chains.found), np.asarray(queues.chains.loaded))
+    return RequestTimes(
+        sent_s, first_s, last_s, noted_gaps, end, np.asarray(queues.chains.found), np.asarray(queues.chains.loaded)
+    )
 
 
 def first_chains(one_state: Any, sessions: SessionTurns, host_blocks: int) -> None:

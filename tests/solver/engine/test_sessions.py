@@ -109,7 +109,7 @@ class TestAgainstSingleBlocks:
         assert sum(0.05 < share < 0.95 for share in fractions) >= 0.45 * CASES
         assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 0.04 * CASES
         assert sum(len(case.draw.turns.held_chains) > 0 for case, _, _ in found) >= 0.25 * CASES
-        assert sum(0.02 < fast.loaded_fraction() for _, fast, _ in found) >= 0.06 * CASES
+        assert sum(fast.loaded_fraction() > 0.02 for _, fast, _ in found) >= 0.06 * CASES
 
 
 def traffic_of(sessions: Sessions) -> Traffic:
