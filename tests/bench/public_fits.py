@@ -169,9 +169,12 @@ def main() -> None:
     rows = [row for row in csv.DictReader(arguments.file.open(encoding="utf-8")) if row["load"] == "closed"]
     catalog = read_catalog()
     newest = catalog.corrections[-1]
-    # Without the rows that these runs gave: towards what everybody else says.
-    given = {name for names in FITS.values() for name in names if name != "index_layer_overhead_us"}
+    # Without the rows that these runs gave: towards what everybody else says, and as little for an index as for a latent.
+    given = {name for names in FITS.values() for name in names}
     stated = [p for p in catalog_priors(catalog) if not (p.engine == "tensorrt-llm" and p.name in given)]
+    latent = next(p for p in stated if p.name == "latent_layer_overhead_us")
+    index = replace(latent, name="index_layer_overhead_us", high=10.0 * latent.high)
+    stated = [index if p.name == index.name else p for p in stated]
     plain = in_force(newest, [replace(p, low=1.0, high=1.0) if p.name in MISSES else p for p in stated])
     for title, names in FITS.items():
         engine, _, llm = title.partition(" ")
