@@ -1,7 +1,7 @@
 """What users ask for: token lengths, arrivals, targets."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -248,6 +248,38 @@ def _cut(lengths: Lengths, most: int) -> Lengths:
     return Lengths(tuple(shares), tuple(shares.values()))
 
 
+def mixed_traffic(parts: Sequence[tuple[Traffic, float]]) -> Traffic:
+    """Traffic of several streams by their rates: lengths mix by requests, cached prefixes by prompt tokens.
+
+    >>> one, other = (Traffic(fixed_lengths(p), fixed_lengths(10), s) for p, s in ((100, 0.0), (300, 0.5)))
+    >>> mixed = mixed_traffic([(one, 3.0), (other, 1.0)])
+    >>> mixed.prompt.mean, mixed.shared_prefix_fraction
+    (150.0, 0.25)
+    """
+    if len(parts) == 1:
+        return parts[0][0]
+    tokens = math.fsum(traffic.prompt.mean * rate for traffic, rate in parts)
+    cached = math.fsum(traffic.prompt.mean * traffic.shared_prefix_fraction * rate for traffic, rate in parts)
+    return Traffic(
+        mixed_lengths([(traffic.prompt, rate) for traffic, rate in parts]),
+        mixed_lengths([(traffic.output, rate) for traffic, rate in parts]),
+        cached / tokens if tokens > 0.0 else 0.0,
+        max((t.longest_tokens for t, _ in parts if t.longest_tokens is not None), default=None),
+    )
+
+
+def mixed_lengths(parts: Sequence[tuple[Lengths, float]]) -> Lengths:
+    """A mixture of distributions by weight."""
+    if all(lengths == parts[0][0] for lengths, _ in parts):
+        return parts[0][0]
+    total = math.fsum(weight for _, weight in parts)
+    shares: dict[int, float] = {}
+    for lengths, weight in parts:
+        for tokens, share in zip(lengths.tokens, lengths.shares, strict=True):
+            shares[tokens] = shares.get(tokens, 0.0) + share * weight / total
+    return Lengths(tuple(sorted(shares)), tuple(shares[tokens] for tokens in sorted(shares)))
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
     """Upper limits in seconds, by percentile. Empty means unconstrained.
@@ -299,9 +331,12 @@ ANYWHERE = Places()
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """Requests of one kind within a workload: alike in length and in what they must keep to."""
+    """Requests of one kind within a workload: alike in length and in what they must keep to.
 
-    name: str
+    name: None for the one kind of a workload that tells none apart.
+    """
+
+    name: str | None
     requests_per_s: float
     traffic: Traffic
     targets: Targets
@@ -337,21 +372,20 @@ class SpeculativeDecoding:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One stream of requests to one model, with its targets.
+    """Requests to one model, of one kind or of several, with what each kind must keep to.
 
-    classes: of what kinds its requests are, where they are of several; ``requests_per_s`` is then their sum, ``traffic``
-    their mixture, and the targets are those of the classes (``solver.traffic_classes``). min_replicas: wanted even where
-    fewer would carry the traffic. priority: the higher, the later its traffic is shed. network_s_by_region: round trip
+    classes: its kinds of requests, at least one; ``requests_per_s`` is their sum and ``traffic`` their mixture. min_replicas: wanted
+    even where fewer would carry the traffic. priority: the higher, the later its traffic is shed. network_s_by_region: round trip
     between its users and each region, part of their time to the first token; None where users and replicas are taken to
     be in one place.
+
+    Raises InvalidInputError without a class, for two of one name, and for rates that are not above zero.
     """
 
     name: str
     llm_id: str
     context_tokens: int
-    requests_per_s: float
-    traffic: Traffic
-    targets: Targets
+    classes: tuple[TrafficClass, ...]
     weight_formats: tuple[str, ...]
     kv_cache_formats: tuple[str, ...]
     utilisation_limit_fraction: float = 1.0
@@ -371,9 +405,30 @@ class Workload:
     """That its requests carry, their tokens being among the prompts'; None: text alone."""
     guided_fraction: float = 0.0
     """Share of its requests whose replies are held to a grammar."""
-    classes: tuple[TrafficClass, ...] = ()
-    class_name: str | None = None
-    """Of one traffic class seen as a workload of its own: its name."""
+    requests_per_s: float = field(init=False, repr=False, compare=False)
+    traffic: Traffic = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.classes:
+            raise InvalidInputError(f"{self.name}: a workload has at least one traffic class")
+        if len({one.name for one in self.classes}) != len(self.classes):
+            raise InvalidInputError(f"{self.name}: two traffic classes have one name")
+        rates = [one.requests_per_s for one in self.classes]
+        if not all(math.isfinite(rate) and rate > 0.0 for rate in rates):
+            raise InvalidInputError(f"{self.name}: a traffic class needs a rate above zero")
+        object.__setattr__(self, "requests_per_s", math.fsum(rates))
+        object.__setattr__(self, "traffic", mixed_traffic([(one.traffic, one.requests_per_s) for one in self.classes]))
+
+    @property
+    def only(self) -> TrafficClass:
+        """The class of a workload that has one. Raises ValueError for several."""
+        (one,) = self.classes
+        return one
+
+    @property
+    def is_mixed(self) -> bool:
+        """Are its requests of several kinds? Where not, what a replica sustains is one rate."""
+        return len(self.classes) > 1
 
     @property
     def distances_s(self) -> tuple[float, ...]:

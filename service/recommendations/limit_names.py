@@ -59,7 +59,11 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
             prefix = f"traffic_classes.{limit.traffic_class}." if limit.traffic_class else ""
             return prefix + target_name(limit.target)
         case LimitKind.RATE:
-            return "traffic_classes.requests_per_s" if workloads[limit.workload].classes else "traffic.requests_per_s"
+            return (
+                "traffic_classes.requests_per_s"
+                if workloads[limit.workload].classes[0].name is not None
+                else "traffic.requests_per_s"
+            )
         case LimitKind.MIN_REPLICAS:
             return "min_replicas"
         case LimitKind.UTILISATION:

@@ -40,7 +40,6 @@ from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.planning.published import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
-from solver.traffic_classes import with_classes
 from solver.workload import (
     PERCENTILES,
     EngineSettings,
@@ -259,13 +258,14 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         traffic = tuple(served_within(one, context)[0] for one in traffic)
     except InvalidInputError as error:
         raise InvalidFieldsError([FieldError(str(error), pointer=f"/workloads/{position}/traffic/sessions")]) from None
-    workload = Workload(
+    return Workload(
         name=asked.name,
         llm_id=asked.llm,
         context_tokens=context,
-        requests_per_s=asked.streams[0].requests_per_s,
-        traffic=traffic[0],
-        targets=_targets(asked.targets),
+        classes=tuple(
+            TrafficClass(stream.name, stream.requests_per_s, one, _targets(stream.targets))
+            for stream, one in zip(asked.streams, traffic, strict=True)
+        ),
         weight_formats=tuple(dict.fromkeys(asked.precision.weights or (shape.native_weights,))),
         kv_cache_formats=tuple(dict.fromkeys(asked.precision.kv_cache)),
         engines=tuple(dict.fromkeys(asked.engines or ())),
@@ -282,15 +282,6 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         if asked.network_ms_by_region is None
         else {region: away / 1e3 for region, away in asked.network_ms_by_region.items()},
         roles=tuple(dict.fromkeys(asked.roles)),
-    )
-    if asked.traffic_classes is None:
-        return workload
-    return with_classes(
-        workload,
-        [
-            TrafficClass(stream.name or "", stream.requests_per_s, one, _targets(stream.targets))
-            for stream, one in zip(asked.streams, traffic, strict=True)
-        ],
     )
 
 

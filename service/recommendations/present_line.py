@@ -58,7 +58,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
         predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
         basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
         usd_per_hour=usd(entry.usd_per_hour),
-        classes=[_class_line(entry, one) for one in entry.classes],
+        classes=[_class_line(entry, one, one.name) for one in entry.classes if one.name is not None],
         source=None if source is None else source(entry.offer),
     )
 
@@ -75,10 +75,10 @@ def _drafting(decoding: SpeculativeDecoding) -> StatedDraftIn:
     )
 
 
-def _class_line(entry: PlanEntry, one: ClassLoad) -> ClassLineOut:
+def _class_line(entry: PlanEntry, one: ClassLoad, name: str) -> ClassLineOut:
     found = one.estimate
     return ClassLineOut(
-        traffic_class=one.name,
+        traffic_class=name,
         serves_requests_per_s=one.requests_per_s,
         share_fraction=min(1.0, one.share_fraction),
         predicted=None

@@ -34,8 +34,7 @@ from service.wire.plan_lines import FleetNodesOut, PublishedLineOut
 from service.wire.recommendations import ProofOver, ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
 from solver.planning.published import BY_THE_TOKEN, PublishedEntry
-from solver.planning.types import Freed, PlanEntry, PlanningInput, PoolsReport, Recommendation
-from solver.traffic_classes import streams_of
+from solver.planning.types import Freed, PlanningInput, PoolsReport, Recommendation
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 
@@ -195,7 +194,7 @@ def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
 
 
 def _proof_over(planning: PlanningInput, found: Recommendation) -> ProofOver:
-    if any(workload.classes for workload in planning.workloads):
+    if any(workload.is_mixed for workload in planning.workloads):
         return "simulated_mixes"
     return "every_candidate" if found.pools is None else "simulated_pools"
 
@@ -226,11 +225,12 @@ def _fleet(planning: PlanningInput, found: Recommendation) -> list[FleetNodesOut
 
 
 def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
-    traffic = {(w.name, stream.class_name): stream.traffic for w in planning.workloads for stream in streams_of(w)}
+    traffic = {(w.name, one.name): one.traffic for w in planning.workloads for one in w.classes}
     # What one pool prefills another decodes: the requests count once. Replicas that stand by are sent requests of no class.
     serving = [e for e in found.entries if e.role != "prefill" and e.serves_requests_per_s > 0.0]
-    rates = [(traffic[e.workload, name], rate) for e in serving for name, rate in _rates(e)]
-    rates += [(traffic[one.offer.workload, None], one.serves_requests_per_s) for one in found.published]
+    rates = [(traffic[e.workload, one.name], one.requests_per_s) for e in serving for one in e.classes]
+    whole = {w.name: w.traffic for w in planning.workloads}
+    rates += [(whole[one.offer.workload], one.serves_requests_per_s) for one in found.published]
     output = sum(rate * one.output.mean for one, rate in rates)
     prompt = sum(rate * one.prompt.mean for one, rate in rates)
     per_token = found.usd_per_hour / SECONDS_PER_HOUR * TOKENS_PER_MILLION
@@ -261,8 +261,3 @@ def _totals(planning: PlanningInput, found: Recommendation) -> TotalsOut:
         if found.shares
         else 1.0,
     )
-
-
-def _rates(entry: PlanEntry) -> list[tuple[str | None, float]]:
-    """What a line serves, by traffic class."""
-    return [(one.name, one.requests_per_s) for one in entry.classes] or [(None, entry.serves_requests_per_s)]

@@ -150,7 +150,7 @@ def published_offers(
             elif own.weights not in workload.weight_formats:
                 detail = f"its published speed is of {own.weights} weights, which the request does not admit"
                 refuse(workload, machine.device, "format_not_in_engine", detail)
-            elif workload.adapters or workload.images or workload.classes or workload.roles != ("aggregated",):
+            elif workload.adapters or workload.images or workload.is_mixed or workload.roles != ("aggregated",):
                 refuse(workload, machine.device, "figure_missing", "only the speed of one stream is published of it")
             elif missed := missed_target(workload, own):
                 refuse(workload, machine.device, "target_missed", missed)

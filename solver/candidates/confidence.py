@@ -52,7 +52,7 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
 
 def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | None) -> dict[int, float]:
     """Factor on predicted times by platform index; empty at even odds, where the prediction itself decides."""
-    confidence = workload.targets.confidence_fraction
+    confidence = workload.only.targets.confidence_fraction
     if confidence <= 0.5:
         return {}
     exponent = NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE

@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, ScreenedClass, copies_of
 from solver.candidates.space import SearchSpace
 from solver.layout import Layout
 from solver.limit import TargetLimit, target_limits
@@ -51,7 +52,7 @@ class Rejection:
     traffic_class: str | None = None
 
 
-def target_miss(screened: Screened, row: int) -> TargetMiss | None:
+def target_miss(screened: ScreenedClass, row: int) -> TargetMiss | None:
     """What stops a candidate that serves nothing: a target; None where the cache holds no request of this length."""
     space, found = screened.space, screened.capacity
     target = found.limits[int(found.limit[row])]
@@ -59,79 +60,88 @@ def target_miss(screened: Screened, row: int) -> TargetMiss | None:
         return None
     entry = space.rows[row]
     device, profile = _device_of(space, entry.platform)
-    limit_s = dict(target_limits(screened.workload.targets))[target]
+    limit_s = dict(target_limits(screened.workload.only.targets))[target]
     return TargetMiss(
         target, float(found.best_s[row]), limit_s, device, profile or None, entry.layout, entry.precision.weights
     )
 
 
 def rejections(screened: Screened) -> list[Rejection]:
-    """Why candidates of this workload were dropped: by device and reason, with the nearest miss.
+    """Why candidates of this workload were dropped: by device and reason, with the nearest miss, class by class.
 
-    Devices that cannot serve it at all come first, those that miss a target by least before the others. Of several
-    distances the nearest one counts.
+    What was never evaluated, whatever the class, is said of no class by name. Devices that cannot serve it at all come first, those
+    that miss a target by least before the others. Of several distances the nearest one counts.
     """
-    if screened.classes:
-        return [*_dropped(screened), *(one for each in screened.classes for one in _missed(each))]
-    return _rejections(screened)
-
-
-def _dropped(screened: Screened) -> list[Rejection]:
-    """Candidates that were never evaluated, whatever the class."""
-    every = np.ones(len(screened.space.rows))
-    return _rejections(replace(screened, most_requests_per_s=every, classes=()))
-
-
-def _missed(one: Screened) -> list[Rejection]:
-    """Candidates that do not serve one class."""
-    plain = replace(one, space=replace(one.space, dropped=Counter()))
-    return [replace(rejection, traffic_class=one.workload.class_name) for rejection in _rejections(plain)]
-
-
-def _rejections(screened: Screened) -> list[Rejection]:
-    space, name = screened.space, screened.workload.name
-    tally: Counter[_Failed] = Counter()
-    details: dict[_Failed, str] = {}
-    nearest: dict[_Failed, TargetMiss] = {}
+    space, found = screened.space, _Tally()
     for dropped, count in space.dropped.items():
-        key = _Failed(dropped.device_id, dropped.partition or "", dropped.reason)
-        tally[key] += count
-        details.setdefault(key, dropped.detail)
-    nearby = len(space.rows) // screened.copies
-    for row in np.flatnonzero(~screened.serves[:nearby]).tolist():
-        device, profile = _device_of(space, space.rows[row].platform)
-        if not screened.allowed[row] and not space.power_limit_w[row] > 0.0:
-            key = _Failed(device, profile, "figure_missing")
-            details.setdefault(key, "power_limit_w")
-        elif (miss := target_miss(screened, row)) is None:
-            key = _Failed(device, profile, NO_CACHE)
-            details.setdefault(key, "the cache holds no request of this length")
-        else:
-            key = _Failed(device, profile, ABOVE_TARGET, miss.target.metric)
-            if key not in nearest or miss.best_s < nearest[key].best_s:
-                nearest[key] = miss
-        tally[key] += 1
-    able = {_device_of(space, p) for p in set(space.platform_index[screened.serves].tolist())}
+        found.add(_Failed("", dropped.device_id, dropped.partition or "", dropped.reason), count, dropped.detail)
+    for one in screened.classes:
+        _tally_misses(one, found)
+    position = {"": -1} | {one.workload.only.name or "": k for k, one in enumerate(screened.classes)}
+    able = {"": _devices_able(space, screened.serves)}
+    able |= {one.workload.only.name or "": _devices_able(space, one.serves) for one in screened.classes}
 
-    def rank(key: _Failed) -> tuple[bool, float, int, _Failed]:
-        missed_by = nearest[key].ratio if key in nearest else math.inf
-        return (key.device_id, key.partition) in able, missed_by, -tally[key], key
+    def rank(key: _Failed) -> tuple[int, bool, float, int, _Failed]:
+        missed_by = found.nearest[key].ratio if key in found.nearest else math.inf
+        is_able = (key.device_id, key.partition) in able[key.traffic_class]
+        return position[key.traffic_class], is_able, missed_by, -found.count[key], key
 
     return [
         Rejection(
-            name, key.device_id, key.reason, tally[key], nearest.get(key), details.get(key, ""), key.partition or None
+            screened.workload.name, key.device_id, key.reason, found.count[key], found.nearest.get(key),
+            found.details.get(key, ""), key.partition or None, key.traffic_class or None,
         )
-        for key in sorted(tally, key=rank)
-    ]
+        for key in sorted(found.count, key=rank)
+    ]  # fmt: skip
+
+
+def _tally_misses(one: ScreenedClass, found: "_Tally") -> None:
+    """Add the candidates that do not serve a class."""
+    space, name = one.space, one.workload.only.name or ""
+    nearby = len(space.rows) // copies_of(one.workload)
+    for row in np.flatnonzero(~one.serves[:nearby]).tolist():
+        device, profile = _device_of(space, space.rows[row].platform)
+        if not one.allowed[row] and not space.power_limit_w[row] > 0.0:
+            found.add(_Failed(name, device, profile, "figure_missing"), 1, "power_limit_w")
+        elif (miss := target_miss(one, row)) is None:
+            found.add(_Failed(name, device, profile, NO_CACHE), 1, "the cache holds no request of this length")
+        else:
+            key = _Failed(name, device, profile, ABOVE_TARGET, miss.target.metric)
+            found.add(key, 1)
+            if key not in found.nearest or miss.best_s < found.nearest[key].best_s:
+                found.nearest[key] = miss
+
+
+def _devices_able(space: SearchSpace, serves: NDArray[np.bool_]) -> set[tuple[str, str]]:
+    """Devices, and profiles of their instances, some candidate of which serves."""
+    return {_device_of(space, p) for p in set(space.platform_index[serves].tolist())}
 
 
 class _Failed(NamedTuple):
-    """What failed together. partition: empty for whole devices. metric: that misses its target, where one does."""
+    """What failed together. traffic_class: empty where it has no name, or where every class fails.
 
+    partition: empty for whole devices. metric: that misses its target, where one does.
+    """
+
+    traffic_class: str
     device_id: str
     partition: str
     reason: str
     metric: str = ""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """How many candidates failed for what, with what there is to say of it."""
+
+    count: Counter[_Failed] = field(default_factory=Counter)
+    details: dict[_Failed, str] = field(default_factory=dict)
+    nearest: dict[_Failed, TargetMiss] = field(default_factory=dict)
+
+    def add(self, key: _Failed, count: int, detail: str | None = None) -> None:
+        self.count[key] += count
+        if detail is not None:
+            self.details.setdefault(key, detail)
 
 
 def _device_of(space: SearchSpace, platform: int) -> tuple[str, str]:

@@ -1,11 +1,12 @@
 """Screen every candidate of one workload: the rate each replica serves within the targets, and why others cannot."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.candidates.confidence import margins
 from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
 from solver.capacity.goal import Goal
@@ -21,26 +22,23 @@ from solver.engine.screened_capacity import (
 from solver.engine.steady import OperatingPoints, StepGrid, operating_points
 from solver.prediction.estimate import without_probes
 from solver.step.power import capped_w
-from solver.traffic_classes import streams_of, with_targets_of
+from solver.traffic_classes import each_alone, with_targets_of
 from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
-    """One workload's candidates: rows of its space, with capacities (0 where a target cannot be met).
+class ScreenedClass:
+    """Requests of one kind over the candidates of a workload: rows of its space, with capacities (0 where a target cannot be met).
 
-    requests_per_s: what the closed form expects of a replica. most_requests_per_s: what no replica sustains more than, by
-    the same; what one does sustain is for simulation to say (``bracket``).
+    workload: of this class alone. requests_per_s: what the closed form expects of a replica. most_requests_per_s: what no replica
+    sustains more than, by the same; what one does sustain is for simulation to say (``CandidateReplica.bracket``).
 
     network_s: round trip between users and a candidate, (N, 1). Where a workload states distances, its space holds
     every candidate once for each, nearest first.
 
     roles: what prefill and decode replicas would serve, where the workload admits them.
-
-    classes: of a workload of several traffic classes, each class alone, which has its rates: no one rate says what a mix comes
-    to, so those here are empty, and power is that of the class that draws most.
     """
 
     workload: Workload
@@ -54,46 +52,22 @@ class Screened:
     saturation_requests_per_s: Floats
     power_w_per_replica: Floats
     network_s: Floats | float = 0.0
-    classes: tuple["Screened", ...] = ()
     corrections: CorrectionSet | None = None
     roles: RoleCapacities | None = None
 
     @property
-    def streams(self) -> tuple["Screened", ...]:
-        """What is served: each class alone, or the workload where it has none."""
-        return self.classes or (self,)
-
-    def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
-        """(rows, classes): what a replica sustains of each class alone at most, in requests per second."""
-        return np.stack([one.most_requests_per_s[rows] for one in self.streams], axis=1)
-
-    @property
     def serves(self) -> NDArray[np.bool_]:
-        """Rows that serve any of its traffic within the targets, as far as screening can tell."""
-        able: NDArray[np.bool_] = np.any([one.most_requests_per_s > 0.0 for one in self.streams], axis=0)
+        """Rows that serve this class within its targets, as far as screening can tell."""
+        able: NDArray[np.bool_] = self.most_requests_per_s > 0.0
         return able
 
     def network_of(self, row: int) -> float:
         """Round trip between the users and this candidate, in seconds."""
         return float(self.network_s[row, 0]) if isinstance(self.network_s, np.ndarray) else self.network_s
 
-    @property
-    def copies(self) -> int:
-        """How often the space holds every candidate: once for each distance."""
-        away = self.workload.network_s_by_region
-        return max(1, len(set(away.values()))) if away else 1
-
-    def alike(self, row: int) -> int:
-        """The first candidate that performs as this one does, at the same distance."""
-        base = len(self.space.rows) // self.copies
-        return row - row % base + int(self.space.twin[row])
-
-    def siblings(self, row: int) -> list[int]:
-        """First of their like: the same layout on the same device, in every precision."""
-        base = len(self.space.rows) // self.copies
-        first, cuts = row - row % base, self.space.cut
-        same = first + np.flatnonzero(cuts[:base] == cuts[row])
-        return sorted({self.alike(other) for other in same.tolist() if self.serves[other]})
+    def margin_of(self, row: int) -> float:
+        """Factor on this candidate's predicted times that the asked confidence takes."""
+        return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
 
     def candidate(self, row: int) -> CandidateReplica:
         """What a row sustains, as far as it is known, and the means to find out."""
@@ -106,7 +80,7 @@ class Screened:
                 (base, measured), self.workload.traffic, lambda: without_probes(configuration, correction)
             ),
             Goal(
-                self.workload.targets,
+                self.workload.only.targets,
                 correction.factors if correction else {},
                 self.margin_of(row),
                 self.network_of(row),
@@ -116,15 +90,81 @@ class Screened:
         )
 
     def simulated_rows(self) -> list[int]:
-        """Candidates of which anything has been simulated under this workload's requests."""
-        base = len(self.space.rows) // self.copies
+        """Candidates of which anything has been simulated under these requests."""
+        copies = copies_of(self.workload)
+        base = len(self.space.rows) // copies
         known = {row for row, _ in self.space.runs.known(self.workload.traffic)}
         mine = [row for row in range(base) if int(self.space.twin[row]) in known]
-        return [copy * base + row for copy in range(self.copies) for row in mine]
+        return [copy * base + row for copy in range(copies) for row in mine]
 
-    def margin_of(self, row: int) -> float:
-        """Factor on this candidate's predicted times that the asked confidence takes."""
-        return float(self.margin[row, 0]) if isinstance(self.margin, np.ndarray) else self.margin
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """One workload's candidates, with what they do for each of its traffic classes alone.
+
+    No one rate says what a mix of several comes to; power is that of the class that draws most.
+    """
+
+    workload: Workload
+    classes: tuple[ScreenedClass, ...]
+    power_w_per_replica: Floats
+
+    @property
+    def only(self) -> ScreenedClass:
+        """The class of a workload that has one. Raises ValueError for several."""
+        (one,) = self.classes
+        return one
+
+    @property
+    def space(self) -> SearchSpace:
+        """The candidates, the same for every class."""
+        return self.classes[0].space
+
+    @property
+    def roles(self) -> RoleCapacities | None:
+        """What prefill and decode replicas would serve; None where the workload does not admit them, or is of several classes."""
+        return self.classes[0].roles
+
+    def class_capacities(self, rows: NDArray[np.int64]) -> Floats:
+        """(rows, classes): what a replica sustains of each class alone at most, in requests per second."""
+        return np.stack([one.most_requests_per_s[rows] for one in self.classes], axis=1)
+
+    @property
+    def serves(self) -> NDArray[np.bool_]:
+        """Rows that serve any of its traffic within the targets, as far as screening can tell."""
+        able: NDArray[np.bool_] = np.any([one.serves for one in self.classes], axis=0)
+        return able
+
+    def network_of(self, row: int) -> float:
+        """Round trip between the users and this candidate, in seconds."""
+        return self.classes[0].network_of(row)
+
+    @property
+    def copies(self) -> int:
+        """How often the space holds every candidate: once for each distance."""
+        return copies_of(self.workload)
+
+    def alike(self, row: int) -> int:
+        """The first candidate that performs as this one does, at the same distance."""
+        base = len(self.space.rows) // self.copies
+        return row - row % base + int(self.space.twin[row])
+
+    def all_alike(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """``alike`` of many rows."""
+        base = len(self.space.rows) // self.copies
+        return rows // base * base + self.space.twin[rows]
+
+    def siblings(self, row: int) -> list[int]:
+        """First of their like: the same layout on the same device, in every precision."""
+        base = len(self.space.rows) // self.copies
+        first, cuts = row - row % base, self.space.cut
+        same = first + np.flatnonzero(cuts[:base] == cuts[row])
+        return sorted({self.alike(other) for other in same.tolist() if self.serves[other]})
+
+
+def copies_of(workload: Workload) -> int:
+    """How often a workload's space holds every candidate: once for each distance from its users."""
+    return max(1, len(workload.distances_s))
 
 
 def exchange_names(screened: Screened) -> list[str]:
@@ -134,46 +174,43 @@ def exchange_names(screened: Screened) -> list[str]:
     return [f"{kv}/{own[p]}" for kv, p in zip(space.kv_formats.tolist(), space.platform_index.tolist(), strict=True)]
 
 
-def screen_classes(workload: Workload, screen_one: Callable[[Workload], Screened]) -> Screened:
-    """A workload with its classes screened one by one. Classes whose requests are of the same lengths share the work."""
-    found: list[Screened] = []
-    for stream in streams_of(workload):
-        twin = next((one for one in found if _differ_in_targets_only(one.workload, stream)), None)
-        found.append(screen_one(stream) if twin is None else with_workload(twin, stream))
-    return combined(workload, found)
-
-
-def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
-    return one.traffic == other.traffic and one.targets.confidence_fraction == other.targets.confidence_fraction
-
-
-def combined(workload: Workload, classes: Sequence[Screened]) -> Screened:
-    """The classes of a workload, screened, as one."""
-    served = np.stack([one.most_requests_per_s for one in classes]) > 0.0
-    power = np.stack([np.where(mine, one.power_w_per_replica, 0.0) for mine, one in zip(served, classes, strict=True)])
-    return replace(
-        classes[0],
-        workload=workload,
-        requests_per_s=np.zeros(0),
-        most_requests_per_s=np.zeros(0),
-        power_w_per_replica=power.max(axis=0),
-        classes=tuple(classes),
-    )
-
-
 def screen(
     workload: Workload,
     space: SearchSpace,
-    margins: Mapping[int, float] | None = None,
     *,
     power_matters: bool = False,
     corrections: CorrectionSet | None = None,
 ) -> Screened:
-    """Evaluate all rows of a space under the workload's traffic and targets.
+    """Evaluate all rows of a space under the traffic and targets of each of a workload's classes.
 
-    margins: factor on predicted times by platform index, where confidence is asked for. power_matters: devices whose
-    power nobody publishes are left out. corrections: what measurements say about single configurations.
+    Classes whose requests are of the same lengths share the work. power_matters: devices whose power nobody publishes are left out.
+    corrections: what measurements say about single configurations.
     """
+    found: list[ScreenedClass] = []
+    for alone in each_alone(workload):
+        twin = next((one for one in found if _differ_in_targets_only(one.workload, alone)), None)
+        if twin is None:
+            found.append(_screened_class(alone, space, power_matters=power_matters, corrections=corrections))
+        else:
+            found.append(_retargeted(twin, alone, twin.margin))
+    return of_classes(workload, found)
+
+
+def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
+    sure = one.only.targets.confidence_fraction == other.only.targets.confidence_fraction
+    return sure and one.traffic == other.traffic
+
+
+def of_classes(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
+    """A workload whose classes are screened."""
+    power = [np.where(one.serves, one.power_w_per_replica, 0.0) for one in classes]
+    return Screened(workload, tuple(classes), np.max(power, axis=0))
+
+
+def _screened_class(
+    workload: Workload, space: SearchSpace, *, power_matters: bool, corrections: CorrectionSet | None
+) -> ScreenedClass:
+    """Evaluate all rows of a space for a workload of one class."""
     traffic = workload.traffic
     mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
     unshared = 1.0 - traffic.shared_memory_fraction
@@ -201,8 +238,8 @@ def screen(
         )
     points = result[0][1] if len(result) == 1 else _merged(rows, result)
     margin: Floats | float = 1.0
-    if margins:
-        margin = np.array([margins.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
+    if of_platform := margins(workload, space, corrections):
+        margin = np.array([of_platform.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
     allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
         space.kv_formats, workload.kv_cache_formats
     )
@@ -221,56 +258,53 @@ def _at_distances(
     allowed: NDArray[np.bool_],
     distances_s: tuple[float, ...],
     corrections: CorrectionSet | None,
-) -> Screened:
+) -> ScreenedClass:
     copies = len(distances_s)
     repeated = {name: np.tile(getattr(points, name), (copies, 1)) for name in OperatingPoints.__slots__}
-    margins = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
+    each_margin = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
     network_s = np.repeat(np.array(distances_s), len(space.rows))[:, None]
     return _within_targets(
-        workload, space.repeated(copies), OperatingPoints(**repeated), margins, np.tile(allowed, copies), network_s,
+        workload, space.repeated(copies), OperatingPoints(**repeated), each_margin, np.tile(allowed, copies), network_s,
         corrections,
     )  # fmt: skip
 
 
 def narrowed(screened: Screened, kept: NDArray[np.bool_]) -> Screened:
     """A workload that may run on some of its candidates only."""
-    if screened.classes:
-        return replace(screened, classes=tuple(narrowed(one, kept) for one in screened.classes))
-    roles = screened.roles
+    return replace(screened, classes=tuple(_narrowed(one, kept) for one in screened.classes))
+
+
+def _narrowed(one: ScreenedClass, kept: NDArray[np.bool_]) -> ScreenedClass:
+    roles = one.roles
     if roles is not None:
         roles = RoleCapacities(np.where(kept, roles.prefill, 0.0), np.where(kept, roles.decode, 0.0))
     return replace(
-        screened,
+        one,
         roles=roles,
-        requests_per_s=np.where(kept, screened.requests_per_s, 0.0),
-        most_requests_per_s=np.where(kept, screened.most_requests_per_s, 0.0),
+        requests_per_s=np.where(kept, one.requests_per_s, 0.0),
+        most_requests_per_s=np.where(kept, one.most_requests_per_s, 0.0),
     )
 
 
 def with_targets(screened: Screened, targets: Targets, number: int = 0) -> Screened:
-    """The same candidates under other targets, of class ``number`` where there are classes."""
+    """The same candidates under other targets of the class with this number."""
     return with_workload(screened, with_targets_of(screened.workload, number, targets))
 
 
 def with_workload(screened: Screened, workload: Workload) -> Screened:
     """The same candidates under other targets and rates; nothing is evaluated again but the comparison."""
-    if screened.classes:
-        streams = zip(screened.classes, streams_of(workload), strict=True)
-        return combined(workload, [with_workload(one, stream) for one, stream in streams])
-    return _within_targets(
-        workload, screened.space, screened.points, screened.margin, screened.allowed, screened.network_s,
-        screened.corrections,
-    )  # fmt: skip
+    pairs = zip(screened.classes, each_alone(workload), strict=True)
+    return of_classes(workload, [_retargeted(one, alone, one.margin) for one, alone in pairs])
 
 
 def at_even_odds(screened: Screened, workload: Workload) -> Screened:
     """The same candidates held to the prediction itself: ``workload`` asks for no more confidence than that."""
-    if screened.classes:
-        streams = zip(screened.classes, streams_of(workload), strict=True)
-        return combined(workload, [at_even_odds(one, stream) for one, stream in streams])
-    return _within_targets(
-        workload, screened.space, screened.points, 1.0, screened.allowed, screened.network_s, screened.corrections
-    )
+    pairs = zip(screened.classes, each_alone(workload), strict=True)
+    return of_classes(workload, [_retargeted(one, alone, 1.0) for one, alone in pairs])
+
+
+def _retargeted(one: ScreenedClass, workload: Workload, margin: Floats | float) -> ScreenedClass:
+    return _within_targets(workload, one.space, one.points, margin, one.allowed, one.network_s, one.corrections)
 
 
 def _within_targets(
@@ -281,21 +315,22 @@ def _within_targets(
     allowed: NDArray[np.bool_],
     network_s: Floats | float,
     corrections: CorrectionSet | None,
-) -> Screened:
-    found = capacity(points, workload.traffic, workload.targets, margin, network_s)
+) -> ScreenedClass:
+    targets = workload.only.targets
+    found = capacity(points, workload.traffic, targets, margin, network_s)
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
     most = most_requests_per_s(
-        points, workload.traffic, workload.targets, margin * least_factor(corrections, workload.llm_id), network_s
+        points, workload.traffic, targets, margin * least_factor(corrections, workload.llm_id), network_s
     )
     most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
     roles = None
     if "disaggregated" in workload.roles:
         base = len(space.grid.lanes)
         grid = space.grid if base == len(space.rows) else _rows_of(space, np.arange(len(space.rows)) % base)
-        stream = Streamed(space, grid, points, workload.traffic, workload.targets, margin, network_s)
+        stream = Streamed(space, grid, points, workload.traffic, targets, margin, network_s)
         roles = role_capacities(stream, allowed)
     power = _power_w(space, found)
-    return Screened(
+    return ScreenedClass(
         workload, space, points, margin, allowed, found, served, most, saturation_requests_per_s(points), power, network_s,
         corrections=corrections, roles=roles,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """What replicas of every candidate sustain, as far as it is known, and fleet problems made of it."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,43 +9,53 @@ from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
 from solver.capacity.sustained_rate import ONE_DRAW, Bracket, CandidateReplica, is_settled
-from solver.confirmation.facts import CandidateFacts, FactsMemo
+from solver.confirmation.facts import CandidateFacts, FactsMemo, Seen
+from solver.confirmation.rates import ROUNDING, rate_to_hold
 from solver.planning.assemble import Assembly
+from solver.planning.placements import Placement
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(slots=True)
 class Brackets:
-    """Of one assembly's candidates. Traffic classes have none: what they sustain depends on company.
+    """Of replicas that prefill and decode requests of one kind: a rate that simulation has seen each candidate hold, and one that it
+    cannot exceed.
 
     memo: what was found before, which learns. simulations: made on its behalf.
     """
 
-    assembly: Assembly
+    screened: Sequence[Screened]
     memo: FactsMemo = field(default_factory=FactsMemo)
     simulations: int = 0
+    known_by_candidate: bool = True
+    most_rounds: float = math.inf
+
+    @property
+    def workloads(self) -> list[tuple[int, Screened]]:
+        """Those whose replicas have brackets: of a mix, what a replica sustains is not one rate."""
+        return [(w, one) for w, one in enumerate(self.screened) if not one.workload.is_mixed]
 
     def _facts(self, workload: int) -> CandidateFacts:
-        return self.memo.of(self.assembly.screened[workload])
+        return self.memo.of(self.screened[workload])
 
     def at_most(self, workload: int, row: int) -> float:
         """No replica of the candidate sustains more."""
-        one = self.assembly.screened[workload]
+        one = self.screened[workload]
         bracket = self._facts(workload).known.get(one.alike(row))
-        return float(one.most_requests_per_s[row]) if bracket is None else bracket.at_most
+        return float(one.only.most_requests_per_s[row]) if bracket is None else bracket.at_most
 
     def all_at_most(self, workload: int, rows: NDArray[np.int64], alike: NDArray[np.int64]) -> Floats:
         """``at_most`` of many rows; alike: the first row of each one's like."""
         known = {row: bracket.at_most for row, bracket in self._facts(workload).known.items()}
-        most = self.assembly.screened[workload].most_requests_per_s[rows].astype(np.float64)
+        most = self.screened[workload].only.most_requests_per_s[rows].astype(np.float64)
         for i in np.flatnonzero(np.isin(alike, list(known))).tolist():
             most[i] = known[int(alike[i])]
         return most
 
     def holds(self, workload: int, row: int) -> float:
         """A rate that simulation has seen hold; 0 where none has."""
-        bracket = self._facts(workload).known.get(self.assembly.screened[workload].alike(row))
+        bracket = self._facts(workload).known.get(self.screened[workload].alike(row))
         return 0.0 if bracket is None else bracket.holds
 
     def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
@@ -52,9 +63,9 @@ class Brackets:
         facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
-            bracket = candidate.carrying(requests_per_s, bracket, looked=key in facts.looked)
+            bracket = candidate.carrying(requests_per_s, bracket, looked=facts.is_seen(key, Seen.SHORTLY))
             if bracket.at_most < requests_per_s:
-                facts.looked.add(key)
+                facts.see(key, Seen.SHORTLY)
             self.simulations += candidate.runs.simulations - before
             facts.known[key] = bracket
         return bracket
@@ -63,9 +74,9 @@ class Brackets:
         """Find out by short looks whether a candidate sustains this share of what is believed of it, and if not, about
         how much is too much."""
         facts, key, candidate, bracket = self._of(workload, row)
-        if key in facts.looked or bracket.at_most <= 0.0:
+        if facts.is_seen(key, Seen.SHORTLY) or bracket.at_most <= 0.0:
             return
-        facts.looked.add(key)
+        facts.see(key, Seen.SHORTLY)
         before = candidate.runs.simulations
         most = candidate.too_much(bracket.at_most * share)
         self.simulations += candidate.runs.simulations - before
@@ -75,9 +86,9 @@ class Brackets:
         """Lower the upper end of a candidate as far as short looks and then one draw of a long run can."""
         self.look(workload, row, 1.0)
         facts, key, candidate, bracket = self._of(workload, row)
-        if key in facts.drawn or bracket.is_settled:
+        if facts.is_seen(key, Seen.IN_ONE_DRAW) or bracket.is_settled:
             return
-        facts.drawn.add(key)
+        facts.see(key, Seen.IN_ONE_DRAW)
         before = candidate.runs.simulations
         most = max(bracket.holds, candidate.too_much(bracket.at_most, ONE_DRAW))
         self.simulations += candidate.runs.simulations - before
@@ -87,7 +98,8 @@ class Brackets:
         """Where looks have shown all that they can; alike: the first row of each one's like."""
         facts = self._facts(workload)
         settled = {key for key, bracket in facts.known.items() if bracket.is_settled}
-        return np.isin(alike, list(facts.drawn | settled))
+        drawn = {key for key, seen in facts.seen.items() if seen >= Seen.IN_ONE_DRAW}
+        return np.isin(alike, list(drawn | settled))
 
     def settle(self, workload: int, row: int) -> Bracket:
         """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""
@@ -99,37 +111,73 @@ class Brackets:
         return found
 
     def _of(self, workload: int, row: int) -> tuple[CandidateFacts, int, CandidateReplica, Bracket]:
-        one, facts = self.assembly.screened[workload], self._facts(workload)
+        one, facts = self.screened[workload], self._facts(workload)
         key = one.alike(row)
         candidate = facts.candidates.get(key)
         if candidate is None:
-            candidate = facts.candidates[key] = one.candidate(key)
+            candidate = facts.candidates[key] = one.only.candidate(key)
         return facts, key, candidate, facts.known.get(key) or Bracket(0.0, candidate.most)
 
     def assumed(self, assembly: Assembly) -> Assembly:
         """The problem in which every replica sustains as much as is not ruled out: its optimum bounds the true one."""
-        return self._problem(assembly, lambda one: one.most_requests_per_s, lambda bracket: bracket.at_most)
+        return self._problem(assembly, lambda one: one.only.most_requests_per_s, lambda bracket: bracket.at_most)
 
     def confirmed(self, assembly: Assembly) -> Assembly:
         """The problem in which replicas sustain what simulation has seen hold, and others nothing: its plans are true."""
         return self._problem(
-            assembly, lambda one: np.zeros_like(one.most_requests_per_s), lambda bracket: bracket.holds
+            assembly, lambda one: np.zeros_like(one.only.most_requests_per_s), lambda bracket: bracket.holds
         )
 
     def _problem(
         self, assembly: Assembly, unknown: Callable[[Screened], Floats], end: Callable[[Bracket], float]
     ) -> Assembly:
         capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
-        for workload, one in enumerate(assembly.screened):
-            if one.classes:
-                continue
+        for workload, one in self.workloads:
             rates = unknown(one).copy()
-            base = len(one.space.rows) // one.copies
             known = {row: end(bracket) for row, bracket in self.memo.of(one).known.items()}
-            alike = np.arange(len(rates)) // base * base + one.space.twin
+            alike = one.all_alike(np.arange(len(rates)))
             for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
-                if one.most_requests_per_s[row] > 0.0:
+                if one.only.most_requests_per_s[row] > 0.0:
                     rates[row] = known[int(alike[row])]
             mine = assembly.rows_in_role(workload)
             capacity[mine, 0] = rates[assembly.row_of[mine]]
         return assembly.with_capacity(capacity)
+
+    def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
+        """Do all of a plan's replicas carry what is asked of them? False, too, where there is no time to know."""
+        held = True
+        for place in self._mine(places):
+            rate = rate_to_hold(assembly, place)
+            enough = rate * (1.0 - ROUNDING)
+            if self.holds(place.workload, place.row) >= enough:
+                continue
+            if not in_time():
+                return False
+            if self.carry(place.workload, place.row, enough).holds >= enough:
+                continue
+            held = False
+            # What a plan without it would try next is most likely the same in another precision.
+            for row in self.screened[place.workload].siblings(place.row):
+                self.look(place.workload, row, rate / place.capacity_requests_per_s)
+        return held
+
+    def hold_confirmed(self, _assembly: Assembly, _places: Sequence[Placement]) -> bool:
+        """What was seen to hold holds in every plan."""
+        return True
+
+    def settle_plan(
+        self, assembly: Assembly, places: Sequence[Placement], capacity: Floats, in_time: Callable[[], bool]
+    ) -> None:
+        """Close the brackets of a plan's replicas: what they sustain, no more and no less."""
+        for place in self._mine(places):
+            if in_time():
+                self.settle(place.workload, place.row)
+            rows = assembly.rows_in_role(place.workload) & (assembly.row_of == place.row)
+            capacity[rows, 0] = self.holds(place.workload, place.row)
+
+    def be_pessimistic(self) -> None:
+        """Upper ends are no beliefs."""
+
+    def _mine(self, places: Sequence[Placement]) -> list[Placement]:
+        mine = {w for w, _ in self.workloads}
+        return [p for p in places if p.workload in mine and p.role == "aggregated" and p.requests_per_s > 0.0]

@@ -100,18 +100,16 @@ class Confirmations:
             role_capacity=kinds(self.role_capacity),
         )
 
-    def scales(self, screened: Sequence[Screened]) -> list[Scales]:
-        """Factors by workload, classes and row on capacities nobody has simulated, at most 1.
+    def scales(self, screened: Sequence[tuple[int, Screened]]) -> dict[int, Scales]:
+        """Factors by (number of a) workload, classes and row on capacities nobody has simulated, at most 1.
 
         What screening leaves out grows with the speed of the device and of the layout, and is much the same for
         candidates that share both: a row gets the best ratio seen among those like it, or where none was simulated the best
         of its workload, raised by OPTIMISM.
         """
-        return [self._scales_of(w, one) for w, one in enumerate(screened)]
+        return {w: self._scales_of(w, one) for w, one in screened}
 
     def _scales_of(self, workload: int, screened: Screened) -> Scales:
-        if not screened.classes:
-            return {ALL_CLASSES: np.ones((len(screened.space.rows), 1))}
         alone = self._class_factors(workload, screened, ALONE)
         return {
             classes: np.minimum(alone, self._class_factors(workload, screened, classes))

@@ -25,6 +25,7 @@ from solver.confirmation.confirmations import (
     Confirmations,
     RoleKey,
 )
+from solver.confirmation.rates import ROUNDING, rate_to_hold
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import FigureMissingError, InvalidInputError, SaturatedError
 from solver.fleet.deployments import DECODE, PREFILL, ROLES
@@ -41,7 +42,45 @@ Floats = NDArray[np.float64]
 MOST_TRIES = 8
 MOST_PARTNERS = 64
 """Replicas of the other role simulated beside one whose capacity is looked for: as many as it needs, up to this."""
-ROUNDING = 1e-9
+
+
+class Exchanges:
+    """Of replicas that prefill or decode only. nodes: of each offer."""
+
+    known_by_candidate = False
+    most_rounds: float = math.inf
+
+    def __init__(self, confirmations: Confirmations, nodes: Mapping[str, Node]) -> None:
+        self._confirmations, self._nodes = confirmations, nodes
+
+    def assumed(self, assembly: Assembly) -> Assembly:
+        """The problem in which they sustain what simulation found of them, or of those like them."""
+        return with_role_capacity(assembly, self._confirmations)
+
+    def confirmed(self, assembly: Assembly) -> Assembly:
+        """The problem in which they sustain what was seen to hold, and others nothing."""
+        return with_role_capacity(assembly, self._confirmations, confirmed=True)
+
+    def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
+        """Do both sides of every exchange of a plan meet their targets?"""
+        return exchanges_hold(assembly, places, self._confirmations, self._nodes, in_time)
+
+    def hold_confirmed(self, _assembly: Assembly, _places: Sequence[Placement]) -> bool:
+        """What was seen to hold is taken to hold beside other partners."""
+        return True
+
+    def settle_plan(
+        self, assembly: Assembly, places: Sequence[Placement], capacity: Floats, _in_time: Callable[[], bool]
+    ) -> None:
+        """What they carry as simulated, else as the plan asks of them at least."""
+        for place in places:
+            if place.role != "aggregated" and place.requests_per_s > 0.0:
+                mine = assembly.rows_in_role(place.workload, ROLES.index(place.role))
+                rate = capacity_found(place, rate_to_hold(assembly, place), self._confirmations)
+                capacity[mine & (assembly.row_of == place.row), 0] = rate
+
+    def be_pessimistic(self) -> None:
+        """What was found of a replica is believed of it from the beginning."""
 
 
 def partners_of(places: Sequence[Placement], one: Placement) -> list[Placement]:
@@ -53,19 +92,18 @@ def partners_of(places: Sequence[Placement], one: Placement) -> list[Placement]:
 def exchanges_hold(
     assembly: Assembly,
     places: Sequence[Placement],
-    rate_of: Callable[[Placement], float],
     confirmations: Confirmations,
     nodes: Mapping[str, Node],
     in_time: Callable[[], bool],
 ) -> bool:
     """Do all prefill and decode replicas meet their targets? What is found to be too much corrects their capacities.
 
-    rate_of: what a replica must carry. nodes: of each offer. Prefill comes first: a decode replica is simulated behind prefill
+    nodes: of each offer. Prefill comes first: a decode replica is simulated behind prefill
     replicas that hold their rates, else in a later round. False, too, where there is no time to know.
     """
     failed: set[RoleKey] = set()
     for one in sorted(places, key=lambda p: p.role == "decode"):
-        key, rate = (one.workload, one.row, one.role), rate_of(one)
+        key, rate = (one.workload, one.row, one.role), rate_to_hold(assembly, one)
         if one.exchange is None or rate <= 0.0 or key in failed:
             continue
         partners = partners_of(places, one)
@@ -76,7 +114,7 @@ def exchanges_hold(
         if not in_time():
             return False
         partner = simulated_with(partners, one, nodes)
-        targets, beside = assembly.screened[one.workload].workload.targets, rate_of(partner)
+        targets, beside = assembly.screened[one.workload].workload.only.targets, rate_to_hold(assembly, partner)
 
         def ratio(
             tried: float,
@@ -170,7 +208,7 @@ def exchange_ratio(
 ) -> float:
     """Worst simulated value over its target of what is laid on the role, at these rates of a replica of it and of its partner;
     infinite above its capacity."""
-    screened = assembly.screened[one.workload]
+    screened = assembly.screened[one.workload].only
     traffic, beside = screened.workload.traffic, 1
     rate, partner_rate = rates
     if one.role == "prefill":

@@ -5,9 +5,20 @@ whatever is asked of the same screened workload starts from all that was found o
 """
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from solver.candidates.screening import Screened
 from solver.capacity.sustained_rate import Bracket, CandidateReplica
+
+
+class Seen(IntEnum):
+    """How closely a candidate has been looked at: it only ever grows. What is seen in full has a closed bracket."""
+
+    NOT = 0
+    SHORTLY = 1
+    """Its upper end is as low as short looks can make it."""
+    IN_ONE_DRAW = 2
+    """Its upper end is as low as one draw of a long run can make it."""
 
 
 @dataclass(slots=True)
@@ -16,10 +27,15 @@ class CandidateFacts:
 
     known: dict[int, Bracket] = field(default_factory=dict)
     candidates: dict[int, CandidateReplica] = field(default_factory=dict)
-    looked: set[int] = field(default_factory=set)
-    """Candidates whose upper ends are as low as short looks can make them."""
-    drawn: set[int] = field(default_factory=set)
-    """Candidates whose upper ends are as low as one draw of a long run can make them."""
+    seen: dict[int, Seen] = field(default_factory=dict)
+
+    def is_seen(self, row: int, closely: Seen) -> bool:
+        """Has the candidate been looked at as closely as this?"""
+        return self.seen.get(row, Seen.NOT) >= closely
+
+    def see(self, row: int, closely: Seen) -> None:
+        """It has now; what has been seen more closely stays so."""
+        self.seen[row] = max(closely, self.seen.get(row, Seen.NOT))
 
 
 class FactsMemo:

@@ -1,40 +1,37 @@
 """Solve over what replicas can at most carry, simulate what was chosen, and solve again until the plan is true.
 
-Every candidate has a bracket: a rate that simulation has seen it hold, and one that it cannot exceed. The optimiser believes the
-upper ends, so what it finds is no dearer than the best true plan; where the replicas it chose hold what it asks of them,
-that plan is the best true one (docs/decisions/0006). Where they do not, simulation closes their brackets. Traffic classes
-are held to mixes instead (``solver.confirmation.mixes``). When time is up, the best plan of what has been seen to hold is the
-answer, and the newest optimum is its bound.
+The optimiser believes of every replica as much as is not ruled out (``capacities``), so what it finds is no dearer than the best true
+plan; where the replicas it chose hold what it asks of them, that plan is the best true one (docs/decisions/0029). Where they do not,
+simulation lowers what is believed of them. When time is up, the best plan of what has been seen to hold is the answer, and the newest
+optimum is its bound.
+
+A search is a machine of few states: ``SearchStage``, with a total map ``NEXT`` of what each round leads to.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 
 from solver.confirmation.brackets import Brackets
+from solver.confirmation.capacities import EveryCapacity
 from solver.confirmation.confirmations import Confirmations
-from solver.confirmation.exchanges import capacity_found, exchanges_hold, with_role_capacity
-from solver.confirmation.mix_capacities import with_mix_capacity
-from solver.confirmation.mixes import be_pessimistic, mix_holds
+from solver.confirmation.exchanges import Exchanges
+from solver.confirmation.mix_capacities import MOST_MIX_ROUNDS, Mixes
+from solver.confirmation.mixes import mixed_workloads
 from solver.confirmation.rivals import simulate_rivals
 from solver.confirmation.sharing import look_at_sharing
+from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
-from solver.fleet.deployments import ROLES
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.reach import within_reach
 from solver.outcome import Outcome, Status, status_of_plan
 from solver.planning.assemble import Assembly, exceeds_default, with_default_limits
-from solver.planning.placements import Placement, placements
+from solver.planning.placements import placements
 from solver.planning.types import Observer, PlanningInput, SearchProgress, unobserved
-from solver.traffic_classes import streams_of
-from solver.workload import Workload
 
 PATIENT_ROUNDS = 12
 """Rounds after which mixes of traffic classes that nobody has simulated are no longer planned with."""
-MOST_MIX_ROUNDS = 40
-"""Rounds after which a plan with mixes that still do not hold is given up for one of what does."""
-ENDING_FRACTION = 0.1
-"""Of the time limit: what a search may take beyond it to settle on what it has."""
 UNCONFIRMED_SHARE_FRACTION = 0.25
 """Of what is left of the time: what one solve may take while no plan of the search has held in simulation."""
 CHALLENGED_SHARE_FRACTION = 0.5
@@ -48,30 +45,57 @@ DRAFT_GAP_FRACTION = 0.03
 once there is one to beat."""
 
 
-class Watch:
-    """How much of a request's time is left, whatever it is spent on."""
+class SearchStage(StrEnum):
+    """Where a search is."""
 
-    def __init__(self, planning: PlanningInput, confirmations: Confirmations) -> None:
-        self._limit_s, self._clock, self._confirmations = planning.time_limit_s, planning.clock, confirmations
-        self._began_s, self._before_s, self._solver_s = planning.clock(), confirmations.spent_s, 0.0
+    DRAFT = "draft"
+    """No plan is known to hold: they are solved roughly where several workloads make a proof dear."""
+    PROOF = "proof"
+    """One is, or what is known makes the first plan likely to: they are solved as closely as was asked."""
+    HELD = "held"
+    """Ended: the newest plan holds."""
+    NO_PLAN = "no_plan"
+    """Ended: not even what replicas can at most carry admits a plan."""
+    OUT_OF_TIME = "out_of_time"
+    """Ended: the best plan of what has been seen to hold is the answer."""
 
-    def solved(self, seconds: float) -> None:
-        """Count what a solver says it took: where the clock stands still, that is all the time there is."""
-        self._solver_s += seconds
-        self.in_time()
 
-    def left_s(self) -> float:
-        """Seconds left; never below zero."""
-        spent = max(self._clock() - self._began_s, self._solver_s)
-        self._confirmations.spent_s = self._before_s + spent
-        return max(0.0, self._limit_s - self._confirmations.spent_s)
+class RoundOutcome(StrEnum):
+    """What came of solving once."""
 
-    def in_time(self) -> bool:
-        return self.left_s() > 0.0
+    INFEASIBLE = "infeasible"
+    BEYOND_DEFAULT = "beyond_default"
+    """The plan takes more of an offer than its seller is believed to have."""
+    LEARNT = "learnt"
+    """What could be cheapest was simulated before any plan counts."""
+    FAILS = "fails"
+    """Some replica of the plan does not hold."""
+    FAILS_LAST = "fails_last"
+    """The same, and there is no time, or no round, for another plan."""
+    HOLDS = "holds"
+    """All do; the plan is not proven to the gap asked."""
+    HOLDS_AS_BEST = "holds_as_best"
+    """All do, and nothing better is to be found: it is proven, or there is no time to."""
 
-    def is_long_over(self) -> bool:
-        """Has even the time to end in passed?"""
-        return self.left_s() <= 0.0 and self._confirmations.spent_s > self._limit_s * (1.0 + ENDING_FRACTION)
+
+OPEN_STAGES = (SearchStage.DRAFT, SearchStage.PROOF)
+NEXT: dict[tuple[SearchStage, RoundOutcome], SearchStage] = {
+    (SearchStage.DRAFT, RoundOutcome.INFEASIBLE): SearchStage.NO_PLAN,
+    (SearchStage.DRAFT, RoundOutcome.BEYOND_DEFAULT): SearchStage.DRAFT,
+    (SearchStage.DRAFT, RoundOutcome.LEARNT): SearchStage.DRAFT,
+    (SearchStage.DRAFT, RoundOutcome.FAILS): SearchStage.DRAFT,
+    (SearchStage.DRAFT, RoundOutcome.FAILS_LAST): SearchStage.OUT_OF_TIME,
+    (SearchStage.DRAFT, RoundOutcome.HOLDS): SearchStage.PROOF,
+    (SearchStage.DRAFT, RoundOutcome.HOLDS_AS_BEST): SearchStage.HELD,
+    (SearchStage.PROOF, RoundOutcome.INFEASIBLE): SearchStage.NO_PLAN,
+    (SearchStage.PROOF, RoundOutcome.BEYOND_DEFAULT): SearchStage.PROOF,
+    (SearchStage.PROOF, RoundOutcome.LEARNT): SearchStage.PROOF,
+    (SearchStage.PROOF, RoundOutcome.FAILS): SearchStage.PROOF,
+    (SearchStage.PROOF, RoundOutcome.FAILS_LAST): SearchStage.OUT_OF_TIME,
+    (SearchStage.PROOF, RoundOutcome.HOLDS): SearchStage.HELD,
+    (SearchStage.PROOF, RoundOutcome.HOLDS_AS_BEST): SearchStage.HELD,
+}
+"""What a round leads to."""
 
 
 def solve_confirmed(
@@ -85,7 +109,7 @@ def solve_confirmed(
     known_usd_per_hour: float | None = None,
     settles: bool = True,
 ) -> tuple[Assembly, FleetResult, int]:
-    """The best plan whose replicas all hold in simulation, with what is proven about it.
+    """The best plan whose replicas all hold in simulation, with what is proven about it, and rounds.
 
     Offers without a limit get the default one as soon as a plan goes beyond it. draft_first: off where most is known already, so
     that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten.
@@ -93,80 +117,193 @@ def solve_confirmed(
     not looked at. Returns the problem with the capacities that the plan was made for, those of the chosen replicas found out exactly
     where it ``settles``. Raises NoPlanInTimeError.
     """
-    watch = Watch(planning, confirmations)
-    brackets = Brackets(assembly, confirmations.facts)
-    final, rounds, bound, given = not draft_first, 0, None, known
-    one_stream = sum(len(streams_of(w)) for w in planning.workloads) == 1
-    shares_nodes = not one_stream and planning.objective == "cost" and not _has_classes(assembly)
-    observe(SearchProgress("solving"))
-    while True:
-        rounds += 1
-        if rounds == PATIENT_ROUNDS:
-            be_pessimistic(confirmations, assembly.screened)
-        current = brackets.assumed(with_mix_capacity(assembly, confirmations))
-        current = with_role_capacity(current, confirmations)
-        brackets.assembly = current
-        if rounds == 1 and known_usd_per_hour is not None and not shares_nodes:
-            simulate_rivals(current, brackets, watch.in_time, known_usd_per_hour)
-            current = brackets.assumed(current)
-        proving = final or one_stream or known is not None
-        asked = current.problem if known_usd_per_hour is None else within_reach(current.problem, known_usd_per_hour)
-        result = solve_fleet(asked, _options(planning, watch, known, proving=proving, final=final), known)
-        watch.solved(result.solver_seconds)
-        if result.outcome is Outcome.INFEASIBLE:
-            confirmations.simulations += brackets.simulations
-            return with_default_limits(planning, current), result, rounds
-        if result.plan is not None and exceeds_default(result.plan, current, planning.default_max_nodes):
-            assembly = with_default_limits(planning, assembly)
-            continue
-        bound = _tighter(bound, result.bound, planning.objective == "throughput")
-        if rounds == 1 and (known_usd_per_hour is None or shares_nodes):  # what no bound rules out is worth simulating
-            before = brackets.simulations
-            simulate_rivals(current, brackets, watch.in_time)
-            if shares_nodes and known is None:
-                known = _of_what_holds(current, planning, brackets, watch)
-                _look_at_sharing(current, brackets, known, watch)
-            if brackets.simulations > before and watch.in_time():
-                continue
-        observe(progress("confirming", result))
-        unheld = result.plan is None or _simulate(current, planning, result, confirmations, brackets, watch)
-        observe(progress("solving", result))
-        if not unheld and (final or result.outcome is Outcome.OPTIMAL or not watch.in_time()):
-            confirmations.simulations += brackets.simulations
-            if result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
-                result = with_bound(result, bound, planning.gap_fraction)
-            settled = (
-                with_settled_capacities(current, result, brackets, confirmations, watch.in_time) if settles else current
-            )
-            return settled, result, rounds
-        if not unheld:
-            final, known = True, result if shares_nodes else given
-        elif not watch.in_time() or (_has_classes(assembly) and rounds >= MOST_MIX_ROUNDS):
-            confirmations.simulations += brackets.simulations
-            return (*_best_confirmed(assembly, planning, confirmations, brackets, bound, watch, known), rounds)
+    stage = SearchStage.DRAFT if draft_first else SearchStage.PROOF
+    search = Search(assembly, planning, confirmations, observe, stage, known, known_usd_per_hour)
+    search.run()
+    return search.answer(settles=settles)
 
 
-def _of_what_holds(assembly: Assembly, planning: PlanningInput, brackets: Brackets, watch: Watch) -> FleetResult | None:
-    """The best plan of replicas that simulation has seen to hold, as the one to beat; None where there is none, or one that
-    goes beyond what any seller is believed to have."""
-    if not watch.in_time():
-        return None
-    confirmed = brackets.confirmed(assembly).problem
-    found = solve_fleet(confirmed, SolveOptions(LEAST_SOLVE_FRACTION * planning.time_limit_s, DRAFT_GAP_FRACTION))
-    watch.solved(found.solver_seconds)
-    if found.plan is None or exceeds_default(found.plan, assembly, planning.default_max_nodes):
-        return None
-    return found
+class Search:
+    """One search, from its first solve to its answer.
+
+    ``rounds``: solved so far. ``bound``: what no plan can be better than, as far as any round has shown. ``current``, ``result``: the
+    problem of the newest round and what came of it. ``known``: the plan to beat.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        planning: PlanningInput,
+        confirmations: Confirmations,
+        observe: Observer,
+        stage: SearchStage,
+        known: FleetResult | None,
+        known_usd_per_hour: float | None,
+    ) -> None:
+        self.assembly, self.planning, self.confirmations, self.observe = assembly, planning, confirmations, observe
+        self.stage, self.known, self.given, self.most_usd_per_hour = stage, known, known, known_usd_per_hour
+        self.watch = Watch(planning, confirmations)
+        self.brackets = Brackets(assembly.screened, confirmations.facts)
+        self.capacities = capacities_of(assembly, planning, confirmations, self.brackets)
+        self.rounds = 0
+        self.bound: float | None = None
+        self.current = assembly
+        self.result: FleetResult
+        self.is_one_class = sum(len(one.classes) for one in planning.workloads) == 1
+        is_mixed = any(one.is_mixed for one in planning.workloads)
+        self.shares_nodes = not self.is_one_class and planning.objective == "cost" and not is_mixed
+
+    def run(self) -> None:
+        """Solve and simulate until the search has ended."""
+        self.observe(SearchProgress("solving"))
+        while self.stage in OPEN_STAGES:
+            outcome = self.round()
+            reached = NEXT[self.stage, outcome]
+            if (self.stage, reached) == (SearchStage.DRAFT, SearchStage.PROOF):
+                self.known = self.result if self.shares_nodes else self.given
+            self.stage = reached
+
+    def round(self) -> RoundOutcome:
+        """Solve once over what is believed, and find out whether the plan is true."""
+        self.rounds += 1
+        if self.rounds == PATIENT_ROUNDS:
+            self.capacities.be_pessimistic()
+        self.current = self.capacities.assumed(self.assembly)
+        if self.rounds == 1 and self.most_usd_per_hour is not None and not self.shares_nodes:
+            simulate_rivals(self.current, self.brackets, self.watch.in_time, self.most_usd_per_hour)
+            self.current = self.brackets.assumed(self.current)
+        self.result = self.solve()
+        if self.result.outcome is Outcome.INFEASIBLE:
+            return RoundOutcome.INFEASIBLE
+        if self.exceeds_default(self.result):
+            self.assembly = with_default_limits(self.planning, self.assembly)
+            return RoundOutcome.BEYOND_DEFAULT
+        self.bound = _tighter(self.bound, self.result.bound, self.planning.objective == "throughput")
+        if self.rounds == 1 and self.look_at_rivals():
+            return RoundOutcome.LEARNT
+        self.observe(progress("confirming", self.result))
+        holds = self.holds()
+        self.observe(progress("solving", self.result))
+        if holds:
+            is_best = self.result.outcome is Outcome.OPTIMAL or not self.watch.in_time()
+            return RoundOutcome.HOLDS_AS_BEST if is_best else RoundOutcome.HOLDS
+        is_last = not self.watch.in_time() or self.rounds >= self.capacities.most_rounds
+        return RoundOutcome.FAILS_LAST if is_last else RoundOutcome.FAILS
+
+    def solve(self) -> FleetResult:
+        """The best plan over what is believed, as closely as its stage asks."""
+        asked, most = self.current.problem, self.most_usd_per_hour
+        result = solve_fleet(asked if most is None else within_reach(asked, most), self.options(), self.known)
+        self.watch.solved(result.solver_seconds)
+        return result
+
+    def options(self) -> SolveOptions:
+        """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment.
+
+        Until its plan has held in simulation no solve may take all of it: what it proves may be of replicas that do not hold.
+        """
+        is_final, left_s, planning = self.stage is SearchStage.PROOF, self.watch.left_s(), self.planning
+        proves = (is_final or self.is_one_class or self.known is not None) and left_s > 0.0
+        gap = planning.gap_fraction if proves else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
+        share = UNCONFIRMED_SHARE_FRACTION if self.known is None else CHALLENGED_SHARE_FRACTION
+        share_s = left_s if is_final else left_s * share
+        return SolveOptions(time_limit_s=max(share_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
+
+    def look_at_rivals(self) -> bool:
+        """Simulate what no bound rules out before the first plan counts; was there something to learn, and is there time to use it?"""
+        if self.most_usd_per_hour is not None and not self.shares_nodes:
+            return False
+        before = self.brackets.simulations
+        simulate_rivals(self.current, self.brackets, self.watch.in_time)
+        if self.shares_nodes and self.known is None:
+            self.known = self.best_that_holds()
+            self.look_at_sharing()
+        return self.brackets.simulations > before and self.watch.in_time()
+
+    def best_that_holds(self) -> FleetResult | None:
+        """The best plan of replicas that simulation has seen to hold, as the one to beat; None where there is none, or one that
+        goes beyond what any seller is believed to have."""
+        if not self.watch.in_time():
+            return None
+        confirmed = self.brackets.confirmed(self.current).problem
+        limit_s = LEAST_SOLVE_FRACTION * self.planning.time_limit_s
+        found = solve_fleet(confirmed, SolveOptions(limit_s, DRAFT_GAP_FRACTION))
+        self.watch.solved(found.solver_seconds)
+        return None if found.plan is None or self.exceeds_default(found) else found
+
+    def look_at_sharing(self) -> None:
+        """Look at candidates that a cheaper plan of several workloads on shared nodes may well contain."""
+        if self.known is not None and self.known.usd_per_hour is not None:
+            until_s = (1.0 - LOOKING_TIME_FRACTION) * self.watch.left_s()
+
+            def in_time() -> bool:
+                return self.watch.left_s() > until_s
+
+            look_at_sharing(self.current, self.brackets, self.known.usd_per_hour, in_time)
+
+    def holds(self) -> bool:
+        """Do all replicas of the newest plan hold what is asked of them? False, too, where there is no plan, or no time to know."""
+        if self.result.plan is None:
+            return False
+        return self.capacities.hold(self.current, placements(self.current, self.result.plan), self.watch.in_time)
+
+    def exceeds_default(self, result: FleetResult) -> bool:
+        """Does a plan take more of an offer without a limit than its seller is believed to have?"""
+        return result.plan is not None and exceeds_default(result.plan, self.current, self.planning.default_max_nodes)
+
+    def answer(self, *, settles: bool) -> tuple[Assembly, FleetResult, int]:
+        """The problem with the capacities in force, its plan, and rounds. Raises NoPlanInTimeError."""
+        self.confirmations.simulations += self.brackets.simulations
+        match self.stage:
+            case SearchStage.HELD:
+                if self.result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
+                    self.result = with_bound(self.result, self.bound, self.planning.gap_fraction)
+                if settles:
+                    self.current = with_settled_capacities(
+                        self.current, self.result, self.capacities, self.watch.in_time
+                    )
+            case SearchStage.NO_PLAN:
+                self.current = with_default_limits(self.planning, self.current)
+            case _:
+                self.current, self.result = self.best_confirmed()
+        return self.current, self.result, self.rounds
+
+    def best_confirmed(self) -> tuple[Assembly, FleetResult]:
+        """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
+        planning = self.planning
+        self.capacities.be_pessimistic()
+        self.current = self.capacities.confirmed(self.assembly)
+        gap = max(planning.gap_fraction, DRAFT_GAP_FRACTION)
+        for _ in range(MOST_MIX_ROUNDS):
+            if self.watch.is_long_over():
+                break
+            options = SolveOptions(LEAST_SOLVE_FRACTION * planning.time_limit_s, gap)
+            result = solve_fleet(self.current.problem, options, self.known)
+            if result.plan is None:
+                raise NoPlanInTimeError(planning.time_limit_s)
+            if self.exceeds_default(result):
+                self.current = with_default_limits(planning, self.current)
+            elif self.capacities.hold_confirmed(self.current, placements(self.current, result.plan)):
+                return self.current, with_bound(result, self.bound, planning.gap_fraction)
+            else:
+                self.current = self.capacities.confirmed(self.assembly)
+        raise NoPlanInTimeError(planning.time_limit_s)
 
 
-def _look_at_sharing(assembly: Assembly, brackets: Brackets, known: FleetResult | None, watch: Watch) -> None:
-    if known is not None and known.usd_per_hour is not None:
-        until_s = (1.0 - LOOKING_TIME_FRACTION) * watch.left_s()
-        look_at_sharing(assembly, brackets, known.usd_per_hour, lambda: watch.left_s() > until_s)
-
-
-def _has_classes(assembly: Assembly) -> bool:
-    return any(one.classes for one in assembly.screened)
+def capacities_of(
+    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations, brackets: Brackets | None = None
+) -> EveryCapacity:
+    """What replicas of an assembly's candidates sustain, of as many kinds as there are among them."""
+    mixes = [Mixes(confirmations, assembly.screened)] if mixed_workloads(assembly.screened) else []
+    apart = assembly.problem.deployments.role is not None
+    nodes = {offer.id: offer.node for offer in planning.offers}
+    return EveryCapacity(
+        [
+            *mixes,
+            brackets or Brackets(assembly.screened, confirmations.facts),
+            *([Exchanges(confirmations, nodes)] if apart else []),
+        ]
+    )
 
 
 def _tighter(one: float | None, other: float | None, larger_is_better: bool) -> float | None:
@@ -174,44 +311,6 @@ def _tighter(one: float | None, other: float | None, larger_is_better: bool) -> 
     if one is None or other is None:
         return other if one is None else one
     return min(one, other) if larger_is_better else max(one, other)
-
-
-def _best_confirmed(
-    assembly: Assembly,
-    planning: PlanningInput,
-    confirmations: Confirmations,
-    brackets: Brackets,
-    bound: float | None,
-    watch: Watch,
-    known: FleetResult | None,
-) -> tuple[Assembly, FleetResult]:
-    """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError.
-
-    known: one that holds.
-    """
-    be_pessimistic(confirmations, assembly.screened)
-    current = _confirmed(assembly, confirmations, brackets)
-    limit_s = LEAST_SOLVE_FRACTION * planning.time_limit_s
-    for _ in range(MOST_MIX_ROUNDS):
-        if watch.is_long_over():
-            break
-        options = SolveOptions(limit_s, max(planning.gap_fraction, DRAFT_GAP_FRACTION))
-        result = solve_fleet(current.problem, options, known)
-        if result.plan is None:
-            raise NoPlanInTimeError(planning.time_limit_s)
-        if exceeds_default(result.plan, current, planning.default_max_nodes):
-            current = with_default_limits(planning, current)
-            continue
-        if not _has_classes(assembly) or not _mixes_fail(current, result, confirmations):
-            return current, with_bound(result, bound, planning.gap_fraction)
-        current = _confirmed(assembly, confirmations, brackets)
-    raise NoPlanInTimeError(planning.time_limit_s)
-
-
-def _confirmed(assembly: Assembly, confirmations: Confirmations, brackets: Brackets) -> Assembly:
-    """The problem in which replicas sustain what simulation has seen hold, and others nothing."""
-    current = brackets.confirmed(with_mix_capacity(assembly, confirmations))
-    return with_role_capacity(current, confirmations, confirmed=True)
 
 
 def with_bound(result: FleetResult, bound: float | None, gap_asked: float) -> FleetResult:
@@ -231,116 +330,11 @@ def progress(stage: str, result: FleetResult) -> SearchProgress:
     return SearchProgress(stage, result.usd_per_hour, result.bound, result.gap_fraction)
 
 
-def _options(
-    planning: PlanningInput, watch: Watch, known: FleetResult | None, *, proving: bool, final: bool
-) -> SolveOptions:
-    """What is left of the time limit, for a proof or a draft; after its end drafts only, each in a moment.
-
-    Until its plan has held in simulation no solve may take all of it: what it proves may be of replicas that do not hold.
-    """
-    left_s = watch.left_s()
-    gap = planning.gap_fraction if proving and left_s > 0.0 else max(planning.gap_fraction, DRAFT_GAP_FRACTION)
-    share = CHALLENGED_SHARE_FRACTION if known is not None else UNCONFIRMED_SHARE_FRACTION
-    share_s = left_s if final else left_s * share
-    return SolveOptions(time_limit_s=max(share_s, LEAST_SOLVE_FRACTION * planning.time_limit_s), gap_fraction=gap)
-
-
-def _simulate(
-    assembly: Assembly,
-    planning: PlanningInput,
-    result: FleetResult,
-    confirmations: Confirmations,
-    brackets: Brackets,
-    watch: Watch,
-) -> bool:
-    """Simulate the chosen replicas at what is asked of them; does some not hold, or is there no time to know?"""
-    assert result.plan is not None
-    losses = bool(assembly.problem.limits.fault_tolerance.losses)
-    unheld = False
-    places = placements(assembly, result.plan)
-    for place in places:
-        one = assembly.screened[place.workload]
-        if place.requests_per_s <= 0.0 or one.classes or place.role != "aggregated":
-            continue
-        rate = rate_to_hold(losses, one.workload, place)
-        if brackets.holds(place.workload, place.row) >= rate * (1.0 - ROUNDING):
-            continue
-        if not watch.in_time():
-            return True
-        bracket = brackets.carry(place.workload, place.row, rate * (1.0 - ROUNDING))
-        if bracket.holds >= rate * (1.0 - ROUNDING):
-            continue
-        unheld = True
-        # What a plan without it would try next is most likely the same in another precision.
-        for row in one.siblings(place.row):
-            brackets.look(place.workload, row, rate / place.capacity_requests_per_s)
-    if any(place.exchange is not None for place in places):
-        nodes = {offer.id: offer.node for offer in planning.offers}
-
-        def asked(place: Placement) -> float:
-            return rate_to_hold(losses, assembly.screened[place.workload].workload, place)
-
-        unheld |= not exchanges_hold(assembly, places, asked, confirmations, nodes, watch.in_time)
-    return _mixes_fail(assembly, result, confirmations, watch) or unheld
-
-
-ROUNDING = 1e-9
-
-
-def _mixes_fail(
-    assembly: Assembly, result: FleetResult, confirmations: Confirmations, watch: Watch | None = None
-) -> bool:
-    """Simulate the mixes of traffic classes that chosen replicas get; does some not hold, or is there no time to know?"""
-    assert result.plan is not None
-    losses = bool(assembly.problem.limits.fault_tolerance.losses)
-    failed = False
-    for place in placements(assembly, result.plan):
-        one = assembly.screened[place.workload]
-        if not one.classes or place.requests_per_s <= 0.0 or place.role != "aggregated":
-            continue
-        if watch is not None and not watch.in_time():
-            return True
-        rates = rates_to_hold(place, rate_to_hold(losses, one.workload, place))
-        failed |= not mix_holds(confirmations, place.workload, one, place.row, place.classes, rates)
-    return failed
-
-
 def with_settled_capacities(
-    assembly: Assembly,
-    result: FleetResult,
-    brackets: Brackets,
-    confirmations: Confirmations,
-    in_time: Callable[[], bool],
+    assembly: Assembly, result: FleetResult, capacities: EveryCapacity, in_time: Callable[[], bool]
 ) -> Assembly:
     """The problem with what the chosen replicas sustain, no more and no less, as far as there is time to find out."""
     assert result.plan is not None
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
-    for place in placements(assembly, result.plan):
-        one = assembly.screened[place.workload]
-        if one.classes or place.requests_per_s <= 0.0:
-            continue
-        mine = assembly.rows_in_role(place.workload, ROLES.index(place.role)) & (assembly.row_of == place.row)
-        if place.role != "aggregated":
-            rate = rate_to_hold(bool(assembly.problem.limits.fault_tolerance.losses), one.workload, place)
-            capacity[mine, 0] = capacity_found(place, rate, confirmations)
-            continue
-        if in_time():
-            brackets.settle(place.workload, place.row)
-        capacity[mine, 0] = brackets.holds(place.workload, place.row)
+    capacities.settle_plan(assembly, placements(assembly, result.plan), capacity, in_time)
     return assembly.with_capacity(capacity)
-
-
-def rates_to_hold(place: Placement, rate: float) -> tuple[float, ...]:
-    """A replica's rate by traffic class where that of all together is ``rate``."""
-    return tuple(one * (rate / place.requests_per_s) for one in place.class_requests_per_s)
-
-
-def rate_to_hold(losses: bool, workload: Workload, place: Placement) -> float:
-    """The rate at which a replica's targets are simulated.
-
-    Its planned rate over the utilisation limit, so that the headroom is real; where it has to take more after a loss,
-    all the capacity that the plan counts on.
-    """
-    if losses:
-        return place.capacity_requests_per_s
-    return place.rate_per_replica / workload.utilisation_limit_fraction

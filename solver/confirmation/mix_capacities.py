@@ -3,16 +3,66 @@
 Also the replicas that take part of a workload's traffic classes only: they join the problem once a mix has failed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from solver.candidates.screening import Screened
 from solver.confirmation.confirmations import Confirmations, Scales
+from solver.confirmation.mixes import be_pessimistic, mix_holds, mixed_workloads
+from solver.confirmation.rates import rates_to_hold
 from solver.fleet import DeploymentTable
 from solver.planning.assemble import Assembly, Floats, Integers
+from solver.planning.placements import Placement
 from solver.traffic_classes import ClassSet
+
+MOST_MIX_ROUNDS = 40
+"""Rounds after which a plan with mixes that still do not hold is given up for one of what does."""
+
+
+class Mixes:
+    """Of replicas that serve several traffic classes: see ``solver.confirmation.mixes``."""
+
+    known_by_candidate = False
+    most_rounds: float = MOST_MIX_ROUNDS
+
+    def __init__(self, confirmations: Confirmations, screened: Sequence[Screened]) -> None:
+        self._confirmations, self._screened = confirmations, screened
+        self._workloads = {w for w, _ in mixed_workloads(screened)}
+
+    def assumed(self, assembly: Assembly) -> Assembly:
+        """The problem in which mixes are believed as far as those like them hold."""
+        return with_mix_capacity(assembly, self._confirmations)
+
+    def confirmed(self, assembly: Assembly) -> Assembly:
+        """The same: once pessimistic, it is of what has been simulated. No mix but that of a plan is known to hold."""
+        return self.assumed(assembly)
+
+    def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
+        """Do all of a plan's replicas meet every class's targets at the mixes that they are sent?"""
+        held = True
+        for place in places:
+            if place.workload not in self._workloads or place.requests_per_s <= 0.0:
+                continue
+            if not in_time():
+                return False
+            one, rates = self._screened[place.workload], rates_to_hold(assembly, place)
+            held &= mix_holds(self._confirmations, place.workload, one, place.row, place.classes, rates)
+        return held
+
+    def hold_confirmed(self, assembly: Assembly, places: Sequence[Placement]) -> bool:
+        """Do they, however long it takes?"""
+        return self.hold(assembly, places, lambda: True)
+
+    def settle_plan(
+        self, _assembly: Assembly, _places: Sequence[Placement], _capacity: Floats, _in_time: Callable[[], bool]
+    ) -> None:
+        """What a replica sustains of one mix says little of another: capacities stay as the plan was made for."""
+
+    def be_pessimistic(self) -> None:
+        """From now on plan only with mixes of rows that have been simulated."""
+        be_pessimistic(self._confirmations, self._screened)
 
 
 def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assembly:
@@ -23,19 +73,20 @@ def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assem
     """
     if not (confirmations.mix_factors or confirmations.pessimistic):
         return assembly
-    scales = confirmations.scales(assembly.screened)
+    scales = confirmations.scales(mixed_workloads(assembly.screened))
     return scaled(with_class_sets(assembly, confirmations.class_sets, scales), scales)
 
 
-def scaled(assembly: Assembly, scales: Sequence[Scales]) -> Assembly:
+def scaled(assembly: Assembly, scales: Mapping[int, Scales]) -> Assembly:
     """Screened capacities times factors by workload, classes and row."""
     capacity = assembly.problem.deployments.capacity_requests_per_s.copy()
-    for w, one in enumerate(assembly.screened):
+    for w, factors in scales.items():
+        one = assembly.screened[w]
         for number, classes in enumerate(assembly.class_sets):
             mine = np.flatnonzero(assembly.rows_in_role(w) & (assembly.classes_of == number))
             if len(mine):
                 rows = assembly.row_of[mine]
-                found = one.class_capacities(rows) * scales[w][classes][rows] * _mask(one, classes)
+                found = one.class_capacities(rows) * factors[classes][rows] * _mask(one, classes)
                 capacity[mine] = 0.0
                 capacity[mine, : found.shape[1]] = found
     return assembly.with_capacity(capacity)
@@ -43,11 +94,11 @@ def scaled(assembly: Assembly, scales: Sequence[Scales]) -> Assembly:
 
 def _mask(one: Screened, classes: ClassSet) -> Floats:
     """1 for the classes that replicas take, 0 for others."""
-    return np.array([1.0 if not classes or k in classes else 0.0 for k in range(len(one.streams))])
+    return np.array([1.0 if not classes or k in classes else 0.0 for k in range(len(one.classes))])
 
 
 def with_class_sets(
-    assembly: Assembly, wanted: Mapping[int, tuple[ClassSet, ...]], scales: Sequence[Scales]
+    assembly: Assembly, wanted: Mapping[int, tuple[ClassSet, ...]], scales: Mapping[int, Scales]
 ) -> Assembly:
     """The same problem with replicas for these classes of these workloads beside those that take all of them.
 

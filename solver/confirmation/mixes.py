@@ -21,7 +21,7 @@ from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey,
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.long_run import DRAW_SEEDS, DRAWS, FURTHER_SEEDS, MixedLongRun, draw_mixed, is_sure
 from solver.replay.streams import MixedReplay, RequestStream
-from solver.traffic_classes import ALONE, ClassSet, alike
+from solver.traffic_classes import ALONE, ClassSet, admitted, alike
 
 Rates = tuple[float, ...]
 """By class, of one replica; 0 where it takes none of a class."""
@@ -36,9 +36,9 @@ LEAST_SHARE = 1e-6
 """Of a class's rate on a replica, in that of all classes together: less is none."""
 
 
-def admitted(screened: Screened, classes: ClassSet) -> ClassSet:
-    """Numbers of the classes that replicas take."""
-    return classes or tuple(range(len(screened.classes)))
+def mixed_workloads(screened: Sequence[Screened]) -> list[tuple[int, Screened]]:
+    """Numbers and candidates of workloads whose replicas may be sent a mix; what others sustain is one rate, and has a bracket."""
+    return [(w, one) for w, one in enumerate(screened) if one.workload.is_mixed]
 
 
 def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates: Rates) -> Rates:
@@ -73,6 +73,19 @@ def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates
         for k in group:
             ratios[k] = ratio
     return tuple(ratios)
+
+
+def worst_ratio(confirmations: Confirmations, screened: Screened, row: int, rates: Rates) -> float:
+    """The worst value over its target of any class on one replica; infinite above capacity.
+
+    Of requests of one kind every draw is kept with the candidate (``solver.capacity.runs``): a rate that was simulated is not
+    simulated again.
+    """
+    if screened.workload.is_mixed:
+        return max(mix_ratios(confirmations, screened, row, rates))
+    candidate = screened.only.candidate(row)
+    run = candidate.runs.long_run(math.fsum(rates))
+    return math.inf if run is None else candidate.goal.ratio_of(run)
 
 
 def mix_holds(
@@ -130,16 +143,15 @@ def learn(confirmations: Confirmations, workload: int, group: Sequence[int], scr
 def be_pessimistic(confirmations: Confirmations, screened: Sequence[Screened]) -> None:
     """From now on only mixes of rows are planned with that have been simulated; any class alone still is."""
     confirmations.pessimistic = True
-    for workload, one in enumerate(screened):
-        if one.classes:
-            known = confirmations.class_sets.get(workload, ())
-            alone = [(k,) for k in range(len(one.classes))] if len(one.classes) > 1 else []
-            confirmations.class_sets[workload] = tuple(dict.fromkeys((*known, *alone)))
+    for workload, one in mixed_workloads(screened):
+        known = confirmations.class_sets.get(workload, ())
+        alone = [(k,) for k in range(len(one.classes))]
+        confirmations.class_sets[workload] = tuple(dict.fromkeys((*known, *alone)))
 
 
 def groups_of(screened: Screened) -> list[list[int]]:
     """Numbers of a workload's classes, those that no engine tells apart together."""
-    return alike([one.workload for one in screened.classes])
+    return alike(screened.workload.classes)
 
 
 def _together(groups: Sequence[Sequence[int]], rates: Rates) -> Rates:
@@ -198,7 +210,7 @@ def _divide(
     """Replicas for part of the classes, where the whole mix does not hold."""
     workload, _, classes = key
     taking = [k for k, rate in enumerate(rates) if rate > 0.0]
-    whole = admitted(screened, classes)
+    whole = admitted(screened.workload, classes)
     sets: list[ClassSet] = [(k,) for k in taking]
     shared = sum(len(one) > 1 for one in confirmations.class_sets.get(workload, ()))
     if len(missing) < len(taking) and shared < MOST_SHARED_SETS:

@@ -37,15 +37,14 @@ class Offered:
 
 
 def offered_to(assembly: Assembly, workload: int) -> Offered:
-    """What replicas that prefill and decode a workload may run on; of several traffic classes the load of the first."""
+    """What replicas that prefill and decode a workload of one traffic class may run on."""
     table, demand = assembly.problem.deployments, assembly.problem.demands[workload]
     prices = _least_price(assembly)
     mine = np.flatnonzero(assembly.rows_in_role(workload) & np.isfinite(prices))
     one, rows, spans = assembly.screened[workload], assembly.row_of[mine], table.nodes_per_replica[mine]
-    base = len(one.space.rows) // one.copies
     return Offered(
         rows=rows,
-        alike=rows // base * base + one.space.twin[rows],
+        alike=one.all_alike(rows),
         spans=spans,
         replicas=np.where(spans > 1, 1.0 / spans, _replicas_per_node(assembly)[mine]),
         price=prices[mine],
@@ -60,9 +59,8 @@ def simulate_rivals(
     ``brackets`` learn."""
     if assembly.problem.objective == "throughput":
         return
-    for workload, one in enumerate(assembly.screened):
-        if not one.classes:
-            _simulate(offered_to(assembly, workload), brackets, workload, in_time, most_usd_per_hour)
+    for workload, _ in brackets.workloads:
+        _simulate(offered_to(assembly, workload), brackets, workload, in_time, most_usd_per_hour)
 
 
 def _simulate(

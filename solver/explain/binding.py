@@ -45,7 +45,7 @@ def binding_limits(
             if (fuller := fuller_use(assembly, result, w)) is not None:
                 workload = replace(one.workload, utilisation_limit_fraction=fuller)
                 changed = replaced(planning, assembly, w, with_workload(one, workload))
-                fuller_best = resolver.best(changed, other_targets=bool(one.classes), freer_than=result)
+                fuller_best = resolver.best(changed, other_targets=one.workload.is_mixed, freer_than=result)
                 gains = gain(planning, result, fuller_best)
                 if gains > 0.0:
                     found.append(Binding(Limit(LimitKind.UTILISATION, workload=w), fuller, gains))
@@ -83,15 +83,15 @@ def gain(planning: PlanningInput, base: FleetResult, other: FleetResult) -> floa
 def limiting_targets(assembly: Assembly, result: FleetResult) -> set[Limit]:
     """Targets whose price is worth a solve: all of one workload; of several, those that stop the replicas in the plan from
     taking more, by the traffic they carry."""
-    if len(assembly.screened) == 1 and not assembly.screened[0].classes:
+    if sum(len(one.classes) for one in assembly.screened) == 1:
         return {limit for limit, *_ in stated_targets(0, assembly.screened[0])}
     carried: dict[Limit, float] = {}
     for place in placements(assembly, result.plan) if result.plan else ():
         one = assembly.screened[place.workload]
-        for stream, rate in zip(one.streams, place.class_requests_per_s, strict=True):
+        for stream, rate in zip(one.classes, place.class_requests_per_s, strict=True):
             target = stream.capacity.limits[int(stream.capacity.limit[place.row])]
             if target is not None:
-                name = stream.workload.class_name or ""
+                name = stream.workload.only.name or ""
                 limit = Limit(LimitKind.TARGET, workload=place.workload, target=target, traffic_class=name)
                 carried[limit] = carried.get(limit, 0.0) + rate / one.workload.requests_per_s
     return set(sorted(carried, key=lambda limit: (-carried[limit], limit))[:MOST_EXPLAINED_TARGETS])

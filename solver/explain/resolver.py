@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
-from solver.confirmation.loop import Watch, solve_confirmed, with_settled_capacities
+from solver.confirmation.loop import capacities_of, solve_confirmed, with_settled_capacities
+from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetProblem, FleetResult
 from solver.fleet.relaxations import is_unlimited
@@ -75,12 +75,12 @@ class Resolver:
         limit_s = min(self._left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
-        brackets_only = _has_brackets_only(assembly)
-        is_asked_for_less = freer_than is not None and brief.objective == "cost" and brackets_only
+        known_by_candidate = capacities_of(assembly, brief, known).known_by_candidate
+        is_asked_for_less = freer_than is not None and brief.objective == "cost" and known_by_candidate
         known_usd = freer_than.usd_per_hour if freer_than is not None and is_asked_for_less else None
         try:
             changed, result, _ = solve_confirmed(
-                assembly, brief, known, draft_first=False, known_usd_per_hour=known_usd, settles=not brackets_only
+                assembly, brief, known, draft_first=False, known_usd_per_hour=known_usd, settles=not known_by_candidate
             )
         except NoPlanInTimeError:
             self.unanswered += 1
@@ -91,11 +91,12 @@ class Resolver:
 
     def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
         """A problem with what the replicas of its plan sustain exactly, where there is time to find out."""
-        if result.plan is None or not _has_brackets_only(assembly):
-            return assembly  # with which it was solved
         known = Confirmations(facts=self._known.facts)
+        capacities = capacities_of(assembly, self._planning, known)
+        if result.plan is None or not capacities.known_by_candidate:
+            return assembly  # with which it was solved
         watch = Watch(replace(self._planning, time_limit_s=self._left_s), known)
-        settled = with_settled_capacities(assembly, result, Brackets(assembly, known.facts), known, watch.in_time)
+        settled = with_settled_capacities(assembly, result, capacities, watch.in_time)
         self._left_s = watch.left_s()
         return settled
 
@@ -130,9 +131,3 @@ class FleetResolver:
     def __call__(self, problem: FleetProblem) -> FleetResult:
         changed = replace(self._assembly, problem=problem)
         return self._resolver.best(changed, gap_fraction=self._gap_fraction, freer_than=self._freer_than)
-
-
-def _has_brackets_only(assembly: Assembly) -> bool:
-    """Is what its replicas sustain known candidate by candidate? Of mixes of traffic classes, and of prefill and decode apart, more or
-    less is believed as more is simulated: a plan that held before is then none to rely on."""
-    return assembly.problem.deployments.role is None and not any(one.classes for one in assembly.screened)

@@ -13,22 +13,22 @@ from solver.workload import Percentile, Targets
 
 def stated_targets(workload: int, one: Screened) -> Iterator[tuple[Limit, int, float]]:
     """(limit, number of the traffic class, seconds) of every target of the workload with this number."""
-    for number, stream in enumerate(one.streams):
-        name = stream.workload.class_name or ""
-        for target, seconds in target_limits(stream.workload.targets):
-            yield Limit(LimitKind.TARGET, workload=workload, target=target, traffic_class=name), number, seconds
+    for number, kind in enumerate(one.workload.classes):
+        for target, seconds in target_limits(kind.targets):
+            limit = Limit(LimitKind.TARGET, workload=workload, target=target, traffic_class=kind.name or "")
+            yield limit, number, seconds
 
 
 def retargeted(one: Screened, number: int, target: TargetLimit, seconds: float | None) -> Screened:
     """A workload with one target of one of its classes moved, or dropped (None)."""
-    return with_targets(one, changed_target(one.streams[number].workload.targets, target, seconds), number)
+    return with_targets(one, changed_target(one.workload.classes[number].targets, target, seconds), number)
 
 
 def with_all_targets(one: Screened, change: Callable[[Targets], Targets]) -> Screened:
     """A workload with the targets of every class changed."""
     workload = one.workload
-    for number, stream in enumerate(one.streams):
-        workload = with_targets_of(workload, number, change(stream.workload.targets))
+    for number, kind in enumerate(one.workload.classes):
+        workload = with_targets_of(workload, number, change(kind.targets))
     return with_workload(one, workload)
 
 

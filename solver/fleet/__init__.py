@@ -3,7 +3,7 @@
 from solver.errors import SolverFailedError
 from solver.fleet.deployments import ANY_SITE, WHOLE, Deployment, DeploymentTable, Split
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, Route
-from solver.fleet.problem import Demand, FleetProblem, Limits, MustUse, Objective, OfferSlot
+from solver.fleet.problem import Demand, FleetProblem, Limits, MustUse, OfferSlot
 from solver.fleet.solve import SolveOptions, solve_fleet
 from solver.fleet.verify import verify
 from solver.limit import FaultTolerance, Quota
@@ -20,7 +20,6 @@ __all__ = [
     "Limits",
     "MustUse",
     "NodeGroup",
-    "Objective",
     "OfferSlot",
     "Plan",
     "Quota",

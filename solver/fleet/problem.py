@@ -12,8 +12,8 @@ from solver.errors import InvalidInputError
 from solver.fleet.deployments import DeploymentTable
 from solver.hardware import PlaceKind
 from solver.limit import DomainKind, FaultTolerance, Quota
+from solver.objective import Objective
 
-Objective = Literal["cost", "throughput", "power", "carbon"]
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 MOST_LOSSES = 500

@@ -151,9 +151,9 @@ def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]
         limit = one.workload.utilisation_limit_fraction
         per_copy = max(1, len(space.rows) // one.copies)
         mine: list[FleetCandidate] = []
-        for row in np.flatnonzero(one.most_requests_per_s > 0.0).tolist():
+        for row in np.flatnonzero(one.only.most_requests_per_s > 0.0).tolist():
             bracket = brackets.get((w, row))
-            rate = (float(one.most_requests_per_s[row]) if bracket is None else bracket.at_most) * limit
+            rate = (float(one.only.most_requests_per_s[row]) if bracket is None else bracket.at_most) * limit
             if rate <= 0.0:
                 continue
             devices, nodes = int(space.devices_per_replica[row]), int(space.nodes_per_replica[row])

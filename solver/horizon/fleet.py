@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
 from solver.capacity.sustained_rate import Bracket, is_settled
@@ -93,7 +92,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
     started = clock()
     planning = asked.planning
     screened = [
-        screen(workload, space, margins(workload, space, planning.corrections), corrections=planning.corrections)
+        screen(workload, space, corrections=planning.corrections)
         for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
     ]
     idle = Profile((0.0,) * 24, (0.0,) * 24)
@@ -304,6 +303,6 @@ def _correct(
             continue
         one = screened[deployment.workload]
         rate = deployment.requests_per_s / one.workload.utilisation_limit_fraction
-        brackets[key] = one.candidate(key[1]).bracket(is_settled)
+        brackets[key] = one.only.candidate(key[1]).bracket(is_settled)
         refused += brackets[key].holds < rate * (1.0 - 1e-9)
     return refused

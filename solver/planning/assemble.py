@@ -25,7 +25,7 @@ from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
 from solver.planning.published_rows import UNITS, units_in
 from solver.planning.types import PlanningInput
-from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
+from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.workload import ANYWHERE, Workload
 
 Integers = NDArray[np.int64]
@@ -256,7 +256,7 @@ def _demand(
     places, allowed = workload.places, None
     if places != ANYWHERE:
         allowed = frozenset(slot.id for slot in slots if places.admit(slot.provider, slot.region))
-    rates = tuple(one.requests_per_s for one in streams_of(workload))
+    rates = tuple(one.requests_per_s for one in workload.classes)
     return Demand(rates, workload.utilisation_limit_fraction, workload.min_replicas, allowed, most_places=most_places)
 
 

@@ -69,7 +69,7 @@ def _placement(assembly: Assembly, key: int, offer: OfferSlot, replicas: int, ra
     workload = int(assembly.workload_of[key])
     one = assembly.screened[workload]
     capacity = assembly.problem.deployments.capacity_requests_per_s[key]
-    streams = len(one.streams)
+    streams = len(one.classes)
     by_class = tuple(rates[:streams].tolist())
     total, within = math.fsum(by_class), mix_capacity(capacity[:streams], rates[:streams])
     table, exchange = assembly.problem.deployments, None
@@ -128,9 +128,9 @@ def plan_entries(planning: PlanningInput, assembly: Assembly, plan: Plan) -> tup
                 role=place.role,
                 network_s=one.network_of(place.row) if one.workload.network_s_by_region else None,
                 classes=tuple(
-                    ClassLoad(each.workload.class_name, rate, float(rate / served[place.workload][k]))
-                    for k, (each, rate) in enumerate(zip(one.streams, place.class_requests_per_s, strict=True))
-                    if rate > 0.0 and each.workload.class_name is not None
+                    ClassLoad(each.name, rate, float(rate / served[place.workload][k]))
+                    for k, (each, rate) in enumerate(zip(one.workload.classes, place.class_requests_per_s, strict=True))
+                    if rate > 0.0
                 ),
             )
         )
@@ -156,7 +156,7 @@ def admitted_requests(configuration: Configuration) -> int:
 
 def _served_by_class(assembly: Assembly, found: Sequence[Placement]) -> list[Floats]:
     """What the plan serves of every workload's classes."""
-    served = [np.zeros(len(one.streams)) for one in assembly.screened]
+    served = [np.zeros(len(one.classes)) for one in assembly.screened]
     for place in found:
         if place.role != "prefill":
             served[place.workload] += np.array(place.class_requests_per_s)

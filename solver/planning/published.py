@@ -101,7 +101,7 @@ def missed_target(workload: Workload, speed: PublishedSpeed) -> str | None:
     Above even odds it is the slow end of the interval that must keep them, at the longest prompt and reply. A machine that serves
     one stream at a time lets others wait, and for how long nobody has published.
     """
-    targets = workload.targets
+    targets = workload.only.targets
     found = published_estimate(speed, workload.traffic)
     longest = published_estimate(speed, _longest(workload.traffic))
     sure = targets.confidence_fraction > 0.5

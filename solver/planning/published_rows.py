@@ -28,7 +28,7 @@ def units_in(
     Raises InvalidInputError for an offer to a workload of several traffic classes.
     """
     position = {one.workload.name: w for w, one in enumerate(screened)}
-    if any(screened[position[offer.workload]].classes for offer in offers):
+    if any(screened[position[offer.workload]].workload.is_mixed for offer in offers):
         raise InvalidInputError("published speeds serve no workload of several traffic classes")
     table, first = problem.deployments, len(problem.deployments.node_type_ids)
     rows = len(offers)

@@ -10,6 +10,7 @@ from solver.deployment.configuration import Configuration
 from solver.hardware import Node, Offer, PlaceKind
 from solver.limit import FaultTolerance, Limit, Quota
 from solver.llm_shape import LlmShape
+from solver.objective import Objective
 from solver.outcome import Outcome, Status
 from solver.planning.offer_columns import OfferMemo
 from solver.planning.published import PublishedEntry, PublishedOffer
@@ -17,7 +18,6 @@ from solver.prediction.estimate import Correction, Estimate
 from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload
 
-Objective = Literal["cost", "throughput", "power", "carbon"]
 Shortage = Literal["refuse", "shed"]
 """Where the limits cannot serve everyone: no plan, with reasons, or a plan for part of it, lower priorities shed first."""
 
@@ -106,7 +106,7 @@ class PlanningInput:
 class ClassLoad:
     """One traffic class on the replicas of an entry. share_fraction: of what the plan serves of the class."""
 
-    name: str
+    name: str | None
     requests_per_s: float
     share_fraction: float
     estimate: Estimate | None = None
@@ -135,7 +135,7 @@ class PlanEntry:
     role: Literal["aggregated", "prefill", "decode"] = "aggregated"
     """aggregated: prefills and decodes. prefill, decode: one of two pools, which serve the same requests."""
     classes: tuple[ClassLoad, ...] = ()
-    """Traffic classes that it serves; empty where the workload has none. ``estimate`` is of all of them together."""
+    """Traffic classes that it serves; empty where it stands by. ``estimate`` is of all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,6 @@ __all__ = [
     "Correction",
     "Freed",
     "Loss",
-    "Objective",
     "Observer",
     "PlanEntry",
     "PlanLimits",

@@ -19,8 +19,7 @@ from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
 from solver.replay.one_stream import Replay
 from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
 from solver.step.tables import StepTables
-from solver.traffic_classes import mixed_traffic
-from solver.workload import Load, Traffic
+from solver.workload import Load, Traffic, mixed_traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from solver.fleet.binding import devices_used, without_device
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.placements import entries_of_units, plan_entries
 from solver.planning.types import Alternative, PlanningInput
-from solver.traffic_classes import streams_of, with_confidence
+from solver.traffic_classes import with_confidence
 
 
 def confidence_premium(
@@ -20,8 +20,8 @@ def confidence_premium(
 ) -> float | None:
     """What meeting the targets with more than even odds adds to the price; None where nobody asked for that, or there was
     no time to find out."""
-    streams = [stream for workload in planning.workloads for stream in streams_of(workload)]
-    if all(one.targets.confidence_fraction <= 0.5 for one in streams) or result.usd_per_hour is None:
+    kinds = [one for workload in planning.workloads for one in workload.classes]
+    if all(one.targets.confidence_fraction <= 0.5 for one in kinds) or result.usd_per_hour is None:
         return None
     every = [at_even_odds(one, with_confidence(one.workload, 0.5)) for one in assembly.screened]
     try:

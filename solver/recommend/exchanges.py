@@ -46,7 +46,7 @@ def forced(planning: PlanningInput) -> list[str]:
 
 def not_considered(planning: PlanningInput) -> str | None:
     """Why prefill and decode apart are not looked for; None where they are."""
-    mixed = [w.name for w in planning.workloads if w.classes and "disaggregated" in w.roles]
+    mixed = [w.name for w in planning.workloads if w.is_mixed and "disaggregated" in w.roles]
     if mixed:
         return f"pools of their own are not planned with traffic classes, which {', '.join(mixed)} has"
     return None

@@ -1,7 +1,7 @@
 """The lines of a plan with what one replica of each is predicted to do at its planned rate."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from solver.confirmation.exchanges import MOST_PARTNERS
@@ -13,8 +13,7 @@ from solver.prediction.disaggregated import estimate_disaggregated
 from solver.prediction.estimate import Correction, Estimate, PredictedInterval, estimate
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
-from solver.traffic_classes import streams_of
-from solver.workload import Load, Traffic, Workload
+from solver.workload import Load, Traffic
 
 PREDICTION_REQUESTS = 500
 """Replayed for a line of replicas that prefill or decode only."""
@@ -37,13 +36,18 @@ def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[
     if entry.role != "aggregated":
         partners = [other for other in entries if _exchange(other) == _exchange(entry) and other.role != entry.role]
         partner = max((p for p in partners if p.role != "aggregated"), key=lambda p: p.serves_requests_per_s)
-        return replace(entry, estimate=_apart(planning, entry, partner, workload.traffic))
+        return _of_all(entry, _apart(planning, entry, partner, workload.traffic))
     correction = configuration_correction(planning.corrections, entry.configuration)
-    if entry.classes:
-        return _with_class_estimates(workload, entry, correction)
-    load = Load("open", requests_per_s=rate)
-    predicted = estimate(entry.configuration, workload.traffic, load, correction)
-    return replace(entry, estimate=predicted)
+    traffic = {one.name: one.traffic for one in workload.classes}
+    kinds = list(dict.fromkeys(traffic[one.name] for one in entry.classes))
+    if len(kinds) == 1:
+        return _of_all(entry, estimate(entry.configuration, kinds[0], Load("open", requests_per_s=rate), correction))
+    return _of_mix(entry, kinds, traffic, correction)
+
+
+def _of_all(entry: PlanEntry, found: Estimate | None) -> PlanEntry:
+    """No engine tells requests of one kind apart, whatever their classes."""
+    return replace(entry, estimate=found, classes=tuple(replace(one, estimate=found) for one in entry.classes))
 
 
 def _exchange(entry: PlanEntry) -> tuple[str, ...]:
@@ -80,10 +84,10 @@ def _apart(planning: PlanningInput, entry: PlanEntry, partner: PlanEntry, traffi
     )  # fmt: skip
 
 
-def _with_class_estimates(workload: Workload, entry: PlanEntry, correction: Correction | None) -> PlanEntry:
+def _of_mix(
+    entry: PlanEntry, kinds: Sequence[Traffic], traffic: Mapping[str | None, Traffic], correction: Correction | None
+) -> PlanEntry:
     """The mix that one replica gets, predicted; classes that no engine tells apart are one stream of it."""
-    traffic = {one.class_name: one.traffic for one in streams_of(workload)}
-    kinds = list(dict.fromkeys(traffic[one.name] for one in entry.classes))
     rates = [
         math.fsum(one.requests_per_s for one in entry.classes if traffic[one.name] == kind) / entry.replicas
         for kind in kinds

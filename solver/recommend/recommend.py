@@ -6,13 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from solver.candidates.confidence import margins
 from solver.candidates.rejections import Rejection, rejections
-from solver.candidates.screening import Screened, screen, screen_classes
+from solver.candidates.screening import Screened, of_classes, screen
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
-from solver.confirmation.mixes import groups_of, learn
+from solver.confirmation.mixes import groups_of, learn, mixed_workloads
 from solver.errors import NoPlanInTimeError, VerificationError
 from solver.explain.binding import binding_limits
 from solver.explain.freed import lower_precision, with_lower_formats
@@ -54,7 +53,7 @@ from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
 from solver.recommend.spread import is_open, solve_spread
-from solver.traffic_classes import simplest
+from solver.traffic_classes import with_rate
 from solver.workload import EngineSettings, Workload
 
 ROUNDING_FRACTION = 1e-6
@@ -98,8 +97,7 @@ def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = 
         return solve_spread(planning, lambda spread: solve_request(spread, memo, observe))
     began = planning.clock()
     observe(SearchProgress("screening"))
-    asked = replace(planning, workloads=tuple(simplest(workload) for workload in planning.workloads))
-    planning = checked(asked)
+    asked, planning = planning, checked(planning)
     every = [screened(planning, w, memo) for w in planning.workloads]
     confirmations = Confirmations(spent_s=planning.clock() - began)
     if not planning.exchanges_caches:
@@ -141,7 +139,7 @@ def _solved(
     solved_request = SolvedRequest(
         planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
     )
-    if any(workload.classes for workload in planning.workloads):
+    if any(workload.is_mixed for workload in planning.workloads):
         solved_request = bettered(solved_request, observe)
     return solved_request
 
@@ -152,20 +150,18 @@ def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Conf
     A problem of one class is solved in a small part of the time that one of many takes, and what a row does for a class
     alone holds in every company.
     """
-    for w, one in enumerate(assembly.screened):
+    for w, one in mixed_workloads(assembly.screened):
         for group in groups_of(one):
-            if not one.classes:
-                continue
-            stream = one.classes[group[0]]
-            rate = math.fsum(one.classes[k].workload.requests_per_s for k in group)
-            stream = replace(stream, workload=replace(stream.workload, requests_per_s=rate))
-            alone = Confirmations()
-            single = replace(planning, workloads=(stream.workload,))
+            screened_class = one.classes[group[0]]
+            rate = math.fsum(one.workload.classes[k].requests_per_s for k in group)
+            workload = with_rate(screened_class.workload, rate)
+            by_itself = Confirmations()
+            single = replace(planning, workloads=(workload,))
             with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
-                alone_only = assemble(single, [stream], assembly.problem.offers)
-                solve_confirmed(alone_only, single, alone)
-            confirmations.simulations += alone.simulations
-            confirmations.spent_s += alone.spent_s
+                only = of_classes(workload, [replace(screened_class, workload=workload)])
+                solve_confirmed(assemble(single, [only], assembly.problem.offers), single, by_itself)
+            confirmations.simulations += by_itself.simulations
+            confirmations.spent_s += by_itself.spent_s
             learn(confirmations, w, group, one)
 
 
@@ -205,17 +201,7 @@ def _price(result: FleetResult) -> float:
 def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
     """One workload's candidates with the capacities that its targets leave them."""
     space = space_of(planning, workload, memo)
-
-    def screen_one(stream: Workload) -> Screened:
-        return screen(
-            stream,
-            space,
-            margins(stream, space, planning.corrections),
-            power_matters=planning.power_matters,
-            corrections=planning.corrections,
-        )
-
-    return screen_classes(workload, screen_one) if workload.classes else screen_one(workload)
+    return screen(workload, space, power_matters=planning.power_matters, corrections=planning.corrections)
 
 
 def check(assembly: Assembly, result: FleetResult) -> None:

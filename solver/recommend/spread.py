@@ -44,7 +44,8 @@ def spread_over(planning: PlanningInput, spread: Spread) -> PlanningInput:
         sessions = workload.traffic.sessions
         if sessions is not None and is_open(workload):
             sessions = replace(sessions, spread_over=count, spread_is_stated=True)
-            workload = replace(workload, traffic=replace(workload.traffic, sessions=sessions))
+            turns = replace(workload.only, traffic=replace(workload.traffic, sessions=sessions))
+            workload = replace(workload, classes=(turns,))
         workloads.append(workload)
     return replace(planning, workloads=tuple(workloads))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver.candidates.rejections import ABOVE_TARGET, NO_CACHE, TargetMiss, target_miss
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, ScreenedClass
 from solver.why.resolve import Rows
 
 
@@ -43,16 +43,15 @@ def rows_of_devices(screened: Screened, devices: frozenset[str]) -> Rows:
 
 
 def misses_of_rows(screened: Screened, rows: Rows) -> list[Miss]:
-    """For each reason among candidates that serve nothing, the one that comes nearest, least missed first.
+    """For each reason among candidates that serve nothing, the one that comes nearest, least missed first; class by class."""
+    return [
+        replace(miss, traffic_class=one.workload.only.name)
+        for one in screened.classes
+        for miss in _misses_of_class(one, rows)
+    ]
 
-    Of a workload with traffic classes: for each class in turn.
-    """
-    if screened.classes:
-        return [
-            replace(miss, traffic_class=one.workload.class_name)
-            for one in screened.classes
-            for miss in misses_of_rows(one, rows)
-        ]
+
+def _misses_of_class(screened: ScreenedClass, rows: Rows) -> list[Miss]:
     space, name = screened.space, screened.workload.name
     nearest: dict[tuple[str, str], tuple[float, Miss]] = {}
     for row in np.flatnonzero(rows & ~screened.serves).tolist():

@@ -15,8 +15,8 @@ from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
 from solver.traffic_classes import (
     ALL_CLASSES,
     ClassSet,
+    admitted,
     longest_request_tokens,
-    streams_of,
     with_confidence,
     with_rate,
     with_targets_of,
@@ -59,13 +59,12 @@ def current_value(solved_request: SolvedRequest, of: PricedRequirement) -> float
     workload = solved_request.planning.workloads[of.workload]
     match of.of:
         case TargetLimit() as target:
-            streams = streams_of(workload)
-            chosen = [streams[k].targets for k in of.classes] or [one.targets for one in streams]
+            chosen = [workload.classes[k].targets for k in admitted(workload, of.classes)]
             return _if_one([dict(target_limits(targets)).get(target) for targets in chosen])
         case "context_tokens":
             return float(workload.context_tokens)
         case "confidence_fraction":
-            return _if_one([one.targets.confidence_fraction for one in streams_of(workload)])
+            return _if_one([one.targets.confidence_fraction for one in workload.classes])
         case _:
             return workload.requests_per_s
 
@@ -144,8 +143,8 @@ def _at(
 def _changed(workload: Workload, of: PricedRequirement, value: float) -> Workload:
     match of.of:
         case TargetLimit() as target:
-            for number in of.classes or range(len(streams_of(workload))):
-                changed = changed_target(streams_of(workload)[number].targets, target, value)
+            for number in admitted(workload, of.classes):
+                changed = changed_target(workload.classes[number].targets, target, value)
                 workload = with_targets_of(workload, number, changed)
             return workload
         case "context_tokens":

@@ -9,15 +9,15 @@ import numpy as np
 from solver.candidates.screening import Screened, with_targets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.exchanges import exchange_ratio, partners_of, simulated_with
-from solver.confirmation.loop import rate_to_hold, rates_to_hold
-from solver.confirmation.mixes import mix_ratios
+from solver.confirmation.mixes import worst_ratio
+from solver.confirmation.rates import rate_to_hold, rates_to_hold
 from solver.explain.targets import changed_target
 from solver.limit import TargetLimit
 from solver.planning.placements import Placement
 from solver.planning.types import PlanEntry
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.recommend import SolvedRequest, SpaceMemo
-from solver.traffic_classes import ALL_CLASSES, ClassSet, streams_of
+from solver.traffic_classes import ALL_CLASSES, ClassSet, admitted, with_targets_of
 from solver.why.pareto import Front, Sample, front_of
 from solver.why.price_curve import CurvePoint, PricedRequirement, current_value, price_curve
 from solver.why.resolve import Clock, QuestionOutcome, SolvedChange
@@ -86,44 +86,42 @@ def samples_of(points: Sequence[CurvePoint]) -> list[Sample]:
 
 def least_s(solved_request: SolvedRequest, of: Target) -> float:
     """The least value that screening, which errs on the optimistic side, sees for any candidate that serves at all."""
-    every = solved_request.assembly.screened[of.workload].streams
-    return max(_least_of(every[k], of) for k in of.classes or range(len(every)))
+    one = solved_request.assembly.screened[of.workload]
+    return max(_least_of(one, k, of) for k in admitted(one.workload, of.classes))
 
 
-def _least_of(one: Screened, of: Target) -> float:
-    able = with_targets(one, changed_target(one.workload.targets, of.limit, NO_TARGET_S))
-    impossible = changed_target(one.workload.targets, of.limit, IMPOSSIBLE_S)
-    best = with_targets(one, impossible).capacity.best_s
+def _least_of(one: Screened, number: int, of: Target) -> float:
+    targets = one.workload.classes[number].targets
+    able = with_targets(one, changed_target(targets, of.limit, NO_TARGET_S), number).classes[number]
+    best = with_targets(one, changed_target(targets, of.limit, IMPOSSIBLE_S), number).classes[number].capacity.best_s
     return float(best[able.serves].min())
 
 
 def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> float:
     """The largest value of the percentile among a plan's replicas, simulated at the rate they must hold."""
-    workload = solved_request.planning.workloads[of.workload]
     unit_s = NO_TARGET_S
     only = changed_target(Targets(), of.limit, unit_s)
     screened = solved_request.assembly.screened[of.workload]
-    losses = bool(solved_request.assembly.problem.limits.fault_tolerance.losses)
+    chosen = admitted(screened.workload, of.classes)
+    classes = tuple(
+        replace(one, workload=with_targets_of(one.workload, 0, only if k in chosen else Targets()))
+        for k, one in enumerate(screened.classes)
+    )
+    under_only = replace(
+        screened,
+        workload=replace(screened.workload, classes=tuple(one.workload.only for one in classes)),
+        classes=classes,
+    )
     scratch = Confirmations()
     nodes = {offer.id: offer.node for offer in solved_request.planning.offers}
 
     def ratio(place: Placement) -> float:
-        rate = rate_to_hold(losses, workload, place)
+        rate = rate_to_hold(solved_request.assembly, place)
         if place.exchange is not None:
             partner = simulated_with(partners_of(answer.placements, place), place, nodes)
-            rates = rate, rate_to_hold(losses, workload, partner)
+            rates = rate, rate_to_hold(solved_request.assembly, partner)
             return exchange_ratio(solved_request.assembly, place, partner, rates, only, nodes, scratch)
-        if not screened.classes:
-            candidate = replace(screened, workload=replace(workload, targets=only)).candidate(place.row)
-            run = candidate.runs.long_run(rate)
-            return math.inf if run is None else candidate.goal.ratio_of(run)
-        chosen = of.classes or range(len(screened.classes))
-        classes = tuple(
-            replace(one, workload=replace(one.workload, targets=only if k in chosen else Targets()))
-            for k, one in enumerate(screened.classes)
-        )
-        every = replace(screened, classes=classes)
-        return max(mix_ratios(scratch, every, place.row, rates_to_hold(place, rate)))
+        return worst_ratio(scratch, under_only, place.row, rates_to_hold(solved_request.assembly, place))
 
     return unit_s * max(ratio(p) for p in answer.placements if p.workload == of.workload and p.requests_per_s > 0.0)
 
@@ -131,8 +129,7 @@ def slowest_s(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -
 def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedChange) -> tuple[SolvedChange, float]:
     """The plan with predictions of the workload's lines, and the largest of the percentile among them, in seconds."""
     workload = solved_request.planning.workloads[of.workload]
-    streams = streams_of(workload)
-    name, classes = workload.name, frozenset(streams[k].class_name or "" for k in of.classes)
+    name, classes = workload.name, frozenset(workload.classes[k].name for k in admitted(workload, of.classes))
     own = with_estimates(solved_request.planning, [e for e in answer.entries if e.workload == name])
     entries = (*own, *(e for e in answer.entries if e.workload != name))
     return replace(answer, entries=entries), max(
@@ -140,15 +137,9 @@ def with_predictions(solved_request: SolvedRequest, of: Target, answer: SolvedCh
     )
 
 
-def predicted_s(of: Target, entry: PlanEntry, names: frozenset[str] = frozenset()) -> float:
-    """Of one replica at its planned rate, the way to it included where users wait for it.
-
-    names: traffic classes that are meant; none is all.
-    """
-    assert entry.estimate is not None
-    found = [entry.estimate]
-    if entry.classes:
-        found = [one.estimate for one in entry.classes if one.estimate is not None and (not names or one.name in names)]
+def predicted_s(of: Target, entry: PlanEntry, names: frozenset[str | None]) -> float:
+    """Of one replica at its planned rate, the way to it included where users wait for it. names: of the traffic classes meant."""
+    found = [one.estimate for one in entry.classes if one.estimate is not None and one.name in names]
     away = (entry.network_s or 0.0) if of.limit.metric != "time_per_output_token_s" else 0.0
     return (
         max((float(getattr(one, of.limit.metric)[of.limit.percentile].expected) for one in found), default=0.0) + away

@@ -64,6 +64,29 @@ class TestFiles:
             assert ast.get_docstring(ast.parse(text)), "a module says what it is for"
 
 
+class TestNames:
+    def test_a_class_name_stands_once(self) -> None:
+        """In solver/ and service/ together: whoever searches for it finds one thing. Wire shapes end in ``In`` and ``Out``."""
+        where: dict[str, list[str]] = {}
+        for path in sources("service", "solver"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    where.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+        assert len(where) > 500
+        assert {name: files for name, files in where.items() if len(files) > 1} == {}
+
+    def test_a_choice_is_stated_once_in_the_solver(self) -> None:
+        """Two names of the same literals drift apart."""
+        where: dict[str, list[str]] = {}
+        for path in sources("solver"):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+                if isinstance(value, ast.Subscript) and ast.unparse(value.value) == "Literal":
+                    where.setdefault(ast.unparse(value), []).append(str(path.relative_to(ROOT)))
+        assert len(where) > 10
+        assert {choice: files for choice, files in where.items() if len(files) > 1} == {}
+
+
 UNIT = re.compile(
     r"(_ms|_s|_usd|_gib|_gb|_mb|_bytes|_gb_per_s|_gbit_per_s|_tflop_per_s|_top_per_s|_w|_kw|_tokens|_tokens_per_s|_percent"
     r"|_fraction|_per_hour|_per_month|_per_s|_per_token|_per_sequence|_per_device|_tokens_limit|_days"

@@ -18,13 +18,13 @@ from service.database import Database
 from service.llms.queries import llms_by_ids
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.from_rows import llm_from_row
-from solver.candidates.screening import Screened, screen
+from solver.candidates.screening import Screened, ScreenedClass, of_classes, screen
 from solver.fleet import Demand, FleetProblem
 from solver.hardware import Offer
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SpaceMemo, space_of
-from solver.workload import Targets, Traffic, Workload, uniform_lengths
+from solver.workload import Targets, Traffic, TrafficClass, Workload, uniform_lengths
 
 PRICES_AT = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 """Fixed, so that prices to come do not change the problems."""
@@ -75,7 +75,13 @@ class CatalogFleets:
             found = []
             for traffic, share in buckets:
                 one = Workload(
-                    llm, llm, LONGEST_TOKENS, share, traffic, targets, ("bf16", "fp8"), ("bf16", "fp8"), 0.85
+                    llm,
+                    llm,
+                    LONGEST_TOKENS,
+                    (TrafficClass(None, share, traffic, targets),),
+                    ("bf16", "fp8"),
+                    ("bf16", "fp8"),
+                    0.85,
                 )
                 found.append((screen(one, space_of(self.planning, one, self.memo)), share))
             cost = math.fsum(self._usd_per_hour(screened, share) for screened, share in found)
@@ -97,7 +103,7 @@ class CatalogFleets:
             for row, count in zip(space.rows, space.devices_per_replica.tolist(), strict=True)
         ]
         with np.errstate(divide="ignore"):
-            return float((price * devices * requests_per_s / (0.85 * screened.requests_per_s)).min())
+            return float((price * devices * requests_per_s / (0.85 * screened.only.requests_per_s)).min())
 
     @cached_property
     def usd_per_device_hour(self) -> dict[str, float]:
@@ -136,19 +142,23 @@ def with_stock(offers: tuple[Offer, ...], least: int, most: int, rng: random.Ran
 
 def with_classes(planning: PlanningInput, parts: list[list[tuple[Screened, float]]]) -> FleetProblem:
     """One demand a workload with all its classes; a candidate is kept that serves any of them."""
-    any_class = [
-        replace(classes[0][0], requests_per_s=np.max([screened.requests_per_s for screened, _ in classes], axis=0))
-        for classes in parts
-    ]
+    any_class = [_any_of([screened.only for screened, _ in classes]) for classes in parts]
     assembly: Assembly = assemble(planning, any_class)
     table = assembly.problem.deployments
     capacity = np.zeros((len(table), max(len(classes) for classes in parts)))
     for w, classes in enumerate(parts):
         mine = assembly.workload_of == w
         for k, (screened, _) in enumerate(classes):
-            capacity[mine, k] = screened.requests_per_s[assembly.row_of[mine]]
+            capacity[mine, k] = screened.only.requests_per_s[assembly.row_of[mine]]
     demands = tuple(Demand(tuple(rate for _, rate in classes), 0.85) for classes in parts)
     return replace(assembly.problem, deployments=replace(table, capacity_requests_per_s=capacity), demands=demands)
+
+
+def _any_of(classes: list[ScreenedClass]) -> Screened:
+    """The candidates that serve any of the classes, as those of one."""
+    best = np.max([one.requests_per_s for one in classes], axis=0)
+    most = np.max([one.most_requests_per_s for one in classes], axis=0)
+    return of_classes(classes[0].workload, [replace(classes[0], requests_per_s=best, most_requests_per_s=most)])
 
 
 def catalog_fleets(url: str) -> CatalogFleets:

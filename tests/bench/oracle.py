@@ -18,8 +18,8 @@ import numpy as np
 from rich.console import Console
 
 from service.recommendations.spaces import SpaceCache
-from solver.candidates.screening import Screened
-from solver.confirmation.loop import rate_to_hold
+from solver.candidates.screening import ScreenedClass
+from solver.confirmation.rates import rate_to_hold
 from solver.errors import InvalidInputError, NoPlanInTimeError, SaturatedError
 from solver.outcome import Status
 from solver.planning.placements import placements
@@ -115,14 +115,14 @@ def fresh_ratios(solved_request: SolvedRequest) -> list[list[float]]:
     found = []
     assert solved_request.result.plan is not None
     for place in placements(solved_request.assembly, solved_request.result.plan):
-        one = solved_request.assembly.screened[place.workload]
+        one = solved_request.assembly.screened[place.workload].only
         if place.requests_per_s > 0.0:
-            rate = rate_to_hold(False, one.workload, place)
+            rate = rate_to_hold(solved_request.assembly, place)
             found.append([ratio_of(one, place.row, rate, (seed,), DRAW) for seed in FRESH_SEEDS])
     return found
 
 
-def ratio_of(one: Screened, row: int, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> float:
+def ratio_of(one: ScreenedClass, row: int, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> float:
     """Worst percentile over its target, averaged over draws; infinite above capacity."""
     candidate = one.candidate(row)
     lane = SteadyLane(candidate.runs.configuration, candidate.runs.step_tables(), one.workload.traffic)
@@ -133,8 +133,8 @@ def ratio_of(one: Screened, row: int, requests_per_s: float, seeds: tuple[int, .
     return max(
         found.value_s(metric, percentile) * candidate.goal.margin / limit
         for metric, limits in (
-            ("time_to_first_token_s", one.workload.targets.time_to_first_token_s),
-            ("time_per_output_token_s", one.workload.targets.time_per_output_token_s),
+            ("time_to_first_token_s", one.workload.only.targets.time_to_first_token_s),
+            ("time_per_output_token_s", one.workload.only.targets.time_per_output_token_s),
         )
         for percentile, limit in limits.items()
     )
@@ -142,7 +142,7 @@ def ratio_of(one: Screened, row: int, requests_per_s: float, seeds: tuple[int, .
 
 def cheapest_rival(planning: PlanningInput, solved_request: SolvedRequest) -> Rival | None:
     """The cheapest plan of one offer and one layout that costs less and holds; None where there is none."""
-    (one,) = solved_request.assembly.screened
+    one = solved_request.assembly.screened[0].only
     cost = (solved_request.result.usd_per_hour or 0.0) * CHEAPER
     load = one.workload.requests_per_s / one.workload.utilisation_limit_fraction
     tries: dict[int, tuple[float, float, str]] = {}

@@ -59,7 +59,7 @@ def main() -> int:
             if arguments.drafting:
                 body["workloads"][0]["drafting"] = random_drafting(rng)
             planning = planning_of(url, body, spaces)
-            workload = screened(planning, planning.workloads[0], spaces)
+            workload = screened(planning, planning.workloads[0], spaces).only
             rows = [
                 number
                 for number, row in enumerate(workload.space.rows)

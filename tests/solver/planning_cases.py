@@ -8,9 +8,10 @@ from typing import Any
 from solver.hardware import Device, Node, Offer
 from solver.limit import TargetLimit
 from solver.llm_shape import LlmShape
-from solver.planning.types import Objective, PlanLimits, PlanningInput, Recommendation
+from solver.objective import Objective
+from solver.planning.types import PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import SpaceMemo, recommend
-from solver.workload import Targets, Traffic, Workload, fixed_lengths, uniform_lengths
+from solver.workload import Targets, Traffic, TrafficClass, Workload, fixed_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.samples import device, priors
 
@@ -42,13 +43,12 @@ def workload(name: str = "chat", llm: str = "llama-3.1-8b", rate: float = 20.0, 
     """Chat with comfortable targets. ttft, tpot, e2e: {percentile: seconds}."""
     ttft, tpot = changes.pop("ttft", {"p95": 1.0}), changes.pop("tpot", {"p95": 0.05})
     traffic = changes.pop("traffic", CHAT)
+    targets = changes.pop("targets", None) or Targets(ttft, tpot, changes.pop("e2e", {}))
     base = Workload(
         name=name,
         llm_id=llm,
         context_tokens=traffic.prompt.maximum + traffic.output.maximum,
-        requests_per_s=rate,
-        traffic=traffic,
-        targets=Targets(ttft, tpot, changes.pop("e2e", {})),
+        classes=(TrafficClass(None, rate, traffic, targets),),
         weight_formats=("bf16",),
         kv_cache_formats=("bf16",),
     )

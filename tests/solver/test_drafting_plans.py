@@ -58,7 +58,7 @@ def test_being_allowed_to_draft_never_costs_more(rate: float) -> None:
 
 def test_screening_bounds_what_replicas_that_draft_sustain() -> None:
     for decoding in (GOOD, SpeculativeDecoding(1, 0.3, 0.1), SpeculativeDecoding(8, 0.9, 0.02)):
-        found = screened(planning(workload(drafting=decoding)), workload(drafting=decoding), MEMO)
+        found = screened(planning(workload(drafting=decoding)), workload(drafting=decoding), MEMO).only
         rows = [n for n, row in enumerate(found.space.rows) if row.drafting is not None and found.allowed[n]]
         assert rows
         for row in rows[:: max(1, len(rows) // 8)]:
@@ -68,8 +68,8 @@ def test_screening_bounds_what_replicas_that_draft_sustain() -> None:
 
 
 def test_plain_candidates_are_screened_as_without_drafting() -> None:
-    plain = screened(planning(workload()), workload(), MEMO)
-    both = screened(planning(workload(drafting=GOOD)), workload(drafting=GOOD), MEMO)
+    plain = screened(planning(workload()), workload(), MEMO).only
+    both = screened(planning(workload(drafting=GOOD)), workload(drafting=GOOD), MEMO).only
     number = {row: n for n, row in enumerate(both.space.rows)}
     for n, row in enumerate(plain.space.rows):
         assert both.most_requests_per_s[number[row]] == plain.most_requests_per_s[n]
@@ -77,7 +77,7 @@ def test_plain_candidates_are_screened_as_without_drafting() -> None:
 
 
 def test_only_engines_that_document_it_draft() -> None:
-    found = screened(planning(workload(drafting=GOOD)), workload(drafting=GOOD), MEMO)
+    found = screened(planning(workload(drafting=GOOD)), workload(drafting=GOOD), MEMO).only
     for row in found.space.rows:
         if row.drafting is not None:
             platform = found.space.platforms[row.platform]

@@ -10,6 +10,7 @@ from solver.explain.infeasible import MUCH_CHEAPER
 from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation, Relaxation
 from solver.recommend.recommend import recommend
+from solver.traffic_classes import with_rate, with_targets_of
 from tests.solver.planning_cases import (
     A100,
     L4,
@@ -45,10 +46,12 @@ class TestInfeasible:
                     asked, offers=tuple(replace(o, max_nodes=most) if o.id == offer_id else o for o in asked.offers)
                 )
             case Limit(LimitKind.RATE):
-                return replace(asked, workloads=(replace(one, requests_per_s=value),))
+                return replace(asked, workloads=(with_rate(one, value),))
             case Limit(LimitKind.TARGET, target=TargetLimit(metric, percentile)):
-                values = {**getattr(one.targets, metric), percentile: value}
-                return replace(asked, workloads=(replace(one, targets=replace(one.targets, **{metric: values})),))
+                values = {**getattr(one.only.targets, metric), percentile: value}
+                return replace(
+                    asked, workloads=(with_targets_of(one, 0, replace(one.only.targets, **{metric: values})),)
+                )
             case other:
                 raise AssertionError(other)
 

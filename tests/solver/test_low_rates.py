@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import ScreenedClass
 from solver.capacity.sustained_rate import is_settled
 from solver.recommend.recommend import screened
 from solver.workload import Traffic, Workload, fixed_lengths
@@ -19,10 +19,10 @@ LONG = Traffic(fixed_lengths(12_000), fixed_lengths(100))
 
 
 @cache
-def unbounded(first_s: float) -> tuple[Screened, list[tuple[float, float]]]:
+def unbounded(first_s: float) -> tuple[ScreenedClass, list[tuple[float, float]]]:
     """What was screened, and of each candidate what it sustains where screening bounds nothing, with that bound."""
     asked = slow_prompts(first_s)
-    found = screened(planning(asked), asked, MEMO)
+    found = screened(planning(asked), asked, MEMO).only
     candidates = [found.candidate(row) for row in range(len(found.space.rows))]
     return found, [(replace(one, most=one.anchor).bracket(is_settled).holds, one.most) for one in candidates]
 

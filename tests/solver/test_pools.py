@@ -15,7 +15,6 @@ from solver.limit import FaultTolerance, Quota
 from solver.planning.types import PlanEntry, PlanLimits, Recommendation
 from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, replan
 from solver.replay.disaggregated import replay_disaggregated
-from solver.traffic_classes import with_classes
 from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, lognormal_lengths, uniform_lengths
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import MEMO, node, offer, plan, planning, workload
@@ -118,7 +117,7 @@ class TestNotChosen:
 
     def test_traffic_classes_are_refused(self) -> None:
         kinds = tuple(TrafficClass(name, 1.0, LONG, Targets({"p95": 2.0}, {"p95": 0.022})) for name in ("a", "b"))
-        easy = with_classes(steady(), kinds)
+        easy = replace(steady(), classes=kinds)
         found = plan(easy, offers=OFFERS, nodes=NODES)
         assert found.pools is not None
         assert "traffic classes" in (found.pools.reason or "")

@@ -59,7 +59,7 @@ def test_targets_are_kept_by_the_slow_end_where_more_than_even_odds_are_asked_fo
 
 
 def test_a_machine_of_one_stream_keeps_no_target_that_waiting_moves() -> None:
-    waiting = replace(workload(), targets=Targets(time_to_first_token_s={"p95": 1e6}, confidence_fraction=0.5))
+    waiting = workload(targets=Targets(time_to_first_token_s={"p95": 1e6}, confidence_fraction=0.5))
     assert "wait for one another" in str(missed_target(waiting, replace(SPEED, shared=False)))
     assert missed_target(waiting, SPEED) is None
 

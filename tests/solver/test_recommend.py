@@ -14,6 +14,7 @@ from solver.planning.types import PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import recommend, solve_request, space_of
 from solver.replay.long_run import LongRun
 from solver.replay.one_stream import replay
+from solver.traffic_classes import with_rate, with_targets_of
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, why_not
 from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths
@@ -57,7 +58,7 @@ def holds(found: Recommendation, *workloads: Workload, tolerance: float = 1.10) 
             result = replay(
                 made, made.tables(), asked.traffic, Load("open", requests_per_s=rate), seed=99, requests=4_000
             )
-            assert Goal(asked.targets).ratio_of(LongRun((result,))) <= tolerance, (
+            assert Goal(asked.only.targets).ratio_of(LongRun((result,))) <= tolerance, (
                 entry.offer.id,
                 entry.configuration.layout,
             )
@@ -171,9 +172,9 @@ class TestMoney:
             assert cost(plan(asked, offers=cheaper)) <= cost(base) + 1e-9
         for used in base.nodes:
             assert cost(plan(asked, offers=without(offers, [used]))) >= cost(base) - 1e-9
-        tighter = Targets({"p95": 0.5}, {"p95": 0.8 * asked.targets.time_per_output_token_s["p95"]})
-        assert cost(plan(replace(asked, targets=tighter), offers=offers)) >= cost(base) - 1e-9
-        assert cost(plan(replace(asked, requests_per_s=asked.requests_per_s * 1.5), offers=offers)) >= cost(base) - 1e-9
+        tighter = Targets({"p95": 0.5}, {"p95": 0.8 * asked.only.targets.time_per_output_token_s["p95"]})
+        assert cost(plan(with_targets_of(asked, 0, tighter), offers=offers)) >= cost(base) - 1e-9
+        assert cost(plan(with_rate(asked, asked.requests_per_s * 1.5), offers=offers)) >= cost(base) - 1e-9
         assert cost(plan(asked, offers=offers, limits=PlanLimits(spare_nodes=1))) > cost(base)
 
     @pytest.mark.parametrize("seed", range(8))
@@ -220,7 +221,7 @@ class TestOracle:
         for on in self.NODES:
             best = [0.0] * (on.devices + 1)
             rows = [
-                (int(one.space.devices_per_replica[row]), one.candidate(row).bracket(is_settled).holds)
+                (int(one.space.devices_per_replica[row]), one.only.candidate(row).bracket(is_settled).holds)
                 for row, entry in enumerate(one.space.rows)
                 if on.id in one.space.platforms[entry.platform].node_ids
             ]
@@ -284,7 +285,7 @@ class TestOtherObjectives:
         assert more.throughput_multiple is not None
         assert more.throughput_multiple >= found.throughput_multiple
         # what the budget serves costs no less than the budget allows
-        again = plan(replace(asked, requests_per_s=10.0 * found.throughput_multiple))
+        again = plan(with_rate(asked, 10.0 * found.throughput_multiple))
         assert cost(again) <= 50.0 + 1e-6
 
     def test_least_power(self) -> None:

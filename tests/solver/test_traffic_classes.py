@@ -23,10 +23,10 @@ from solver.prediction.streams import estimate_mixed
 from solver.recommend.recommend import recommend, screened, solve_request
 from solver.replay.one_stream import replay
 from solver.replay.streams import RequestStream, replay_mixed, stream_counts
-from solver.traffic_classes import ALONE, ClassSet, mixed_traffic, streams_of, with_classes, with_rate
+from solver.traffic_classes import ALONE, ClassSet, each_alone, with_rate
 from solver.why.price_curve import PricedRequirement, price_curve
 from solver.why.resolve import Clock
-from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, uniform_lengths
+from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, mixed_traffic, uniform_lengths
 from tests.solver.planning_cases import A100, CHAT, H100, L4, L40S, MEMO, node, offer, plan, planning, workload
 from tests.solver.samples import device
 
@@ -42,7 +42,7 @@ def kind(name: str, rate: float, traffic: Traffic, ttft_s: float = 1.0, tpot_s: 
 
 
 def mixed(*classes: TrafficClass, **changes: object) -> Workload:
-    return replace(with_classes(workload(context_tokens=CONTEXT), classes), **changes)
+    return replace(workload(context_tokens=CONTEXT), classes=classes, **changes)
 
 
 ASSISTANT = (kind("short", 30.0, SHORT, 0.3, 0.03), kind("long", 3.0, LONG, 3.0, 0.1))
@@ -57,7 +57,7 @@ def random_classes(rng: random.Random, count: int) -> tuple[TrafficClass, ...]:
 
 def holds(found: Recommendation, asked: Workload, tolerance: float = 1.15) -> None:
     """Every line's mix meets each class's targets in a longer simulation with other arrivals, and everybody is served."""
-    by_name = {one.class_name: one for one in streams_of(asked)}
+    by_name = {one.name: one for one in asked.classes}
     served = dict.fromkeys(by_name, 0.0)
     for entry in found.entries:
         streams = [RequestStream(by_name[c.name].traffic, c.requests_per_s / entry.replicas) for c in entry.classes]
@@ -120,7 +120,7 @@ class TestPlans:
     def test_no_more_than_workloads_of_their_own(self) -> None:
         """Classes may share replicas; separate workloads may too, but each at whole replicas of its own."""
         together = plan(mixed(*ASSISTANT))
-        apart = plan(*(replace(one, name=one.class_name or "") for one in streams_of(mixed(*ASSISTANT))))
+        apart = plan(*(replace(one, name=one.only.name or "") for one in each_alone(mixed(*ASSISTANT))))
         assert together.usd_per_hour <= apart.usd_per_hour * (1.0 + 1e-9)
 
     def test_two_kinds_of_device_where_neither_alone_is_as_cheap(self) -> None:
@@ -360,7 +360,7 @@ class TestConfirming:
         ((_, _, classes),) = found.mix_factors
         assert classes == ALONE
         found.class_sets[0] = ((0,), (1,))
-        scales = found.scales([self.one])[0]
+        scales = found.scales([(0, self.one)])[0]
         assert scales[()][self.row, 0] == scales[(0,)][self.row, 0] < 1.0
         assert scales[()][self.row, 1] == 1.0
 
@@ -375,7 +375,7 @@ class TestConfirming:
         assert not mix_holds(found, 0, one, self.row, (), rates)
         factors = found.mix_factors[0, self.row, ()]
         assert 0.0 < factors[1] < factors[0] < 1.0
-        assert found.scales([one])[0][()][self.row, 2] == 0.0
+        assert found.scales([(0, one)])[0][()][self.row, 2] == 0.0
 
     def test_a_row_whose_mixes_keep_failing_is_left_to_single_classes(self) -> None:
         found = Confirmations()
@@ -392,7 +392,7 @@ class TestConfirming:
     def test_replicas_for_part_of_the_classes_change_nothing_while_mixes_hold(self) -> None:
         assembly = assemble(self.planning, [self.one])
         sets: dict[int, tuple[ClassSet, ...]] = {0: ((0,), (1,))}
-        scales = Confirmations(class_sets=sets).scales([self.one])
+        scales = Confirmations(class_sets=sets).scales([(0, self.one)])
         wider = with_class_sets(assembly, sets, scales)
         assert len(wider.problem.deployments) > len(assembly.problem.deployments)
         first, second = solve_fleet(assembly.problem), solve_fleet(wider.problem)
@@ -422,7 +422,7 @@ class TestConfirming:
         found = Confirmations()
         found.mix_factors[0, self.row, ()] = (0.5, 0.5)
         be_pessimistic(found, [self.one])
-        scales = found.scales([self.one])[0]
+        scales = found.scales([(0, self.one)])[0]
         assert scales[()][self.row].tolist() == [0.5, 0.5]
         assert not np.delete(scales[()], self.row, axis=0).any()
         assert (scales[(0,)] == 1.0).all()

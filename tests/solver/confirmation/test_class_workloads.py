@@ -9,7 +9,6 @@ import pytest
 from solver.errors import NoPlanInTimeError
 from solver.planning.types import PlanLimits, Recommendation
 from solver.recommend.recommend import recommend, solve_request
-from solver.traffic_classes import with_classes
 from solver.why.resolve import Clock, QuestionOutcome
 from solver.why.why_not import Thing, why_not
 from solver.workload import Targets, Traffic, TrafficClass, Workload, uniform_lengths
@@ -27,7 +26,7 @@ NODES = (H100, L40S, A100)
 
 
 def mixed(*classes: TrafficClass, **changes: Any) -> Workload:
-    return replace(with_classes(workload("mixed", context_tokens=CONTEXT), classes or CLASSES), **changes)
+    return replace(workload("mixed", context_tokens=CONTEXT), classes=classes or CLASSES, **changes)
 
 
 def answered(*workloads: Workload, **changes: Any) -> Recommendation:

@@ -9,6 +9,7 @@ import pytest
 
 from solver.confirmation import loop
 from solver.confirmation.brackets import Brackets
+from solver.confirmation.facts import Seen
 from solver.confirmation.rivals import offered_to, simulate_rivals
 from solver.confirmation.sharing import look_at_sharing
 from solver.fleet import SolveOptions, solve_fleet
@@ -40,7 +41,7 @@ def of(asked: PlanningInput) -> Assembly:
 @pytest.mark.parametrize("seed", range(2))
 def test_what_a_candidate_sustains_in_the_end_is_never_ruled_out(seed: int) -> None:
     assembly = of(planning(*random_workloads(seed, 2)))
-    brackets = Brackets(assembly)
+    brackets = Brackets(assembly.screened)
     simulate_rivals(assembly, brackets, lambda: True)
     look_at_sharing(assembly, brackets, 1e9, lambda: True)
     looked = lowered = 0
@@ -50,24 +51,26 @@ def test_what_a_candidate_sustains_in_the_end_is_never_ruled_out(seed: int) -> N
         for row in np.unique(offered.alike[seen])[:12].tolist():
             most = brackets.at_most(w, row)
             assert brackets.settle(w, row).holds <= most
-            looked, lowered = looked + 1, lowered + (most < one.most_requests_per_s[row])
+            looked, lowered = looked + 1, lowered + (most < one.only.most_requests_per_s[row])
     assert looked > 10
     assert lowered > looked / 2
 
 
 def test_nothing_is_looked_at_whose_use_would_cost_more_than_there_is_to_save() -> None:
     assembly = of(planning(*random_workloads(1)))
-    brackets = Brackets(assembly)
+    brackets = Brackets(assembly.screened)
     look_at_sharing(assembly, brackets, 0.0, lambda: True)
     assert brackets.simulations == 0
 
 
 def test_looks_end_with_the_time() -> None:
     assembly = of(planning(*random_workloads(1)))
-    brackets = Brackets(assembly)
+    brackets = Brackets(assembly.screened)
     left = iter([True, True, True])
     look_at_sharing(assembly, brackets, 1e9, lambda: next(left, False))
-    assert sum(len(brackets.memo.of(one).drawn) for one in assembly.screened) == 2
+    assert (
+        sum(seen is Seen.IN_ONE_DRAW for one in assembly.screened for seen in brackets.memo.of(one).seen.values()) == 2
+    )
 
 
 @pytest.mark.parametrize("seed", range(10, 16))

@@ -10,13 +10,13 @@ from solver.fleet import (
     FaultTolerance,
     FleetProblem,
     Limits,
-    Objective,
     OfferSlot,
     Quota,
     Split,
 )
 from solver.fleet.deployments import ROLES
 from solver.hardware import PlaceKind
+from solver.objective import Objective
 
 
 def tiny_problem(seed: int) -> FleetProblem:
