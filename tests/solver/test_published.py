@@ -19,6 +19,7 @@ from solver.prediction.published import (
     published_estimate,
 )
 from solver.recommend.recommend import solve_request
+from solver.traffic_classes import with_confidence
 from solver.workload import Load, Targets, Traffic, fixed_lengths
 from tests.solver.planning_cases import MEMO, OFFERS, planning, workload
 
@@ -51,9 +52,8 @@ def test_nothing_but_one_stream_is_answered() -> None:
 
 
 def test_targets_are_kept_by_the_slow_end_where_more_than_even_odds_are_asked_for() -> None:
-    even = workload()
-    even = replace(even, targets=Targets(time_per_output_token_s={"p95": 0.006}, confidence_fraction=0.5))
-    sure = replace(even, targets=replace(even.targets, confidence_fraction=0.8))
+    even = workload(targets=Targets(time_per_output_token_s={"p95": 0.006}, confidence_fraction=0.5))
+    sure = with_confidence(even, 0.8)
     assert missed_target(even, SPEED) is None
     assert "tpot p95" in str(missed_target(sure, SPEED))
 
