@@ -2491,6 +2491,10 @@ class DraftingEngineIn(TypedDict):
     """Share of device memory that the engine may use, 0 to 1."""
     max_context_tokens: NotRequired[int | None]
     """Longest context, prompt and reply together, tokens."""
+    host_cache_gib: NotRequired[float]
+    """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. What requests of
+    sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe.
+    """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
 

@@ -127,6 +127,8 @@ class Node:
     """How many of the node's devices one scale-up domain joins (1: PCIe only)."""
     rack_domain_devices: int = 0
     """Devices of the scale-up domain that spans nodes (NVL72, TPU slices); 0 where none does."""
+    host_memory_bytes: float = 0.0
+    """0 where nobody states it."""
     can_split_devices: bool = True
     """May whoever rents it split its devices into instances?"""
 

@@ -405,6 +405,8 @@ class Workload:
     """That its requests carry, their tokens being among the prompts'; None: text alone."""
     guided_fraction: float = 0.0
     """Share of its requests whose replies are held to a grammar."""
+    host_cache_bytes: float = 0.0
+    """Of host memory, for each device, that caches may take on nodes that have it; 0: none."""
     requests_per_s: float = field(init=False, repr=False, compare=False)
     traffic: Traffic = field(init=False, repr=False, compare=False)
 
@@ -446,3 +448,5 @@ class EngineSettings:
     max_sequences: int = 512
     memory_fraction: float = 0.92
     max_context_tokens: int | None = None
+    host_cache_bytes: float = 0.0
+    """Of host memory, for each device of a replica, that may keep what requests of sessions leave in the cache."""

@@ -15,6 +15,7 @@ from service.deployments.launch import (
 from service.deployments.plan import DeviceMemory, ReplicaKind
 from service.deployments.refusals import PartError
 from service.deployments.words import Variable, Word
+from solver.units import bytes_from_gib
 
 MADE: dict[str, list[Word]] = {
     "bf16": ["--dtype", "bfloat16"],
@@ -70,6 +71,9 @@ def sglang_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launc
     words += ["--chunked-prefill-size", str(settings.max_batched_tokens)]
     words += adapter_words(kind, "--max-loras-per-batch", "--max-loaded-loras")
     words += ["--mem-fraction-static", f"{static_fraction(kind.memory):g}"]
+    if settings.host_cache_gib:  # of each rank, in GB
+        words += ["--enable-hierarchical-cache", "--hicache-size"]
+        words.append(str(math.floor(bytes_from_gib(settings.host_cache_gib) / 1e9)))
     if where.rank is not None:
         first = (
             Variable(where.master.name, f":{RENDEZVOUS_PORT}") if isinstance(where.master, Variable) else where.master

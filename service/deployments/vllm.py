@@ -83,6 +83,9 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
     words += _drafting_words(kind)
     words += adapter_words(kind, "--max-loras", "--max-cpu-loras")
     words += _image_words(kind)
+    if settings.host_cache_gib:  # of all ranks together
+        ranks = layout.tensor_parallel * layout.pipeline_parallel
+        words += ["--kv-offloading-backend", "native", "--kv-offloading-size", f"{settings.host_cache_gib * ranks:g}"]
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
 
 

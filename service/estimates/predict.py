@@ -34,7 +34,7 @@ from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
-from solver.errors import UnsupportedError
+from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.prediction.estimate import Estimate, estimate, without_probes
@@ -123,6 +123,15 @@ def _joined(case: Case, configuration: Configuration) -> Configuration:
         ]
         return replace(configuration, link_domain_devices=min(domains, default=configuration.link_domain_devices))
     node = case.snapshot.nodes[case.asked.node]
+    asked_bytes = configuration.engine.host_cache_bytes * node.devices
+    if asked_bytes and not node.host_memory_bytes:
+        raise FigureMissingError(node.id, "host_memory_gib")
+    if asked_bytes > node.host_memory_bytes:
+        raise UnsupportedError(
+            "host_memory_exceeded",
+            f"host_cache_gib beside each of {node.devices} devices exceeds the {gib_from_bytes(node.host_memory_bytes):g} GiB of"
+            f" {node.id}'s host",
+        )
     if size <= node.devices:
         return replace(configuration, link_domain_devices=node.link_domain_devices)
     if node.network_bytes_per_s <= 0.0:

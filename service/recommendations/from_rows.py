@@ -149,6 +149,7 @@ def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
         host_power_w=_figure_or_nan(row["host_power_w"]),
         link_domain_devices=row["link_domain_devices"],
         rack_domain_devices=row["rack_domain_devices"],
+        host_memory_bytes=bytes_from_gib(row.get("host_memory_gib") or 0.0),
         can_split_devices=row.get("tenancy") != "container",
     )
 
@@ -276,7 +277,7 @@ def precision_from_wire(asked: PrecisionIn) -> Precision:
 def engine_from_wire(asked: EngineIn) -> EngineSettings:
     return EngineSettings(
         asked.name, asked.version, asked.max_batched_tokens, asked.max_sequences, asked.memory_fraction,
-        asked.max_context_tokens,
+        asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib),
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.planning.published import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
+from solver.units import bytes_from_gib
 from solver.workload import (
     PERCENTILES,
     EngineSettings,
@@ -274,6 +275,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         guided_fraction=sum(s.requests_per_s * s.shape.structured_fraction for s in asked.streams)
         / sum(s.requests_per_s for s in asked.streams),
         images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
+        host_cache_bytes=bytes_from_gib(asked.host_cache_gib),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),

@@ -12,6 +12,7 @@ from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.hardware import Offer
 from solver.planning.types import ClassLoad, PlanEntry
 from solver.prediction.estimate import Estimate
+from solver.units import gib_from_bytes
 from solver.workload import SpeculativeDecoding
 
 Ask = Callable[[Offer], LineSourceOut]
@@ -49,6 +50,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
             max_sequences=settings.max_sequences,
             memory_fraction=settings.memory_fraction,
             max_context_tokens=settings.max_context_tokens,
+            host_cache_gib=gib_from_bytes(settings.host_cache_bytes),
             speculative=None if drafting is None else _drafting(drafting.decoding),
         ),
         max_concurrency=entry.max_concurrency,

@@ -4,7 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.wire.quantities import KvCacheFormat, Name, PositiveFraction, Request, Slug, TokenCount, WeightFormat
+from service.wire.quantities import (
+    HostCacheGib,
+    KvCacheFormat,
+    Name,
+    PositiveFraction,
+    Request,
+    Slug,
+    TokenCount,
+    WeightFormat,
+)
 
 Degree = Annotated[int, Field(ge=1, le=100_000)]
 
@@ -38,3 +47,5 @@ class EngineIn(Request):
     max_sequences: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     memory_fraction: PositiveFraction = 0.92
     max_context_tokens: TokenCount | None = None
+    host_cache_gib: HostCacheGib = 0.0
+    """What requests of sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe."""

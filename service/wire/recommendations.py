@@ -24,6 +24,7 @@ from service.wire.plan_lines import FleetNodesOut, PlanLineOut, PublishedLineOut
 from service.wire.quantities import (
     Answer,
     Commitment,
+    HostCacheGib,
     Instant,
     KvCacheFormat,
     Name,
@@ -102,6 +103,8 @@ class WorkloadIn(Request):
     """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this traffic, as measured."""
     adapters: AdaptersIn | None = None
     """Tenants or tasks that share the base: every replica serves all of them. Null: the model as published."""
+    host_cache_gib: HostCacheGib = 0.0
+    """Used on nodes that have as much for each device, by vLLM and SGLang, for what requests of sessions leave in the cache."""
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
 

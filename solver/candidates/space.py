@@ -102,7 +102,7 @@ class SearchSpace:
             constants=platform.constants,
             layout=entry.layout,
             precision=entry.precision,
-            engine=_settings_for(self.settings, platform.engine),
+            engine=replace(_settings_for(self.settings, platform.engine), host_cache_bytes=platform.host_cache_bytes),
             link_domain_devices=platform.link_domain_devices,
             network_bytes_per_s=platform.network_bytes_per_s if entry.nodes_per_replica > 1 else 0.0,
             kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
@@ -161,7 +161,7 @@ class SearchSpace:
         if found is None:
             own = [self.platforms[row.platform] for row in self.rows]
             keys = [
-                (p.device.id, p.device.partition, p.engine, row.layout, row.drafting)
+                (p.device.id, p.device.partition, p.engine, row.layout, row.drafting, p.host_cache_bytes)
                 for p, row in zip(own, self.rows, strict=True)
             ]
             found = self.memo["cut"] = _twins(keys)
@@ -225,7 +225,7 @@ def build_space(
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
     drafting: where engines document it, candidates are there twice, with and without.
     """
-    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats)
+    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, settings.host_cache_bytes)
     every += tuple(instance_platforms(every, nodes, partitions))
     dropped: Counter[Dropped] = Counter()
     rows: list[CandidateRow] = []
@@ -396,6 +396,9 @@ def _tabulate(
                     every[row.platform].device.id,
                     every[row.platform].device.partition,
                     row.drafting,
+                    (every[row.platform].host_cache_bytes, every[row.platform].device.pcie_bytes_per_s)
+                    if every[row.platform].host_cache_bytes
+                    else None,
                 )
                 for i, row in zip(kept.tolist(), chosen, strict=True)
             ]

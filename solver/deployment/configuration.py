@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes
+from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes, keeps_in_host_memory
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
+from solver.errors import FigureMissingError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
+from solver.memory.kv_cache import kv_cache_bytes_per_token
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import Constants
@@ -112,7 +114,26 @@ class Configuration:
             clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),
         )
+        schedule = self._with_host_tier(schedule)
         return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)
+
+    def _with_host_tier(self, schedule: Schedule) -> Schedule:
+        """Tokens of one lane that host memory keeps beside, and seconds to load one: every device of a stage loads its own part
+        over its own PCIe, M / b tokens and b / (S·B) seconds for M bytes of a device, b bytes a token of all S stages.
+
+        Raises FigureMissingError where a tier is asked for and the device's PCIe is not known.
+        """
+        token_bytes = kv_cache_bytes_per_token(self.shape, self.precision.kv_cache, self.layout.tensor_parallel)
+        if not self.engine.host_cache_bytes or not token_bytes or not keeps_in_host_memory(self.engine.name):
+            return schedule
+        if not self.device.pcie_bytes_per_s > 0.0:
+            raise FigureMissingError(self.device.id, "pcie_generation")
+        link_bytes_per_s = self.device.pcie_bytes_per_s * self.constants.si("network_efficiency")
+        return replace(
+            schedule,
+            host_cache_tokens=self.engine.host_cache_bytes / token_bytes,
+            host_token_s=token_bytes / self.layout.pipeline_parallel / link_bytes_per_s,
+        )
 
     def with_constants(self, constants: Constants) -> "Configuration":
         """The same under other constants, a draft model's device and engine included; what belongs to its weights stays."""

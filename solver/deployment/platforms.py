@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from solver.engine.profiles import engine_profile, engines_for
+from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory
 from solver.hardware import Device, Node, instance_of
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.tables import GraphSizes
@@ -24,6 +24,8 @@ class Platform:
     engine: str
     constants: Constants
     node_ids: tuple[str, ...]
+    host_cache_bytes: float = 0.0
+    """Of host memory, for each device, for what requests leave in the cache; 0 where the nodes do not have as much."""
 
     def graphs(self, family: str, tensor_parallel: int) -> GraphSizes:
         """What the engine captures here for a family of models."""
@@ -54,17 +56,20 @@ def platforms(
     llm: str | None = None,
     engines: tuple[str, ...] = (),
     weight_formats: Sequence[str] = (),
+    host_cache_bytes: float = 0.0,
 ) -> tuple[Platform, ...]:
     """Group node types that perform alike, under each engine they are planned with (``own_engines``: engine is the default,
-    engines those asked for). Devices with none are left out."""
-    grouped: dict[tuple[str, int, int, float, float], list[Node]] = {}
+    engines those asked for). Devices with none are left out. host_cache_bytes: for each device, on nodes that have as much."""
+    grouped: dict[tuple[str, int, int, float, float, float], list[Node]] = {}
     for node in nodes:
         per_device = node.network_bytes_per_s / node.devices
-        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+        able = node.host_memory_bytes / node.devices >= host_cache_bytes and node.device.pcie_bytes_per_s > 0.0
+        beside = host_cache_bytes if able else 0.0
+        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device, beside)
         grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, _, per_device), members in grouped.items():
+    for (device_id, devices, domain, _, per_device, beside), members in grouped.items():
         device = members[0].device
         for runs in own_engines(device, engine, engines, weight_formats):
             if (device_id, runs) not in resolved:
@@ -72,7 +77,18 @@ def platforms(
                     priors, device=device_id, family=device.family, engine=runs, llm=llm
                 )
             node_ids = tuple(sorted(n.id for n in members))
-            result.append(Platform(device, devices, domain, per_device, runs, resolved[device_id, runs], node_ids))
+            result.append(
+                Platform(
+                    device,
+                    devices,
+                    domain,
+                    per_device,
+                    runs,
+                    resolved[device_id, runs],
+                    node_ids,
+                    beside if keeps_in_host_memory(runs) else 0.0,
+                )
+            )
     return tuple(result)
 
 

@@ -139,6 +139,21 @@ PREFIX_CACHES: dict[str, str] = {
 """Engines that find prompts in the cache of earlier requests, and where that is documented. Others are taken to find nothing."""
 
 
+HOST_CACHES: dict[str, str] = {
+    "vllm": "https://docs.vultr.com/inference-cookbook/rocm/optimization/kv-cache-offloading (--kv-offloading-backend native, "
+    "--kv-offloading-size), read 2026-11-24; that blocks are copied as they are computed, the least recently used going first: "
+    "recalled",
+    "sglang": "https://docs.nvidia.com/dynamo/dev/cli/model-deployment/kv-cache-offloading.md (HiCache as a backend of SGLang), read "
+    "2026-11-24; --hicache-size of each rank and write-through: recalled",
+}
+"""Engines that keep what requests leave in host memory too where told to, and where that is documented."""
+
+
+def keeps_in_host_memory(engine: str) -> bool:
+    """Whether a tier of host memory under the cache of prefixes is documented for the engine."""
+    return engine in HOST_CACHES
+
+
 def finds_prefixes(engine: str) -> bool:
     """Whether a cache of prefixes is documented for the engine, on by default."""
     return engine in PREFIX_CACHES

@@ -350,12 +350,17 @@ def served_shape(shape: LlmShape, workload: Workload) -> LlmShape:
 
 
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
-    """Engine settings with the workload's context as the longest request, and no more requests at once than its adapters have slots
-    for."""
+    """Engine settings with the workload's context as the longest request, the host memory that it may take, and no more requests
+    at once than its adapters have slots for."""
     most = engine.max_sequences
     if workload.adapters is not None:
         most = min(most, workload.adapters.most_sequences)
-    return replace(engine, max_context_tokens=workload.context_tokens, max_sequences=most)
+    return replace(
+        engine,
+        max_context_tokens=workload.context_tokens,
+        max_sequences=most,
+        host_cache_bytes=workload.host_cache_bytes,
+    )
 
 
 def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], memo: SpaceMemo) -> Recommendation:

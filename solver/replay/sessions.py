@@ -21,7 +21,7 @@ def drawn_open(
     tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, count: int, seed: int
 ) -> SessionDraw:
     """``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins."""
-    size = schedule.block_tokens
+    size, reach = schedule.block_tokens, max(schedule.kv_cache_tokens, schedule.host_cache_tokens)
     look = open_draw(
         traffic,
         requests_per_s,
@@ -29,12 +29,10 @@ def drawn_open(
         SERVICE_TURNS,
         SERVICE_SEED,
         block_tokens=size,
-        cache_tokens=schedule.kv_cache_tokens,
+        cache_tokens=reach,
     )
     service_s = float(_run(tables, schedule, look).trace.end_to_end_s.mean())
-    return open_draw(
-        traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=schedule.kv_cache_tokens
-    )
+    return open_draw(traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=reach)
 
 
 def replay_open(

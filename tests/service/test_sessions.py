@@ -198,5 +198,56 @@ class TestPlans:
         assert float(with_cache["totals"]["usd_per_hour"]) < float(without["totals"]["usd_per_hour"])
 
 
+class TestHostMemory:
+    """A tier under the cache: what the device forgets is loaded instead of computed."""
+
+    TIGHT = changed(changed(ESTIMATE, "engine", {"memory_fraction": 0.3}), "load/requests_per_s", 4)
+
+    def test_what_the_device_forgets_is_found(self, client: TestClient) -> None:
+        hits, first = [], []
+        for gib in (0, 16, 64):
+            found = estimated(client, changed(self.TIGHT, "engine", {"memory_fraction": 0.3, "host_cache_gib": gib}))
+            hits.append(found["prefix_hit_fraction"])
+            first.append(found["ttft_ms"]["mean"]["expected"])
+        assert hits[0] < hits[1] - 0.01 < hits[2]
+        assert first[2] < first[0]
+
+    def test_an_engine_without_a_documented_tier_finds_no_more(self, client: TestClient) -> None:
+        engine = {"name": "tensorrt-llm", "memory_fraction": 0.3}
+        without = estimated(client, changed(self.TIGHT, "engine", engine))
+        with_it = estimated(client, changed(self.TIGHT, "engine", engine | {"host_cache_gib": 64}))
+        assert with_it["prefix_hit_fraction"] == without["prefix_hit_fraction"]
+
+    def test_a_node_has_no_more_than_its_host_has(self, client: TestClient) -> None:
+        node = next(
+            one for one in client.get("/v1/nodes", params={"limit": 500}).json()["items"]
+            if one["device"] == "h100-sxm" and one["host_memory_gib"] and one["devices"] == 8
+        )  # fmt: skip
+        asked = changed(changed(self.TIGHT, "node", node["id"]), "engine", {"host_cache_gib": 50_000})
+        found = estimated(client, asked)
+        assert found["outcome"] != "estimated"
+        assert "host_cache_gib" in json.dumps(found)
+
+    @pytest.mark.parametrize("wrong", [-1, "much", 1e9, float("nan")])
+    def test_what_is_no_size_is_refused(self, client: TestClient, wrong: Any) -> None:
+        asked = changed(self.TIGHT, "engine", {"host_cache_gib": wrong})
+        typed = {"Content-Type": "application/json"}
+        response = client.post("/v1/estimates", content=json.dumps({"estimates": [asked]}), headers=typed)
+        assert response.status_code in (400, 422)  # NaN is no JSON
+        assert wrong != wrong or "host_cache_gib" in response.text
+
+    def test_a_plan_uses_it_where_nodes_have_it(self, client: TestClient) -> None:
+        """Users that think for minutes: with host memory the same traffic costs no more, and a line says what it was given."""
+        slow = changed(PLAN, f"workloads/0/{AT}/think_time_s", 400)
+        without = client.post("/v1/recommendations", json=slow).json()
+        answer = client.post("/v1/recommendations", json=changed(slow, "workloads/0/host_cache_gib", 100)).json()
+        assert answer["plan"], answer
+        assert float(answer["totals"]["usd_per_hour"]) <= float(without["totals"]["usd_per_hour"])
+        given = [line["engine_settings"]["host_cache_gib"] for line in answer["plan"]]
+        assert set(given) <= {0.0, 100.0}
+        if answer["totals"]["usd_per_hour"] != without["totals"]["usd_per_hour"]:
+            assert 100.0 in given
+
+
 def _json(body: Any) -> str:
     return json.dumps(body)

@@ -161,7 +161,8 @@ NO_TURNS = no_turns()
 def held_in_host(sessions: SessionTurns, blocks: int) -> Whole:
     """Blocks of ``held_chains`` that host memory has before a run: those used last, the first of each chain."""
     newer = np.cumsum(sessions.held_blocks[::-1])[::-1] - sessions.held_blocks
-    return np.clip(blocks - newer, 0, sessions.held_blocks)
+    kept: Whole = np.clip(blocks - newer, 0, sessions.held_blocks)
+    return kept
 
 
 def session_columns(sessions: SessionTurns, host_blocks: int) -> tuple[records.Turns, records.Chains]:

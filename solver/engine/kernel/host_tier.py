@@ -69,7 +69,7 @@ def store(rules: Rules, u: State, queues: Queues, request: int, own_blocks: int)
 
 
 @inner
-def held_on_either(rules: Rules, queues: Queues, request: int) -> int:
+def held_on_either(queues: Queues, request: int) -> int:
     """Blocks that a request begins with and that the device or host memory holds."""
     chains = queues.chains
     chain = chains.chain[request]

@@ -82,7 +82,7 @@ def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> i
 @inner
 def find_stored(rules: Rules, queues: Queues, request: int, tokens: int) -> int:
     """The same of what the cache or host memory holds."""
-    blocks = held_on_either(rules, queues, request)
+    blocks = held_on_either(queues, request)
     tokens_found: int = min(blocks, (tokens - 1) // rules.block_tokens) * rules.block_tokens
     return tokens_found
 
