@@ -7226,6 +7226,10 @@ class WorkloadIn(TypedDict):
     """Low-rank adapters over the model, one named by every request. Tenants or tasks that share the base: every
     replica serves all of them. Null: the model as published.
     """
+    host_cache_gib: NotRequired[float]
+    """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. Used on nodes that have
+    as much for each device, by vLLM and SGLang, for what requests of sessions leave in the cache.
+    """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in
     pools of their own, on unlike devices of one provider and region.
