@@ -40,6 +40,21 @@ TINY_CONFIG: dict[str, Any] = {
 }
 
 
+def small_estimate(traffic: dict[str, Any], requests_per_s: float) -> dict[str, Any]:
+    """Of an 8B model on one device, under requests at random instants."""
+    load = {"kind": "open", "requests_per_s": requests_per_s}
+    return {"llm": "llama-3.1-8b", "device": "h100-sxm", "traffic": traffic, "load": load}
+
+
+def small_plan(name: str, traffic: dict[str, Any], targets: dict[str, Any]) -> dict[str, Any]:
+    """For an 8B model on two kinds of device: planned in a second or two."""
+    return {
+        "workloads": [{"name": name, "llm": "llama-3.1-8b", "traffic": traffic, "targets": targets}],
+        "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
+        "alternatives": 0,
+    }
+
+
 def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with the value at ``/``-separated ``path`` replaced or added.
 

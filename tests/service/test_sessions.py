@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.bodies import changed
+from tests.service.bodies import changed, small_estimate, small_plan
 
 SESSIONS: dict[str, Any] = {
     "turns": {"low": 3, "high": 9},
@@ -15,24 +15,8 @@ SESSIONS: dict[str, Any] = {
     "system_prompt_tokens": 1000,
 }
 TRAFFIC: dict[str, Any] = {"output_tokens": {"mean": 200, "p95": 600}, "sessions": SESSIONS}
-ESTIMATE: dict[str, Any] = {
-    "llm": "llama-3.1-8b",
-    "device": "h100-sxm",
-    "traffic": TRAFFIC,
-    "load": {"kind": "open", "requests_per_s": 6},
-}
-PLAN: dict[str, Any] = {
-    "workloads": [
-        {
-            "name": "chat",
-            "llm": "llama-3.1-8b",
-            "traffic": TRAFFIC | {"requests_per_s": 30},
-            "targets": {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}},
-        }
-    ],
-    "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
-    "alternatives": 0,
-}
+ESTIMATE = small_estimate(TRAFFIC, 6)
+PLAN = small_plan("chat", TRAFFIC | {"requests_per_s": 30}, {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}})
 AT = "traffic/sessions"
 PLAIN = {"prompt_tokens": 100, "output_tokens": 100}
 

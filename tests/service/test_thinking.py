@@ -5,29 +5,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.bodies import changed
+from tests.service.bodies import changed, small_estimate, small_plan
 
 TRAFFIC: dict[str, Any] = {
     "prompt_tokens": 500, "thinking_tokens": {"mean": 800, "p95": 2400}, "output_tokens": {"mean": 200, "p95": 600},
 }  # fmt: skip
-ESTIMATE: dict[str, Any] = {
-    "llm": "llama-3.1-8b",
-    "device": "h100-sxm",
-    "traffic": TRAFFIC,
-    "load": {"kind": "open", "requests_per_s": 2},
-}
-PLAN: dict[str, Any] = {
-    "workloads": [
-        {
-            "name": "reasoning",
-            "llm": "llama-3.1-8b",
-            "traffic": TRAFFIC | {"requests_per_s": 8},
-            "targets": {"ttfat_ms": {"p95": 40_000}},
-        }
-    ],
-    "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
-    "alternatives": 0,
-}
+ESTIMATE = small_estimate(TRAFFIC, 2)
+PLAN = small_plan("reasoning", TRAFFIC | {"requests_per_s": 8}, {"ttfat_ms": {"p95": 40_000}})
 
 
 class TestEstimates:
