@@ -17,19 +17,20 @@ up: install
 install: $(VENV)/installed
 
 # A file at a time on each processor: fixtures that serve a whole file stay on one. Properties of random problems are tested on a few
-# of them (tests/seeds.py).
+# of them (tests/seeds.py). At the end: processor seconds by folder, the slowest files and tests.
+PYTEST := $(BIN)/python -m pytest -p tests.processor_time -n auto --dist loadfile
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
+	$(PYTEST) $(TEST)
 
 # The same on every random problem: what continuous integration runs.
 test-all: $(VENV)/installed-dev
-	ALL_SEEDS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(TEST)
+	ALL_SEEDS=1 $(PYTEST) $(TEST)
 
-# What `make test` does not: the tests of the service on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names (a database
-# that tests may write to).
+# What `make test` does not: the tests of the service on the PostgreSQL that CLUSTERWRIGHT_TEST_DATABASE_URL names: each file
+# works on a database of its own, a copy of one seeded once, so the role must be allowed to create databases.
 test-postgres: $(VENV)/installed-dev
 	@test -n "$$CLUSTERWRIGHT_TEST_DATABASE_URL" || { echo "set CLUSTERWRIGHT_TEST_DATABASE_URL=postgresql+psycopg://user:password@host/database"; exit 2; }
-	$(BIN)/python -m pytest -n auto --dist loadfile -k postgresql tests/service
+	$(PYTEST) -k postgresql tests/service
 
 # Workbooks of comparisons, computed by LibreOffice Calc: apt-get install libreoffice-calc, or SOFFICE=path. Fails without.
 spreadsheet: $(VENV)/installed-dev

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 SHOWN = int(os.environ.get("SHOWN", "20"))
+"""Lines of each table."""
 PROPERTY = "processor_s"
 
 
