@@ -3562,6 +3562,9 @@ class LlmOut(TypedDict):
     """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector."""
     bidirectional: bool
     """Whether every token attends to all of its text, those after it too."""
+    vision: NotRequired[VisionOut | None]
+    """What the model looks at images with. Null where it takes no images, or its encoder's figures are not known.
+    """
     native_weights: str
     """Number format in which the weights are published."""
     native_beside_experts: str | None
@@ -7059,6 +7062,42 @@ class UsedInputOut(TypedDict):
     """Upper end: of a predicted quantity, nine of ten measured values lie between low and high."""
     stated: bool
     """Whether the request states it."""
+
+
+class VisionOut(TypedDict):
+    """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model.
+    Figures that it does not have are 0.
+    """
+    layers: int
+    """Layers, a count."""
+    hidden: int
+    """Width of the model's hidden state."""
+    heads: int
+    """Query heads, a count."""
+    intermediate: int
+    """Width inside a dense layer; 0 for mixtures."""
+    gated: bool
+    """Whether the layer has a gate beside its first matrix."""
+    patch_px: int
+    """Side of a patch, pixels."""
+    merge: int
+    """Patches a side that become one token."""
+    image_px: int
+    """Side to which every image is resized, pixels; 0: it keeps its own."""
+    least_px: int
+    """Fewest pixels, in all, that an image is resized to."""
+    most_px: int
+    """Most pixels, in all, that an image is resized to."""
+    tokens: int
+    """Length, tokens. Of every image, where their number is fixed."""
+    extra_projectors: int
+    """Further projections to the model's width, from layers in between."""
+    window_patches: int
+    """Patches that a layer which looks within windows attends to; 0: all layers look at all."""
+    full_layers: int
+    """Layers that look at all of an image."""
+    weights: float
+    """Number format of the weights; in requests, those the plan may choose from."""
 
 
 class WantedListOut(TypedDict):

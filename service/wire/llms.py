@@ -80,6 +80,28 @@ class FeedForwardOut(Answer):
     active_weights: float
 
 
+class VisionOut(Answer):
+    """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model. Figures that it does
+    not have are 0."""
+
+    layers: int
+    hidden: int
+    heads: int
+    intermediate: int
+    gated: bool
+    patch_px: int
+    merge: int
+    image_px: int
+    least_px: int
+    most_px: int
+    tokens: int
+    """Of every image, where their number is fixed."""
+    extra_projectors: int
+    window_patches: int
+    full_layers: int
+    weights: float
+
+
 class LlmOut(Answer):
     """One model. ``total_weights`` and ``active_weights`` are counts of parameters, computed from the widths."""
 
@@ -99,6 +121,8 @@ class LlmOut(Answer):
     qk_norm: bool
     embeds: bool
     bidirectional: bool
+    vision: VisionOut | None = None
+    """Null where it takes no images, or its encoder's figures are not known."""
     native_weights: str
     native_beside_experts: str | None
     other_weights: float

@@ -14,14 +14,14 @@ import catalog
 import migrations
 import service
 import solver
-from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, NodeRow, ProviderRow
+from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, LlmVisionRow, NodeRow, ProviderRow
 from service.main import create_app
 from service.openapi_document import PARAMETERS
 from service.settings import PREFIX, Settings
 from service.wire import quantities
 from service.wire.devices import DeviceOut
 from service.wire.field_descriptions import descriptions
-from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut
+from service.wire.llms import AttentionOut, FeedForwardOut, LlmOut, VisionOut
 from service.wire.nodes import NodeOut
 from service.wire.providers import ProviderOut
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
@@ -142,6 +142,7 @@ class TestWire:
             (LlmRow, LlmOut),
             (LlmAttentionRow, AttentionOut),
             (LlmFeedForwardRow, FeedForwardOut),
+            (LlmVisionRow, VisionOut),
         ],
     )
     def test_every_catalog_figure_is_shown(self, row: type, shown: type) -> None:
