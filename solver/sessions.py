@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InvalidInputError
-from solver.workload import Lengths, Sessions, Traffic, within_context
+from solver.lengths import Lengths
+from solver.workload import Sessions, Traffic, within_context
 
 Whole = NDArray[np.int64]
 
@@ -48,7 +49,7 @@ def sampled_turns(
     """Turns of ``count`` sessions. A session ends where its next turn would not fit into ``longest_tokens``, prompt and reply
     together; a first turn that does not is cut to it, as engines do.
 
-    >>> from solver.workload import fixed_lengths
+    >>> from solver.lengths import fixed_lengths
     >>> two = Sessions(fixed_lengths(3), fixed_lengths(10), 0.0, system_tokens=100)
     >>> found = sampled_turns(two, fixed_lengths(5), 1, np.random.default_rng(1), 135)
     >>> found.prompts.tolist(), round(found.unsent_fraction, 2)

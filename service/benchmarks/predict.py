@@ -27,11 +27,12 @@ from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import deploy
 from solver.errors import FigureMissingError, SaturatedError, SolverError
 from solver.layout import Layout
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
 from solver.prediction.estimate import Estimate, estimate
 from solver.step.constants import resolve_constants
-from solver.workload import Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.workload import Load, Traffic
 
 MOST_KEPT = 2_000
 RECHECKED_AFTER_S, OLDEST_S = 0.5, 2.0

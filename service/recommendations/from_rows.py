@@ -28,24 +28,14 @@ from solver.adapters import AdapterSupport
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Loads, Node, Offer, Partition, Sale
 from solver.layout import Layout
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, summed_lengths, uniform_lengths
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
 from solver.sessions import session_traffic
 from solver.step.constants import ConstantPrior
 from solver.units import bytes_from_gib
 from solver.vision import VisionEncoder
-from solver.workload import (
-    EngineSettings,
-    Lengths,
-    Load,
-    Sessions,
-    Thinking,
-    Traffic,
-    fixed_lengths,
-    lognormal_lengths,
-    summed_lengths,
-    uniform_lengths,
-)
+from solver.workload import EngineSettings, Load, Sessions, Thinking, Traffic
 
 GIGA = 1e9
 TERA = 1e12

@@ -13,9 +13,9 @@ from service.wire.traces import (
     TraceSessions,
 )
 from service.wire.traffic import MOST_THINK_S, MOST_TURNS, HistogramBin, HistogramLength, SessionsIn, TrafficIn
+from solver.lengths import Lengths
 from solver.traces.description import Arrivals, Description, LengthsFound, ReuseFound, described
 from solver.traces.sessions import SessionsFound
-from solver.workload import Lengths
 
 SESSIONS_SAID = "sessions"
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from solver.candidates.space import SearchSpace
 from solver.engine.screened_capacity import IN_FLIGHT_GRID, capacity, squared_variation
 from solver.engine.steady import OperatingPoints, StepGrid, interpolate
+from solver.lengths import Lengths
 from solver.step.blocks import attention_pairs
-from solver.workload import Lengths, Percentile, Targets, Traffic
+from solver.workload import Percentile, Targets, Traffic
 
 Floats = NDArray[np.float64]
 

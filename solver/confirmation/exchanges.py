@@ -30,12 +30,13 @@ from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import FigureMissingError, InvalidInputError, SaturatedError
 from solver.fleet.deployments import DECODE, PREFILL, ROLES
 from solver.hardware import Node
+from solver.lengths import fixed_lengths
 from solver.planning.assemble import Assembly
 from solver.planning.placements import Placement
 from solver.replay.disaggregated import replay_disaggregated
 from solver.replay.long_run import LongRun, draw_requests, enough_draws
 from solver.replay.one_stream import Replay
-from solver.workload import Load, Targets, fixed_lengths
+from solver.workload import Load, Targets
 
 Floats = NDArray[np.float64]
 

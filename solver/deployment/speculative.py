@@ -6,13 +6,14 @@ from solver.deployment.configuration import Configuration, Speculation
 from solver.deployment.deploy import Deployed
 from solver.deployment.layout_rules import layout_problem
 from solver.errors import DoesNotFitError, UnsupportedError
+from solver.lengths import Lengths
 from solver.llm_shape import LlmShape
 from solver.memory.fits import MemoryPlan, context_limit, engine_memory, max_concurrent_requests
 from solver.memory.kv_cache import RequestCache, request_cache
 from solver.memory.weights import stage_weight_bytes
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype
-from solver.workload import Lengths, SpeculativeDecoding
+from solver.workload import SpeculativeDecoding
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.steady import OperatingPoints
+from solver.lengths import Lengths
 from solver.limit import TargetLimit
-from solver.workload import Lengths, Percentile, Targets, Traffic
+from solver.workload import Percentile, Targets, Traffic
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

@@ -6,9 +6,10 @@ Neither has a configuration that could be laid out or simulated; how they join t
 import math
 from dataclasses import dataclass, replace
 
+from solver.lengths import fixed_lengths
 from solver.prediction.published import PublishedSpeed, published_estimate
 from solver.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
-from solver.workload import PERCENTILES, Traffic, Workload, fixed_lengths
+from solver.workload import PERCENTILES, Traffic, Workload
 
 BY_THE_TOKEN = "by_the_token"
 """Commitment of an offer of tokens."""
@@ -26,7 +27,7 @@ class TokenPrice:
     def usd_per_hour(self, traffic: Traffic, requests_per_s: float) -> float:
         """Of so many requests of this traffic.
 
-        >>> from solver.workload import fixed_lengths
+        >>> from solver.lengths import fixed_lengths
         >>> TokenPrice(1.0, 2.0).usd_per_hour(Traffic(fixed_lengths(500), fixed_lengths(250)), 1.0)
         3.6
         """

@@ -60,7 +60,7 @@ def published_estimate(speed: PublishedSpeed, traffic: Traffic) -> PublishedEsti
 
     A token takes 1/v, between 1/(f · max v) and f / min v. End to end: TTFT + (n - 1) · TPOT.
 
-    >>> from solver.workload import fixed_lengths
+    >>> from solver.lengths import fixed_lengths
     >>> speed = PublishedSpeed("d", "m", "e", "fp8", True, (100.0,), (FirstToken(500, 0.2),), 2.0)
     >>> found = published_estimate(speed, Traffic(fixed_lengths(500), fixed_lengths(101)))
     >>> found.time_per_output_token_s

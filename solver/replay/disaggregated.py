@@ -56,7 +56,7 @@ class DisaggregatedReplay:
 def sent_tokens(traffic: Traffic, prompt: int) -> int:
     """Prompt tokens whose cache travels: a shared prefix is cached in both pools.
 
-    >>> from solver.workload import fixed_lengths
+    >>> from solver.lengths import fixed_lengths
     >>> sent_tokens(Traffic(fixed_lengths(100), fixed_lengths(1), 0.25), 100)
     75
     """

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.lengths import Lengths
 from solver.traces.lengths import binned_lengths
 from solver.traces.trace import Blocks, Counts, Trace
-from solver.workload import Lengths
 
 NONE = -1
 

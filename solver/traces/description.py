@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.lengths import Lengths
 from solver.traces.arrivals import (
     DAY_S,
     HOUR_S,
@@ -21,7 +22,6 @@ from solver.traces.lengths import LognormalFit, binned_lengths, binning_distance
 from solver.traces.reuse import Reuse, measured_reuse
 from solver.traces.sessions import SessionsFound, described_sessions
 from solver.traces.trace import Counts, Floats, Trace
-from solver.workload import Lengths
 
 SIZES_AN_OCTAVE = 4
 """Sizes of cache on the curve, for each doubling."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.lengths import Lengths
 from solver.traces.trace import Counts, Floats
-from solver.workload import Lengths
 
 MOST_BINS = 64
 """As many points as a lognormal is cut into (``solver.workload``)."""

@@ -13,11 +13,12 @@ from typing import Any
 
 from service.corrections.snapshot import corrected_priors
 from solver.adapters import Adapters, zipf_popularity
+from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
 from solver.replay.one_stream import replay
 from solver.step.constants import ConstantPrior, resolve_constants
 from solver.vision import Images
-from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import catalog, configuration, priors
 

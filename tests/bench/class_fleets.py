@@ -21,10 +21,11 @@ from service.recommendations.from_rows import llm_from_row
 from solver.candidates.screening import Screened, ScreenedClass, of_classes, screen
 from solver.fleet import Demand, FleetProblem
 from solver.hardware import Offer
+from solver.lengths import uniform_lengths
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import SpaceMemo, space_of
-from solver.workload import Targets, Traffic, TrafficClass, Workload, uniform_lengths
+from solver.workload import Targets, Traffic, TrafficClass, Workload
 
 PRICES_AT = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 """Fixed, so that prices to come do not change the problems."""

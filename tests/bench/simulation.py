@@ -17,8 +17,9 @@ from rich.table import Table
 from solver.engine.compile import compile_simulation
 from solver.engine.kernel.columns import engine, replayed
 from solver.engine.replayable import one_prefix
+from solver.lengths import lognormal_lengths
 from solver.replay import one_stream as replaying
-from solver.workload import EngineSettings, Load, Traffic, lognormal_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.engine import oracle_simulate
 from tests.solver.samples import configuration

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from solver.hardware import Device, Node, Offer
+from solver.lengths import fixed_lengths, uniform_lengths
 from solver.limit import TargetLimit
 from solver.llm_shape import LlmShape
 from solver.objective import Objective
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import SpaceMemo, recommend
-from solver.workload import Targets, Traffic, TrafficClass, Workload, fixed_lengths, uniform_lengths
+from solver.workload import Targets, Traffic, TrafficClass, Workload
 from tests.llm_shapes import shape
 from tests.solver.samples import device, priors
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver.workload
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.replay.draws import drawn
-from solver.workload import Lengths, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths, within_context
+from solver.workload import Traffic, within_context
 
 
 @st.composite

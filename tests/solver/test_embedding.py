@@ -11,12 +11,13 @@ from catalog.huggingface import ConfigError, llm_row_from_config
 from service.recommendations.from_rows import llm_from_row
 from solver.errors import DoesNotFitError
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
 from solver.memory.fits import engine_memory, max_concurrent_requests, memory_plan
 from solver.precision import Precision
 from solver.replay.one_stream import replay
 from solver.step import terms
-from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants
 

@@ -15,12 +15,13 @@ from solver.engine.disaggregated import KvLink
 from solver.errors import DoesNotFitError, FigureMissingError, SaturatedError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.precision import Precision
 from solver.prediction.disaggregated import disaggregated_bound, estimate_disaggregated
 from solver.prediction.estimate import estimate
 from solver.replay.disaggregated import replay_disaggregated
 from solver.replay.one_stream import Replay, replay
-from solver.workload import EngineSettings, Load, SpeculativeDecoding, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, SpeculativeDecoding, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants, device
 

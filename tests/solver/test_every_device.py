@@ -11,10 +11,11 @@ from solver.engine.profiles import engines_for
 from solver.errors import DoesNotFitError, FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.precision import Precision
 from solver.prediction.estimate import Estimate, estimate
 from solver.step.constants import resolve_constants
-from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import catalog, priors
 

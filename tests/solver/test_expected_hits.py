@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from solver.errors import InvalidInputError
+from solver.lengths import fixed_lengths, uniform_lengths
 from solver.replay.expected_hits import expected_hit_fraction
 from solver.sessions import session_traffic
-from solver.workload import Sessions, Traffic, fixed_lengths, uniform_lengths
+from solver.workload import Sessions, Traffic
 from tests.seeds import cases
 from tests.solver.naive_session_cache import Chats, naive_hit_fraction, random_case
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidInputError
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
 from solver.memory.fits import engine_memory, memory_plan
 from solver.memory.table import memory_table
@@ -16,7 +17,7 @@ from solver.precision import Precision
 from solver.replay.one_stream import replay
 from solver.step.vision_terms import image_encoding
 from solver.vision import Images, VisionEncoder
-from solver.workload import EngineSettings, Load, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import llm_rows, shape
 from tests.solver.samples import configuration, constants
 

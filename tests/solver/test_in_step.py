@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from solver.deployment.configuration import Configuration
+from solver.lengths import Lengths, fixed_lengths, uniform_lengths
 from solver.prediction.estimate import Correction, estimate
 from solver.prediction.spreads import moved_spreads
 from solver.replay.one_stream import Replay, replay
 from solver.step.rates import rates
-from solver.workload import Lengths, Load, Traffic, fixed_lengths, uniform_lengths
+from solver.workload import Load, Traffic
 from tests.solver.samples import catalog, configuration, constants, dense_shape, device
 
 HERE = configuration(dense_shape(layers=32, hidden=4096))

@@ -7,8 +7,9 @@ import pytest
 
 from solver.candidates.screening import ScreenedClass
 from solver.capacity.sustained_rate import is_settled
+from solver.lengths import fixed_lengths
 from solver.recommend.recommend import screened
-from solver.workload import Traffic, Workload, fixed_lengths
+from solver.workload import Traffic, Workload
 from tests.seeds import cases
 from tests.solver.planning_cases import MEMO, OFFERS, plan, planning, workload
 

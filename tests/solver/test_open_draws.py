@@ -3,10 +3,11 @@
 import math
 import statistics
 
+from solver.lengths import uniform_lengths
 from solver.prediction.estimate import Correction, estimate
 from solver.replay.long_run import LongRun
 from solver.replay.one_stream import open_draws
-from solver.workload import Load, Traffic, uniform_lengths
+from solver.workload import Load, Traffic
 from tests.solver.samples import configuration, dense_shape
 
 HERE = configuration(dense_shape(layers=32, hidden=4096))

@@ -11,11 +11,12 @@ from solver.candidates.screening import screen
 from solver.candidates.space import build_space
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
+from solver.lengths import lognormal_lengths, uniform_lengths
 from solver.limit import FaultTolerance, Quota
 from solver.planning.types import PlanEntry, PlanLimits, Recommendation
 from solver.recommend.replan import CurrentFleet, HeldNodes, SwitchingCost, replan
 from solver.replay.disaggregated import replay_disaggregated
-from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, lognormal_lengths, uniform_lengths
+from solver.workload import Load, Targets, Traffic, TrafficClass, Workload
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import MEMO, node, offer, plan, planning, workload
 from tests.solver.samples import device, priors

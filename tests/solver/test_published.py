@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from solver.errors import UnsupportedError
 from solver.fleet import verify
+from solver.lengths import fixed_lengths
 from solver.planning.placements import entries_of_units, machines_of
 from solver.planning.published import SHARES, PublishedOffer, TokenPrice, missed_target, tokens_offer
 from solver.prediction.published import (
@@ -20,7 +21,7 @@ from solver.prediction.published import (
 )
 from solver.recommend.recommend import solve_request
 from solver.traffic_classes import with_confidence
-from solver.workload import Load, Targets, Traffic, fixed_lengths
+from solver.workload import Load, Targets, Traffic
 from tests.solver.planning_cases import MEMO, OFFERS, planning, workload
 
 SPEED = PublishedSpeed("device", "llama-3.1-8b", "engine", "fp8", True, (100.0, 400.0), (FirstToken(500, 0.2),), 1.5)

@@ -9,6 +9,7 @@ import pytest
 from solver.candidates.screening import screen
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import is_settled
+from solver.lengths import fixed_lengths, uniform_lengths
 from solver.limit import Limit, LimitKind
 from solver.planning.types import PlanLimits, PlanningInput, Recommendation
 from solver.recommend.recommend import recommend, solve_request, space_of
@@ -17,7 +18,7 @@ from solver.replay.one_stream import replay
 from solver.traffic_classes import with_rate, with_targets_of
 from solver.why.resolve import Clock
 from solver.why.why_not import Thing, why_not
-from solver.workload import Load, Targets, Traffic, Workload, fixed_lengths, uniform_lengths
+from solver.workload import Load, Targets, Traffic, Workload
 from tests.solver.planning_cases import (
     A100,
     CHAT,

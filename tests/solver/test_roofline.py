@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.precision import Precision
 from solver.step.named_terms import step_terms
 from solver.step.operator_report import prefill_attention, prefill_attention_bytes, roof_flop_per_s, step_operators
-from solver.workload import Traffic, fixed_lengths
+from solver.workload import Traffic
 from tests.solver.samples import configuration, dense_shape
 from tests.solver.test_step_properties import deployed, devices, laws, layouts, llms, precisions
 

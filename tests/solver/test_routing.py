@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from solver.errors import InvalidInputError
+from solver.lengths import uniform_lengths
 from solver.replay.routing import MOST_ROUTED, routed_here
 from solver.sessions import SampledTurns, sampled_turns
-from solver.workload import Sessions, uniform_lengths
+from solver.workload import Sessions
 from tests.seeds import cases
 
 

@@ -13,6 +13,7 @@ from solver.engine.simulate import simulate
 from solver.engine.steady import OperatingPoints, operating_points, step_grid
 from solver.errors import InvalidInputError, SaturatedError
 from solver.layout import Layout
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.precision import Precision
 from solver.replay.crowds import lane_seats, steady_rate
 from solver.replay.long_run import long_run
@@ -25,7 +26,7 @@ from solver.replay.one_stream import (
     weighted_statistics,
 )
 from solver.sessions import spread_lengths
-from solver.workload import EngineSettings, Lengths, Load, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
 

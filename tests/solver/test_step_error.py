@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from solver.lengths import Lengths
 from solver.prediction.estimate import Correction, Estimate, PredictedInterval, at_least, estimate, factor_of
 from solver.prediction.step_error import dilated, queued_spreads
 from solver.prediction.streams import estimate_mixed
 from solver.replay.long_run import draw
 from solver.replay.streams import RequestStream
 from solver.step.constants import Constants
-from solver.workload import Lengths, Load, Traffic
+from solver.workload import Load, Traffic
 from tests.solver.samples import configuration, dense_shape
 
 HERE = configuration(dense_shape(layers=32, hidden=4096))

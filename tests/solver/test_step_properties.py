@@ -15,13 +15,14 @@ from solver.deployment.layout_rules import layout_problem
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
+from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
 from solver.precision import Precision
 from solver.step.constants import CONSTANTS, Constants
 from solver.step.named_terms import RESOURCE, step_terms
 from solver.step.rates import Rates, rates
 from solver.step.tables import StepTables
-from solver.workload import EngineSettings, Traffic, fixed_lengths
+from solver.workload import EngineSettings, Traffic
 from tests.llm_shapes import llm_rows, shape
 from tests.solver.samples import configuration, dense_shape, device, sparse_shape
 

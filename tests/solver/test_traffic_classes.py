@@ -15,6 +15,7 @@ from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacit
 from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios
 from solver.errors import InvalidInputError, SaturatedError
 from solver.fleet import solve_fleet, verify
+from solver.lengths import uniform_lengths
 from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.assemble import assemble
 from solver.planning.placements import mix_capacity
@@ -26,7 +27,7 @@ from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, each_alone, with_rate
 from solver.why.price_curve import PricedRequirement, price_curve
 from solver.why.resolve import Clock
-from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, mixed_traffic, uniform_lengths
+from solver.workload import Load, Targets, Traffic, TrafficClass, Workload, mixed_traffic
 from tests.solver.planning_cases import A100, CHAT, H100, L4, L40S, MEMO, node, offer, plan, planning, workload
 from tests.solver.samples import device
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from solver.errors import NoPlanInTimeError
+from solver.lengths import uniform_lengths
 from solver.planning.types import PlanLimits, Recommendation
 from solver.recommend.recommend import recommend, solve_request
 from solver.why.resolve import Clock, QuestionOutcome
 from solver.why.why_not import Thing, why_not
-from solver.workload import Targets, Traffic, TrafficClass, Workload, uniform_lengths
+from solver.workload import Targets, Traffic, TrafficClass, Workload
 from tests.solver.planning_cases import A100, H100, L40S, MEMO, offer, planning, workload
 
 SHORT = Traffic(uniform_lengths(50, 300), uniform_lengths(50, 200))

@@ -8,6 +8,7 @@ import pytest
 
 from solver.capacity.goal import Goal, factor_of
 from solver.capacity.runs import Runs, TableMemo
+from solver.lengths import lognormal_lengths
 from solver.replay.latencies import Latencies, SteadyLane
 from solver.replay.long_run import (
     DRAW_SEEDS,
@@ -20,7 +21,7 @@ from solver.replay.long_run import (
     long_run,
 )
 from solver.replay.one_stream import capacity_requests_per_s
-from solver.workload import PERCENTILES, Percentile, Targets, Traffic, lognormal_lengths
+from solver.workload import PERCENTILES, Percentile, Targets, Traffic
 from tests.llm_shapes import shape
 from tests.solver.planning_cases import CHAT
 from tests.solver.samples import configuration

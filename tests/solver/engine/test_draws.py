@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from solver.engine.simulate import simulate
 from solver.errors import InvalidInputError
+from solver.lengths import Lengths, lognormal_lengths
 from solver.replay.draws import Draws, LoadedLane, drawn, replay_draws
 from solver.replay.one_stream import QUANTILES, poisson_arrivals_s, statistics, weighted_statistics
 from solver.sessions import spread_lengths
-from solver.workload import EngineSettings, Lengths, Traffic, lognormal_lengths
+from solver.workload import EngineSettings, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
 

@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from solver.engine.simulate import simulate
+from solver.lengths import fixed_lengths, lognormal_lengths, summed_lengths, uniform_lengths
 from solver.replay.latencies import SteadyLane
 from solver.replay.long_run import draw
 from solver.replay.one_stream import hidden_tokens, replay, sampled_requests, to_first_answer_s
-from solver.workload import (
-    EngineSettings,
-    Load,
-    Thinking,
-    Traffic,
-    fixed_lengths,
-    lognormal_lengths,
-    summed_lengths,
-    uniform_lengths,
-)
+from solver.workload import EngineSettings, Load, Thinking, Traffic
 from tests.llm_shapes import shape
 from tests.solver.engine.test_kernel import MODELS, tables_of
 from tests.solver.naive_engine import Job, NaiveEngine

@@ -10,10 +10,11 @@ import pytest
 from solver.engine.kernel import stepping
 from solver.engine.profiles import engine_profile
 from solver.engine.simulate import Schedule, SessionTrace, simulate, simulate_sessions
+from solver.lengths import fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
 from solver.sessions import session_traffic
 from solver.step.tables import StepTables
-from solver.workload import Sessions, Traffic, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.workload import Sessions, Traffic
 from tests.seeds import cases
 from tests.solver.engine.naive_sessions import NaiveSessions
 from tests.solver.engine.test_kernel import MODELS, SEATS, tables_of

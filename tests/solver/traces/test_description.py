@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from solver.errors import InvalidInputError
+from solver.lengths import lognormal_lengths
 from solver.traces.arrivals import DAY_S, HOUR_S, WEEK_S
 from solver.traces.description import described
 from solver.traces.trace import Blocks, Trace
-from solver.workload import lognormal_lengths
 
 
 def made(arrival_s: np.ndarray | None = None, count: int = 20_000, **arrays: object) -> Trace:
