@@ -37,7 +37,7 @@ from solver.adapters import Adapters
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape, makes_no_tokens
-from solver.planning.published import PublishedOffer
+from solver.planning.published_offers import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
 from solver.units import bytes_from_gib

@@ -9,7 +9,7 @@ from service.recommendations.present import present_interval
 from service.recommendations.published import PublishedMachine, service_behind
 from service.wire.plan_lines import PublishedLineOut, TokenServiceOut
 from service.wire.quantities import Interval
-from solver.planning.published import PublishedEntry
+from solver.planning.published_offers import PublishedEntry
 from solver.planning.types import PlanningInput
 from solver.prediction.estimate import PredictedInterval
 from solver.prediction.published import published_estimate

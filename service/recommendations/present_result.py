@@ -33,7 +33,7 @@ from service.wire.plan_explained import (
 from service.wire.plan_lines import FleetNodesOut, PublishedLineOut
 from service.wire.recommendations import ProofOver, ResultOut, SolveOut, TotalsOut
 from service.wire.resilience import LossOut, ServedOut
-from solver.planning.published import BY_THE_TOKEN, PublishedEntry
+from solver.planning.published_offers import BY_THE_TOKEN, PublishedEntry
 from solver.planning.types import Freed, PlanningInput, PoolsReport, Recommendation
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 

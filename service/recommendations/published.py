@@ -11,7 +11,7 @@ from service.problems import FieldError, unknown_name
 from service.recommendations.bought_offers import BOUGHT_BY, PURCHASE
 from service.wire.plan_explained import RejectedOut
 from service.wire.recommendations import RecommendationIn
-from solver.planning.published import PublishedOffer, TokenPrice, machine_offer, missed_target, tokens_offer
+from solver.planning.published_offers import PublishedOffer, TokenPrice, machine_offer, missed_target, tokens_offer
 from solver.prediction.published import FirstToken, PublishedSpeed
 from solver.workload import ANYWHERE, Workload
 

@@ -1,6 +1,6 @@
 """What a candidate carries if it only prefills, or only decodes: screening, on the optimistic side.
 
-A prefill replica is a queue of prompts, M/G/1 with the wait of ``engine.capacity.queue_wait_s``; prompts share steps, so
+A prefill replica is a queue of prompts, M/G/1 with the wait of ``engine.screened_capacity.queue_wait_s``; prompts share steps, so
 that one adds least where a step is full:  w = step(U) · S/U + pairs,  rate = ρ · lanes / w.  A decode replica is the
 steady state without prompts:  X = c / ((Q − 1) · τ(c)).  The transfer is left out of both. The event simulation gives every
 chosen row its true capacity.
@@ -98,7 +98,7 @@ def _pairs_s(grid: StepGrid, prompt: float, cached: float) -> Floats:
 
 
 def _wait_s(service: Floats, prompt: Lengths, percentile: Percentile) -> Floats:
-    """Wait behind other prompts at every load, (N, K): see ``engine.capacity.queue_wait_s``."""
+    """Wait behind other prompts at every load, (N, K): see ``engine.screened_capacity.queue_wait_s``."""
     load = LOADS[None, :]
     scale = service * (1.0 + squared_variation(prompt)) / (2.0 * (1.0 - load))
     if percentile == "mean":

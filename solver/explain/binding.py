@@ -8,7 +8,7 @@ from solver.errors import NoPlanInTimeError
 from solver.explain.resolver import Resolver
 from solver.explain.targets import replaced, retargeted, stated_targets
 from solver.fleet import FleetResult
-from solver.fleet import limits as fleet_limits
+from solver.fleet import loosened_limits as fleet_limits
 from solver.limit import Limit, LimitKind
 from solver.outcome import Status
 from solver.planning.assemble import Assembly

@@ -14,7 +14,7 @@ from solver.explain.resolver import Resolver
 from solver.explain.sourcing import COMMITMENTS, WHOLE_POLICY, commits, rules_in_force, without_rules
 from solver.explain.targets import looser_targets, replaced, retargeted, stated_targets, with_all_targets
 from solver.fleet import FleetProblem
-from solver.fleet import limits as fleet_limits
+from solver.fleet import loosened_limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.assemble import MOST_NODES, Assembly, assemble, fewest_nodes, most_nodes

@@ -7,7 +7,7 @@ the gaps of the two solves is not reported as a difference.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from solver.fleet.limits import ChangedProblem
+from solver.fleet.loosened_limits import ChangedProblem
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import FleetProblem
 from solver.fleet.solve import Solve, solve_fleet

@@ -6,7 +6,13 @@ Every figure comes from solving a changed problem, none from a dual.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from solver.fleet.limits import ChangedProblem, fault_tolerance_change, offer_change, places_change, replicas_change
+from solver.fleet.loosened_limits import (
+    ChangedProblem,
+    fault_tolerance_change,
+    offer_change,
+    places_change,
+    replicas_change,
+)
 from solver.fleet.plan import FleetResult
 from solver.fleet.problem import FleetProblem, OfferSlot
 from solver.fleet.solve import Solve, solve_fleet

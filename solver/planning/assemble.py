@@ -23,7 +23,7 @@ from solver.fleet import (
 from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
 from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
-from solver.planning.published_rows import UNITS, units_in
+from solver.planning.published_in_plan import UNITS, units_in
 from solver.planning.types import PlanningInput
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 from solver.workload import ANYWHERE, Workload

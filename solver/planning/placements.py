@@ -13,8 +13,8 @@ from solver.deployment.configuration import Configuration
 from solver.fleet import OfferSlot, Plan
 from solver.fleet.deployments import ROLES, Role
 from solver.planning.assemble import Assembly, known_figure
-from solver.planning.published import PublishedEntry
-from solver.planning.published_rows import UNITS, published_entries
+from solver.planning.published_in_plan import UNITS, published_entries
+from solver.planning.published_offers import PublishedEntry
 from solver.planning.types import ClassLoad, PlanEntry, PlanningInput, SplitDevices
 from solver.traffic_classes import ALL_CLASSES, ClassSet
 

@@ -13,7 +13,7 @@ from solver.llm_shape import LlmShape
 from solver.objective import Objective
 from solver.outcome import Outcome, Status
 from solver.planning.offer_columns import OfferMemo
-from solver.planning.published import PublishedEntry, PublishedOffer
+from solver.planning.published_offers import PublishedEntry, PublishedOffer
 from solver.prediction.estimate import Correction, Estimate
 from solver.step.constants import ConstantPrior
 from solver.workload import EngineSettings, Workload

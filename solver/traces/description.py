@@ -16,8 +16,8 @@ from solver.traces.arrivals import (
     mean_rate_per_s,
     peak_to_mean,
 )
-from solver.traces.chats import ChatsFitted, fitted_chats
 from solver.traces.che import che_hits
+from solver.traces.fitted_sessions import ChatsFitted, fitted_chats
 from solver.traces.lengths import LognormalFit, binned_lengths, binning_distance, fitted_lognormal, rank_correlation
 from solver.traces.reuse import Reuse, measured_reuse
 from solver.traces.sessions import SessionsFound, described_sessions

@@ -16,7 +16,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.errors import NoPlanInTimeError
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetProblem, MustUse
-from solver.fleet import limits as fleet_limits
+from solver.fleet import loosened_limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.hardware import Offer
 from solver.limit import Limit

@@ -11,7 +11,7 @@ from solver.errors import UnsupportedError
 from solver.fleet import verify
 from solver.lengths import fixed_lengths
 from solver.planning.placements import entries_of_units, machines_of
-from solver.planning.published import SHARES, PublishedOffer, TokenPrice, missed_target, tokens_offer
+from solver.planning.published_offers import SHARES, PublishedOffer, TokenPrice, missed_target, tokens_offer
 from solver.prediction.published import (
     FirstToken,
     PublishedSpeed,

@@ -1,4 +1,4 @@
-"""Constraints of what is left after a loss of providers or regions, one function a constraint."""
+"""Constraints of what is left after a loss of nodes, providers or regions, one function a constraint."""
 
 import itertools
 
@@ -14,6 +14,24 @@ from solver.limit import DomainKind
 
 SPREAD_CHORDS = 12
 """Chords drawn of the capacity that so many domains ask for; after the twelfth it falls by less than a hundredth."""
+
+
+def add_spare_nodes(model: FleetProgramme) -> None:
+    """Replicas only in a group marked in use:  x_i ≤ X_i u_p,  u_o ≤ u_p.
+
+    The k spares themselves are a term of the packing rows: any k nodes of the fleet may fail and, were they all in
+    one group, that group's spares take their replicas unchanged. Conservative against re-routing to other groups.
+    """
+    if not model.in_use:
+        return
+    pairs = model.reduced.pairs
+    for p, rows in enumerate(model.group_rows):
+        for i in rows:
+            user = model.in_use[p, int(pairs.offer[i])]
+            model.at_most({model.replicas[i]: 1.0, user: -float(model.replicas_bound[i])}, 0.0, f"used_{i}")
+    for (p, offer), user in model.in_use.items():
+        if offer >= 0:
+            model.at_most({user: 1.0, model.in_use[p, -1]: -1.0}, 0.0, f"used_group_{p}_{offer}")
 
 
 def add_fault_tolerance(model: FleetProgramme) -> None:

@@ -18,14 +18,13 @@ import pulp
 
 from solver.fleet.deployments import AGGREGATED, DECODE, ROLES, WHOLE
 from solver.fleet.groups.required import meeting
-from solver.fleet.model.fault_tolerance import add_fault_tolerance
+from solver.fleet.model.fault_tolerance import add_fault_tolerance, add_spare_nodes
 from solver.fleet.model.limits import (
     add_budget,
     add_carbon_limit,
     add_group_availability,
     add_power_limit,
     add_quotas,
-    add_spare_nodes,
     add_spot_share,
 )
 from solver.fleet.model.objective import add_objective

@@ -1,4 +1,4 @@
-"""Limits of the whole fleet, one function a constraint: stock, spare nodes, quotas, spot, budget, power, emissions."""
+"""Limits of the whole fleet, one function a constraint: stock, quotas, spot, budget, power, emissions."""
 
 from solver.fleet.model.objective import carbon_terms, cost_terms, power_terms
 from solver.fleet.model.programme import FleetProgramme, Terms
@@ -11,24 +11,6 @@ def add_group_availability(model: FleetProgramme) -> None:
             model.at_most(
                 {model.nodes[o]: 1.0 for o in group.offers}, float(model.reduced.max_nodes[p]), f"available_{p}"
             )
-
-
-def add_spare_nodes(model: FleetProgramme) -> None:
-    """Replicas only in a group marked in use:  x_i ≤ X_i u_p,  u_o ≤ u_p.
-
-    The k spares themselves are a term of the packing rows: any k nodes of the fleet may fail and, were they all in
-    one group, that group's spares take their replicas unchanged. Conservative against re-routing to other groups.
-    """
-    if not model.in_use:
-        return
-    pairs = model.reduced.pairs
-    for p, rows in enumerate(model.group_rows):
-        for i in rows:
-            user = model.in_use[p, int(pairs.offer[i])]
-            model.at_most({model.replicas[i]: 1.0, user: -float(model.replicas_bound[i])}, 0.0, f"used_{i}")
-    for (p, offer), user in model.in_use.items():
-        if offer >= 0:
-            model.at_most({user: 1.0, model.in_use[p, -1]: -1.0}, 0.0, f"used_group_{p}_{offer}")
 
 
 def add_quotas(model: FleetProgramme) -> None:

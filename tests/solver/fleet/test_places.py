@@ -15,7 +15,7 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
-from solver.fleet.limits import stated_limits, without_limits
+from solver.fleet.loosened_limits import stated_limits, without_limits
 from solver.fleet.verify import verify_plan
 from solver.hardware import PlaceKind
 from solver.limit import Limit, LimitKind

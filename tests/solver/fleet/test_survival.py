@@ -20,7 +20,7 @@ from solver.fleet import (
     verify,
 )
 from solver.fleet.groups.losses import losses_of_plan
-from solver.fleet.limits import limit_steps, stated_limits, without_limits
+from solver.fleet.loosened_limits import limit_steps, stated_limits, without_limits
 from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.fleet.verify import verify_plan
 from solver.limit import Limit, LimitKind

@@ -18,7 +18,7 @@ from solver.fleet import (
     verify,
 )
 from solver.fleet.binding import alternatives, binding
-from solver.fleet.limits import limit_steps, stated_limits, without_limits
+from solver.fleet.loosened_limits import limit_steps, stated_limits, without_limits
 from solver.fleet.model.packing import arcs, first_fit_decreasing, paths
 from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.limit import Limit, LimitKind

@@ -1,6 +1,6 @@
 """Offers that rest on published speeds: tokens of a model, by shares of a workload, and machines that serve one stream at a time.
 
-Neither has a configuration that could be laid out or simulated; how they join the fleet problem: ``solver.planning.published_rows``.
+Neither has a configuration that could be laid out or simulated; how they join the fleet problem: ``solver.planning.published_in_plan``.
 """
 
 import math

@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from solver.traces.chats import fitted_chats
+from solver.traces.fitted_sessions import fitted_chats
 from solver.traces.trace import Blocks, Trace
 
 BLOCK = 16

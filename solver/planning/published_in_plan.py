@@ -14,7 +14,7 @@ from solver.candidates.screening import Screened
 from solver.errors import InvalidInputError
 from solver.fleet import ANY_SITE, WHOLE, DeploymentTable, FleetProblem, OfferSlot, Plan
 from solver.fleet.deployments import AGGREGATED
-from solver.planning.published import PublishedEntry, PublishedOffer
+from solver.planning.published_offers import PublishedEntry, PublishedOffer
 
 UNITS = -1
 """``Assembly.workload_of`` of a row that is no candidate of a workload."""
