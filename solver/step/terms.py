@@ -5,12 +5,13 @@ A product is a pair (compute seconds, memory seconds) until it is combined by ``
 explanation can say which side of the ridge it was on.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from solver.llm_shape import AttentionGroup, LlmShape
+from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.step import blocks
 from solver.step.adapter_terms import adapter_terms
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
@@ -103,117 +104,177 @@ def routed_experts_product(
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 
+Layered = tuple[int, Product]
+"""A product of one layer, and of how many layers it is."""
+
+
+def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity) -> list[Layered]:
+    """Every product with a matrix outside the routed experts: attention's, dense and shared feed-forward's, routers."""
+    found: list[Layered] = []
+    for group in shape.attention:
+        for columns, inner in blocks.attention_matrices(group, shape.hidden, rates.tensor_parallel):
+            found.append((group.layers, dense_product(rates, tokens, tiled, columns, inner)))
+    h = float(shape.hidden)
+    for ffn in shape.feed_forward:
+        if blocks.dense_width(ffn) > 0:
+            width = blocks.dense_width(ffn) / rates.tensor_parallel
+            found.append((ffn.layers, dense_product(rates, tokens, tiled, (ffn.matrices - 1) * width, h)))
+            found.append((ffn.layers, dense_product(rates, tokens, tiled, h, width)))
+        if ffn.experts > 0:
+            found.append((ffn.layers, wide_product(rates, tokens, float(ffn.experts), h)))
+    return found
+
+
+def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity) -> list[Layered]:
+    """The grouped products of routed experts."""
+    return [
+        (
+            ffn.layers,
+            routed_experts_product(
+                rates, tokens, experts=ffn.experts, top_k=ffn.top_k, width=blocks.expert_width(ffn, shape),
+                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices,
+            ),
+        )
+        for ffn in shape.feed_forward
+        if ffn.experts > 0
+    ]  # fmt: skip
+
+
+def over_layers(products: Sequence[Layered]) -> tuple[Product, Quantity]:
+    """(the work of all layers' products, their seconds): each product is combined at the ridge on its own."""
+    parts = [total(layers * product[i] for layers, product in products) for i in range(len(Product._fields))]
+    return Product(*parts), total(layers * product.seconds for layers, product in products)
+
+
+def total(parts: Iterable[Quantity], start: Quantity = 0.0) -> Quantity:
+    """Plain sum from the left, as wide as its widest part."""
+    for part in parts:
+        start = start + part
+    return start
+
+
+def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values."""
+    tp, h = rates.tensor_parallel, float(shape.hidden)
+    parts: list[Quantity] = []
+    for group in shape.attention:
+        query, key_value = blocks.attention_width(group, tp)
+        per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
+        parts.append(group.layers * per_token * tokens)
+    spread = np.maximum(tp, rates.expert_parallel)
+    for ffn in shape.feed_forward:
+        parts.append(ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * (blocks.dense_width(ffn) / tp)) * tokens)
+        if ffn.experts > 0:
+            inner = blocks.expert_width(ffn, shape)
+            per_expert = 2.0 * ffn.matrices * ffn.expert_intermediate + 4.0 * inner
+            parts.append(ffn.layers * tokens * (ffn.top_k * per_expert / spread + 2.0 * h))
+    return total(parts)
+
+
+def quantised_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Quantising activations in front of dense products: 16 bits read and 8 written of each value; 0 where none are."""
+    tp, h, quantised = rates.tensor_parallel, float(shape.hidden), rates.quantised_activations
+    widths = [(group.layers, blocks.attention_width(group, tp)[0]) for group in shape.attention]
+    widths += [(ffn.layers, blocks.dense_width(ffn) / tp) for ffn in shape.feed_forward]
+    return total(layers * quantised * 3.0 * (h + width) * tokens for layers, width in widths)
+
+
+def passed_state_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Recurrent states that tokens pass through in chunks, one pass a chunk."""
+    return total(
+        group.layers * recurrent_state_bytes(group, rates) * tokens / rates.recurrent_chunk_tokens
+        for group in shape.attention
+        if group.kind == "linear"
+    )
+
+
+def all_to_all_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Seconds in which tokens go to the ranks of their experts and come back; 0 where every rank has a cut of each expert."""
+
+    def exchange_s(ffn: FeedForwardGroup) -> Quantity:
+        sent = 2.0 * tokens * ffn.top_k * blocks.expert_width(ffn, shape) / rates.tensor_parallel
+        size = all_to_all_bytes(sent, rates.expert_parallel)
+        return 2.0 * transfer_s(size, rates.link_bytes_per_s, rates.all_reduce_latency_s)
+
+    is_spread = np.asarray(rates.expert_parallel) > 1.0
+    return total(
+        (ffn.layers * np.where(is_spread, exchange_s(ffn), 0.0) for ffn in shape.feed_forward if ffn.experts > 0),
+        0.0 * tokens,
+    )
+
+
+def reduced_blocks(shape: LlmShape) -> int:
+    """Blocks whose output tensor-parallel ranks add up: attention's and feed-forward's of every layer."""
+    return sum(a.layers for a in shape.attention if a.kind != "none") + sum(f.layers for f in shape.feed_forward)
+
+
+def all_reduce_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Seconds in which tensor-parallel ranks add up the outputs of every block; 0 for one rank."""
+    size = ring_all_reduce_bytes(2.0 * tokens * float(shape.hidden), rates.tensor_parallel)
+    each = transfer_s(size, rates.link_bytes_per_s, rates.all_reduce_latency_s)
+    return np.where(np.asarray(rates.tensor_parallel) > 1.0, reduced_blocks(shape) * each, 0.0)
+
+
+def expert_layers(shape: LlmShape) -> int:
+    """Layers with routed experts."""
+    return sum(ffn.layers for ffn in shape.feed_forward if ffn.experts > 0)
+
+
+def layer_overhead_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds between kernels that no roofline sees, over all layers, by what a layer contains."""
+    return (
+        shape.layers * (rates.layer_overhead_s + (rates.qk_norm_layer_overhead_s if shape.qk_norm else 0.0))
+        + expert_layers(shape) * rates.expert_layer_overhead_s
+        + shape.layers_of("linear") * rates.linear_layer_overhead_s
+        + shape.layers_of("mla") * rates.latent_layer_overhead_s
+        + shape.indexed_layers * rates.index_layer_overhead_s
+    )
+
+
+def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that launching every layer's kernels and collectives from the host takes, outside a captured graph."""
+    collectives = np.where(
+        np.asarray(rates.tensor_parallel) > 1.0, reduced_blocks(shape) * rates.eager_collective_s, 0.0
+    )
+    return (
+        shape.layers * rates.eager_layer_s
+        + expert_layers(shape) * rates.eager_expert_layer_s
+        + shape.layers_of("linear") * rates.eager_linear_layer_s
+        + shape.layers_of("mla") * rates.eager_latent_layer_s
+        + collectives
+    )
+
+
 def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
 
     tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``.
     """
-    tp = rates.tensor_parallel
-    tiled = tiled_rows(tokens) if tiled is None else tiled
-    h = float(shape.hidden)
-    dense_s: Quantity = 0.0
-    expert_s: Quantity = 0.0
-    sums: dict[str, list[Quantity]] = {"gemm": [0.0, 0.0, 0.0, 0.0], "experts": [0.0, 0.0, 0.0, 0.0]}
-
-    def add(kind: str, product: Product, layers: int) -> Quantity:
-        for i, part in enumerate(product):
-            sums[kind][i] = sums[kind][i] + layers * part
-        return layers * product.seconds
-
-    stream_bytes: Quantity = 0.0
-    quantise_bytes: Quantity = 0.0
-    state_bytes: Quantity = 0.0
-    quantised = rates.quantised_activations
-    for group in shape.attention:
-        for columns, inner in blocks.attention_matrices(group, shape.hidden, tp):
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, columns, inner), group.layers)
-        query, key_value = blocks.attention_width(group, tp)
-        per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
-        stream_bytes = stream_bytes + group.layers * per_token * tokens
-        quantise_bytes = quantise_bytes + group.layers * quantised * 3.0 * (h + query) * tokens
-        if group.kind == "linear":
-            state_bytes = (
-                state_bytes + group.layers * recurrent_state_bytes(group, rates) * tokens / rates.recurrent_chunk_tokens
-            )
-    expert_layers = 0
-    all_to_all = 0.0 * tokens
-    for ffn in shape.feed_forward:
-        width = blocks.dense_width(ffn) / tp
-        stream_bytes = stream_bytes + ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * width) * tokens
-        quantise_bytes = quantise_bytes + ffn.layers * quantised * 3.0 * (h + width) * tokens
-        if blocks.dense_width(ffn) > 0:
-            up = (ffn.matrices - 1) * width
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, up, h), ffn.layers)
-            dense_s = dense_s + add("gemm", dense_product(rates, tokens, tiled, h, width), ffn.layers)
-        if ffn.experts > 0:
-            expert_layers += ffn.layers
-            dense_s = dense_s + add("gemm", wide_product(rates, tokens, float(ffn.experts), h), ffn.layers)
-            inner = blocks.expert_width(ffn, shape)
-            routed = routed_experts_product(
-                rates, tokens, experts=ffn.experts, top_k=ffn.top_k, width=inner,
-                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices,
-            )  # fmt: skip
-            expert_s = expert_s + add("experts", routed, ffn.layers)
-            spread = np.maximum(tp, rates.expert_parallel)
-            stream_bytes = stream_bytes + ffn.layers * tokens * (
-                ffn.top_k * (2.0 * ffn.matrices * ffn.expert_intermediate + 4.0 * inner) / spread + 2.0 * h
-            )
-            exchange = 2.0 * transfer_s(
-                all_to_all_bytes(2.0 * tokens * ffn.top_k * inner / tp, rates.expert_parallel),
-                rates.link_bytes_per_s,
-                rates.all_reduce_latency_s,
-            )
-            all_to_all = all_to_all + ffn.layers * np.where(np.asarray(rates.expert_parallel) > 1.0, exchange, 0.0)
-    blocks_with_reduce = sum(a.layers for a in shape.attention if a.kind != "none") + sum(
-        f.layers for f in shape.feed_forward
-    )
-    reduce_s = np.where(
-        np.asarray(tp) > 1.0,
-        blocks_with_reduce
-        * transfer_s(ring_all_reduce_bytes(2.0 * tokens * h, tp), rates.link_bytes_per_s, rates.all_reduce_latency_s),
-        0.0,
-    )
-    linear_layers = shape.layers_of("linear")
-    latent_layers = shape.layers_of("mla")
-    overhead = (
-        shape.layers * (rates.layer_overhead_s + (rates.qk_norm_layer_overhead_s if shape.qk_norm else 0.0))
-        + expert_layers * rates.expert_layer_overhead_s
-        + linear_layers * rates.linear_layer_overhead_s
-        + latent_layers * rates.latent_layer_overhead_s
-        + shape.indexed_layers * rates.index_layer_overhead_s
-    )
+    dense, dense_s = over_layers(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled))
+    routed, routed_s = over_layers(routed_products(shape, rates, tokens))
+    stream_bytes = element_wise_bytes(shape, rates, tokens)
+    quantise_bytes = quantised_bytes(shape, rates, tokens)
+    state_bytes = passed_state_bytes(shape, rates, tokens)
     streams = {
         "element_wise": stream_bytes / rates.stream_bytes_per_s,
         "quantise": quantise_bytes / rates.stream_bytes_per_s,
         "recurrent_state": state_bytes / rates.state_bytes_per_s,
-        "all_reduce": reduce_s,
-        "all_to_all": all_to_all,
-        "layer_overhead": overhead + 0.0 * tokens,
+        "all_reduce": all_reduce_s(shape, rates, tokens),
+        "all_to_all": all_to_all_s(shape, rates, tokens),
+        "layer_overhead": layer_overhead_s(shape, rates) + 0.0 * tokens,
     }
     adapted = adapter_terms(shape, rates, tokens)
     if adapted is not None:
         streams |= {"adapters": adapted.products_s, "adapter_overhead": adapted.overhead_s + 0.0 * tokens}
-    body: Quantity = dense_s + expert_s
-    for seconds in streams.values():
-        body = body + seconds
+    moved_bytes = dense.bytes + routed.bytes + stream_bytes + quantise_bytes + state_bytes
     return TokenTerms(
-        products={kind: Product(*parts) for kind, parts in sums.items()} | {},
-        streams=streams | {"gemm": dense_s, "experts": expert_s},
-        body_s=body,
-        eager_floor_s=shape.layers * rates.eager_layer_s
-        + expert_layers * rates.eager_expert_layer_s
-        + linear_layers * rates.eager_linear_layer_s
-        + latent_layers * rates.eager_latent_layer_s
-        + np.where(np.asarray(tp) > 1.0, blocks_with_reduce * rates.eager_collective_s, 0.0)
-        + (0.0 if adapted is None else adapted.eager_s),
-        flops=sums["gemm"][2] + sums["experts"][2] + (0.0 if adapted is None else adapted.flops),
-        bytes=sums["gemm"][3]
-        + sums["experts"][3]
-        + stream_bytes
-        + quantise_bytes
-        + state_bytes
-        + (0.0 if adapted is None else adapted.bytes),
+        products={"gemm": dense, "experts": routed},
+        streams=streams | {"gemm": dense_s, "experts": routed_s},
+        body_s=total(streams.values(), dense_s + routed_s),
+        eager_floor_s=eager_floor_s(shape, rates) + (0.0 if adapted is None else adapted.eager_s),
+        flops=dense.flops + routed.flops + (0.0 if adapted is None else adapted.flops),
+        bytes=moved_bytes + (0.0 if adapted is None else adapted.bytes),
     )
 
 
@@ -256,11 +317,8 @@ def recurrent_state_s(shape: LlmShape, rates: Rates) -> Quantity:
 
     A prompt's tokens pass through in chunks instead, one pass a chunk: see ``token_terms``.
     """
-    total: Quantity = 0.0
-    for group in shape.attention:
-        if group.kind == "linear":
-            total = total + group.layers * recurrent_state_bytes(group, rates)
-    return total / rates.state_bytes_per_s
+    linear = (group for group in shape.attention if group.kind == "linear")
+    return total(group.layers * recurrent_state_bytes(group, rates) for group in linear) / rates.state_bytes_per_s
 
 
 def sequence_s(shape: LlmShape, rates: Rates) -> Quantity:
@@ -277,10 +335,7 @@ def grammar_s(shape: LlmShape, rates: Rates) -> Quantity:
 
 def decode_sequence_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Fixed cost of one decoding sequence in attention, over all layers."""
-    total: Quantity = 0.0
-    for _, seconds, _ in decode_context_s(shape, rates):
-        total = total + seconds
-    return total * rates.decode_sequence_tokens
+    return total(seconds for _, seconds, _ in decode_context_s(shape, rates)) * rates.decode_sequence_tokens
 
 
 def prefill_pair_s(shape: LlmShape, rates: Rates) -> list[tuple[float, Quantity, Quantity]]:
