@@ -5,60 +5,28 @@ prices: it is built once and read for every workload of that model.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.candidates.replica_layouts import replica_layouts
+from solver.candidates.combinations import CandidateRow, Combinations, Dropped
 from solver.capacity.runs import RunsMemo
 from solver.deployment.configuration import Configuration, Speculation, front_end
-from solver.deployment.documented import (
-    check_adapters_served,
-    check_embedding_served,
-    check_formats_documented,
-    drafts_on,
-    runs_only,
-    undocumented_division,
-)
 from solver.deployment.platforms import Platform, instance_platforms, platforms
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import Drafting, FrontEnd, StepGrid, joined_grids, step_grid
-from solver.errors import FigureMissingError, InvalidInputError, UnsupportedError
+from solver.errors import InvalidInputError
 from solver.hardware import Node
-from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.fits import EngineMemory, engine_memory
 from solver.memory.table import MemoryPlans, MemoryTable, memory_table
-from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior
-from solver.step.rates import Rates, multiplies_narrow, rates
+from solver.step.rates import Rates, multiplies_narrow
+from solver.step.tables import GraphSizes
 from solver.workload import EngineSettings, SpeculativeDecoding
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """Why combinations were dropped before any was evaluated."""
-
-    device_id: str
-    reason: str
-    detail: str
-    partition: str | None = None
-    """The profile, where instances of split devices were dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateRow:
-    """One candidate: a platform, a layout, a precision; and how it drafts, where it does."""
-
-    platform: int
-    layout: Layout
-    precision: Precision
-    nodes_per_replica: int
-    drafting: SpeculativeDecoding | None = None
 
 
 @dataclass(slots=True)
@@ -223,145 +191,39 @@ def build_space(
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
 
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
-    drafting: where engines document it, candidates are there twice, with and without.
+    drafting: where engines document it, candidates are there twice, with and without. Raises InvalidInputError where nothing
+    can run the model.
     """
     every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, settings.host_cache_bytes)
     every += tuple(instance_platforms(every, nodes, partitions))
-    dropped: Counter[Dropped] = Counter()
-    rows: list[CandidateRow] = []
-    rate_of: dict[tuple[object, ...], Rates] = {}
-    row_rates: list[Rates] = []
-    memories: list[EngineMemory] = []
-    memory_of: dict[int, int] = {}
-    known: dict[tuple[str, str], int] = {}
-    planned = {node_id for p in every for node_id in p.node_ids}
-    for node in nodes:
-        if node.id not in planned:
-            dropped[Dropped(node.device.id, "engine_not_available", runs_only(node.device, engines))] += 1
-    for index, platform in enumerate(every):
-        profile = None if platform.device.partition is None else platform.device.partition.profile
-        try:
-            check_embedding_served(shape, platform.device, platform.engine)
-            check_adapters_served(shape, platform.device, platform.engine, platform.constants)
-            key = (platform.device.id, platform.engine)
-            if key not in known:
-                memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
-                known[key] = len(memories) - 1
-            memory_of[index] = known[key]
-        except FigureMissingError as missing:
-            dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
-            continue
-        except UnsupportedError as problem:
-            dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
-            continue
-        for weights in weight_formats:
-            layouts = replica_layouts(shape, platform, weights)
-            layouts = [
-                one for one in layouts if undocumented_division(platform.device, platform.engine, one[0]) is None
-            ]
-            if not layouts:
-                detail = f"no legal layout on {platform.devices}"
-                dropped[Dropped(platform.device.id, "layout_not_legal", detail, profile)] += 1
-            for cache in kv_formats:
-                precision = Precision(weights, cache)
-                for layout, count in layouts:
-                    network = platform.network_bytes_per_s if count > 1 else 0.0
-                    rate_key = (
-                        platform.device.id,
-                        profile,
-                        platform.engine,
-                        platform.link_domain_devices,
-                        platform.device.pcie_bytes_per_s,
-                        network,
-                        precision,
-                        layout,
-                    )
-                    try:
-                        check_formats_documented(platform.device, platform.engine, precision)
-                        if rate_key not in rate_of:
-                            rate_of[rate_key] = rates(
-                                platform.device, platform.constants, precision, layout,
-                                link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
-                                beside_experts_bytes=stored_bytes(shape, weights).matrices,
-                            )  # fmt: skip
-                    except FigureMissingError as missing:
-                        # Only this layout may lack it: a link, where another layout needs none.
-                        dropped[Dropped(platform.device.id, "figure_missing", missing.figure, profile)] += 1
-                        continue
-                    except UnsupportedError as problem:
-                        dropped[Dropped(platform.device.id, problem.reason, str(problem), profile)] += 1
-                        break
-                    able = drafts_on(platform.device, platform.engine, layout.pipeline_parallel)
-                    for drafted in dict.fromkeys((None, drafting if able else None)):
-                        rows.append(CandidateRow(index, layout, precision, count, drafted))
-                        row_rates.append(rate_of[rate_key])
-    return _tabulate(shape, settings, every, rows, row_rates, memories, memory_of, dropped)
-
-
-def _tabulate(
-    shape: LlmShape,
-    settings: EngineSettings,
-    every: tuple[Platform, ...],
-    rows: list[CandidateRow],
-    row_rates: list[Rates],
-    memories: list[EngineMemory],
-    memory_of: Mapping[int, int],
-    dropped: Counter[Dropped],
-) -> SearchSpace:
-    if not rows:
+    found = Combinations(shape, every, drafting)
+    found.drop_unplanned(nodes, engines)
+    for index in range(len(every)):
+        if found.admits(index):
+            for weights in weight_formats:
+                found.add(index, weights, kv_formats)
+    if not found.rows:
         raise InvalidInputError("no device in the catalog can run this model with the engines and precisions asked for")
+    return _tabulate(found, settings)
+
+
+def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
+    """The combinations that hold the model, in an order in which those that share an engine profile follow each other."""
+    shape, every, rows = found.shape, found.platforms, found.rows
     deployments = list(dict.fromkeys((row.precision, row.layout) for row in rows))
     position = {pair: i for i, pair in enumerate(deployments)}
     # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
-    table = memory_table(
-        shape, deployments, settings, block_tokens=memories[0].block_tokens, pooled_cache=memories[0].pooled_cache
-    )
+    first = found.memories[0]
+    table = memory_table(shape, deployments, settings, block_tokens=first.block_tokens, pooled_cache=first.pooled_cache)
     entries = np.array([position[row.precision, row.layout] for row in rows], dtype=np.int64)
     device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
-    index = np.array([memory_of[row.platform] for row in rows], dtype=np.int64)
-    plans = table.plans(entries, device_bytes, memories, index)
-    fits = plans.fits
-    for row, ok in zip(rows, fits.tolist(), strict=True):
-        if not ok:
-            device = every[row.platform].device
-            profile = None if device.partition is None else device.partition.profile
-            dropped[Dropped(device.id, "does_not_fit", "weights and one request exceed the memory", profile)] += 1
-    # A model is spread over nodes only as far as it must be: the fewest nodes that hold it, per platform and precision.
-    least: dict[tuple[int, Precision], int] = {}
-    for row, ok in zip(rows, fits.tolist(), strict=True):
-        if ok:
-            pair = (row.platform, row.precision)
-            least[pair] = min(least.get(pair, row.nodes_per_replica), row.nodes_per_replica)
-    keep = [
-        i for i, (row, ok) in enumerate(zip(rows, fits.tolist(), strict=True))
-        if ok and row.nodes_per_replica == least[row.platform, row.precision]
-    ]  # fmt: skip
-    if not keep:
-        raise InvalidInputError(
-            "the model fits no device or group of nodes in the catalog with the engines and precisions asked for"
-        )
-    chosen = [rows[i] for i in keep]
-    # Rows are grouped by what is captured: batch sizes differ by engine, and with some by device.
-    captured = [every[row.platform].graphs(shape.family, row.layout.tensor_parallel) for row in chosen]
-    order = sorted(range(len(keep)), key=lambda i: (every[chosen[i].platform].engine, captured[i].sizes))
-    chosen = [chosen[i] for i in order]
-    captured = [captured[i] for i in order]
-    kept = np.array([keep[i] for i in order], dtype=np.int64)
-    grids: list[StepGrid] = []
-    fronts: dict[FrontEnd, list[int]] = {}
-    start = 0
-    while start < len(chosen):
-        stop = start
-        while stop < len(chosen) and captured[stop] == captured[start]:
-            stop += 1
-        stacked = _stacked([row_rates[kept[i]] for i in range(start, stop)])
-        stages = np.array([[float(chosen[i].layout.pipeline_parallel)] for i in range(start, stop)])
-        copies = np.array([[float(chosen[i].layout.data_parallel)] for i in range(start, stop)])
-        drafting = _drafting([chosen[i].drafting for i in range(start, stop)])
-        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting))
-        start = stop
-    for i, row in enumerate(chosen):
-        fronts.setdefault(front_end(every[row.platform].constants, shape), []).append(i)
+    index = np.array([found.memory_of[row.platform] for row in rows], dtype=np.int64)
+    plans = table.plans(entries, device_bytes, found.memories, index)
+    kept, captured = _by_graphs(found, _on_fewest_nodes(found, plans.fits.tolist()))
+    chosen = [rows[i] for i in kept.tolist()]
+    own = [every[row.platform] for row in chosen]
+    row_rates = [found.rates[i] for i in kept.tolist()]
+    cache_tokens = [float(plans.kv_cache_tokens[i]) for i in kept.tolist()]
     return SearchSpace(
         shape=shape,
         settings=settings,
@@ -374,37 +236,91 @@ def _tabulate(
         memory=_taken(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
-        grid=joined_grids(grids),
-        fronts=tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items()),
+        grid=_grid(shape, chosen, row_rates, captured),
+        fronts=_fronts(shape, own),
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
         narrow=np.array(
-            [multiplies_narrow(every[r.platform].device, r.precision.weights) for r in chosen], dtype=np.bool_
+            [multiplies_narrow(p.device, row.precision.weights) for p, row in zip(own, chosen, strict=True)],
+            dtype=np.bool_,
         ),
-        memory_bandwidth=np.array([row_rates[i].peak_bytes_per_s for i in kept.tolist()], dtype=float),
-        matrix_rate=np.array([row_rates[i].peak_flop_per_s for i in kept.tolist()], dtype=float),
-        power_limit_w=np.array([every[row.platform].device.power_limit_w for row in chosen]),
-        twin=_twins(
-            [
-                (
-                    row_rates[i],
-                    row.layout,
-                    row.precision,
-                    float(plans.kv_cache_tokens[i]),
-                    every[row.platform].engine,
-                    id(every[row.platform].constants),
-                    every[row.platform].device.id,
-                    every[row.platform].device.partition,
-                    row.drafting,
-                    (every[row.platform].host_cache_bytes, every[row.platform].device.pcie_bytes_per_s)
-                    if every[row.platform].host_cache_bytes
-                    else None,
-                )
-                for i, row in zip(kept.tolist(), chosen, strict=True)
-            ]
-        ),
-        dropped=dropped,
+        memory_bandwidth=np.array([one.peak_bytes_per_s for one in row_rates], dtype=float),
+        matrix_rate=np.array([one.peak_flop_per_s for one in row_rates], dtype=float),
+        power_limit_w=np.array([platform.device.power_limit_w for platform in own]),
+        twin=_twins([_performance_key(*one) for one in zip(chosen, own, row_rates, cache_tokens, strict=True)]),
+        dropped=found.dropped,
     )
+
+
+def _on_fewest_nodes(found: Combinations, fits: Sequence[bool]) -> list[int]:
+    """Positions of the combinations that hold the model and a request; those that do not are counted as dropped.
+
+    A model is spread over nodes only as far as it must be: the fewest nodes that hold it, per platform and precision. Raises
+    InvalidInputError where nothing holds it.
+    """
+    least: dict[tuple[int, Precision], int] = {}
+    for row, ok in zip(found.rows, fits, strict=True):
+        if ok:
+            pair = (row.platform, row.precision)
+            least[pair] = min(least.get(pair, row.nodes_per_replica), row.nodes_per_replica)
+        else:
+            found.drop(row.platform, "does_not_fit", "weights and one request exceed the memory")
+    keep = [
+        i for i, (row, ok) in enumerate(zip(found.rows, fits, strict=True))
+        if ok and row.nodes_per_replica == least[row.platform, row.precision]
+    ]  # fmt: skip
+    if not keep:
+        raise InvalidInputError(
+            "the model fits no device or group of nodes in the catalog with the engines and precisions asked for"
+        )
+    return keep
+
+
+def _by_graphs(found: Combinations, keep: Sequence[int]) -> tuple[NDArray[np.int64], list[GraphSizes]]:
+    """(positions, captured graphs) in the order of what is captured: batch sizes differ by engine, and with some by device."""
+    own = [found.platforms[found.rows[i].platform] for i in keep]
+    captured = [
+        platform.graphs(found.shape.family, found.rows[i].layout.tensor_parallel)
+        for i, platform in zip(keep, own, strict=True)
+    ]
+    order = sorted(range(len(keep)), key=lambda i: (own[i].engine, captured[i].sizes))
+    return np.array([keep[i] for i in order], dtype=np.int64), [captured[i] for i in order]
+
+
+def _grid(
+    shape: LlmShape, rows: Sequence[CandidateRow], row_rates: Sequence[Rates], captured: Sequence[GraphSizes]
+) -> StepGrid:
+    """Step times of all candidates, tabulated together where the same graphs are captured."""
+    grids: list[StepGrid] = []
+    start = 0
+    while start < len(rows):
+        stop = start
+        while stop < len(rows) and captured[stop] == captured[start]:
+            stop += 1
+        stacked = _stacked(row_rates[start:stop])
+        stages = np.array([[float(row.layout.pipeline_parallel)] for row in rows[start:stop]])
+        copies = np.array([[float(row.layout.data_parallel)] for row in rows[start:stop]])
+        drafting = _drafting([row.drafting for row in rows[start:stop]])
+        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting))
+        start = stop
+    return joined_grids(grids)
+
+
+def _fronts(shape: LlmShape, own: Sequence[Platform]) -> tuple[tuple[FrontEnd, NDArray[np.int64]], ...]:
+    """(front end, rows behind it), by the platform of each row."""
+    fronts: dict[FrontEnd, list[int]] = {}
+    for i, platform in enumerate(own):
+        fronts.setdefault(front_end(platform.constants, shape), []).append(i)
+    return tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items())
+
+
+def _performance_key(row: CandidateRow, platform: Platform, own: Rates, kv_cache_tokens: float) -> tuple[object, ...]:
+    """All that a candidate's performance depends on: the machine it stands in only by its path to the host's memory."""
+    host = (platform.host_cache_bytes, platform.device.pcie_bytes_per_s) if platform.host_cache_bytes else None
+    return (
+        own, row.layout, row.precision, kv_cache_tokens, platform.engine, id(platform.constants), platform.device.id,
+        platform.device.partition, row.drafting, host,
+    )  # fmt: skip
 
 
 def _drafting(each: Sequence[SpeculativeDecoding | None]) -> Drafting | None:

@@ -1,0 +1,152 @@
+"""Which platform, layout and precision may run a model, as far as documents, rules and figures go; memory comes after."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from solver.candidates.replica_layouts import replica_layouts
+from solver.deployment.documented import (
+    check_adapters_served,
+    check_embedding_served,
+    check_formats_documented,
+    drafts_on,
+    runs_only,
+    undocumented_division,
+)
+from solver.deployment.platforms import Platform
+from solver.errors import FigureMissingError, UnsupportedError
+from solver.hardware import Node
+from solver.layout import Layout
+from solver.llm_shape import LlmShape
+from solver.memory.fits import EngineMemory, engine_memory
+from solver.memory.weights import stored_bytes
+from solver.precision import Precision
+from solver.step.rates import Rates, rates
+from solver.workload import SpeculativeDecoding
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Why combinations were dropped before any was evaluated."""
+
+    device_id: str
+    reason: str
+    detail: str
+    partition: str | None = None
+    """The profile, where instances of split devices were dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """One candidate: a platform, a layout, a precision; and how it drafts, where it does."""
+
+    platform: int
+    layout: Layout
+    precision: Precision
+    nodes_per_replica: int
+    drafting: SpeculativeDecoding | None = None
+
+
+@dataclass(slots=True)
+class Combinations:
+    """Combinations of one model, and why others were dropped.
+
+    rows, rates: one of each a combination. memories: engines' own, each once. memory_of: by platform, its position there.
+    """
+
+    shape: LlmShape
+    platforms: tuple[Platform, ...]
+    drafting: SpeculativeDecoding | None
+    rows: list[CandidateRow] = field(default_factory=list)
+    rates: list[Rates] = field(default_factory=list)
+    memories: list[EngineMemory] = field(default_factory=list)
+    memory_of: dict[int, int] = field(default_factory=dict)
+    dropped: Counter[Dropped] = field(default_factory=Counter)
+    _engine_memory: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By device and engine, a position in ``memories``."""
+    _rates: dict[tuple[object, ...], Rates] = field(default_factory=dict)
+    """By all that rates depend on."""
+
+    def drop(self, index: int, reason: str, detail: str) -> None:
+        """Count one more combination that a platform was dropped with."""
+        device = self.platforms[index].device
+        profile = None if device.partition is None else device.partition.profile
+        self.dropped[Dropped(device.id, reason, detail, profile)] += 1
+
+    def drop_unplanned(self, nodes: Sequence[Node], engines: tuple[str, ...]) -> None:
+        """Count the nodes that none of the engines runs on."""
+        planned = {node_id for platform in self.platforms for node_id in platform.node_ids}
+        for node in nodes:
+            if node.id not in planned:
+                self.dropped[Dropped(node.device.id, "engine_not_available", runs_only(node.device, engines))] += 1
+
+    def admits(self, index: int) -> bool:
+        """Does a platform's engine serve such a model, with every figure of its memory known? Else it is dropped."""
+        platform = self.platforms[index]
+        try:
+            check_embedding_served(self.shape, platform.device, platform.engine)
+            check_adapters_served(self.shape, platform.device, platform.engine, platform.constants)
+            key = (platform.device.id, platform.engine)
+            if key not in self._engine_memory:
+                self.memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
+                self._engine_memory[key] = len(self.memories) - 1
+            self.memory_of[index] = self._engine_memory[key]
+        except FigureMissingError as missing:
+            self.drop(index, "figure_missing", missing.figure)
+            return False
+        except UnsupportedError as problem:
+            self.drop(index, problem.reason, str(problem))
+            return False
+        return True
+
+    def add(self, index: int, weights: str, kv_formats: Sequence[str]) -> None:
+        """Every legal layout of a platform with one weight format and each format of the cache."""
+        platform = self.platforms[index]
+        layouts = [
+            one
+            for one in replica_layouts(self.shape, platform, weights)
+            if undocumented_division(platform.device, platform.engine, one[0]) is None
+        ]
+        if not layouts:
+            self.drop(index, "layout_not_legal", f"no legal layout on {platform.devices}")
+        for cache in kv_formats:
+            self._add_layouts(index, Precision(weights, cache), layouts)
+
+    def _add_layouts(self, index: int, precision: Precision, layouts: Sequence[tuple[Layout, int]]) -> None:
+        """Those of (layout, nodes) whose rates are known, plain and drafting where the engine documents it."""
+        platform = self.platforms[index]
+        for layout, count in layouts:
+            try:
+                check_formats_documented(platform.device, platform.engine, precision)
+                found = self._rates_of(platform, precision, layout, count)
+            except FigureMissingError as missing:
+                # Only this layout may lack it: a link, where another layout needs none.
+                self.drop(index, "figure_missing", missing.figure)
+                continue
+            except UnsupportedError as problem:
+                self.drop(index, problem.reason, str(problem))
+                break
+            able = drafts_on(platform.device, platform.engine, layout.pipeline_parallel)
+            for drafted in dict.fromkeys((None, self.drafting if able else None)):
+                self.rows.append(CandidateRow(index, layout, precision, count, drafted))
+                self.rates.append(found)
+
+    def _rates_of(self, platform: Platform, precision: Precision, layout: Layout, nodes: int) -> Rates:
+        """Rates of a replica on so many nodes, worked out once for all machines that give the same.
+
+        Raises UnsupportedError and FigureMissingError as ``rates`` does.
+        """
+        device = platform.device
+        network = platform.network_bytes_per_s if nodes > 1 else 0.0
+        profile = None if device.partition is None else device.partition.profile
+        key = (
+            device.id, profile, platform.engine, platform.link_domain_devices, device.pcie_bytes_per_s, network,
+            precision, layout,
+        )  # fmt: skip
+        if key not in self._rates:
+            self._rates[key] = rates(
+                device, platform.constants, precision, layout,
+                link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
+                beside_experts_bytes=stored_bytes(self.shape, precision.weights).matrices,
+            )  # fmt: skip
+        return self._rates[key]
