@@ -167,71 +167,102 @@ def capacity(
     margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
     added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
     """
-    limits: list[TargetLimit | None] = [None]
-    ratios: list[Matrix] = []
-    values: list[Matrix] = []
-    for percentile, limit in targets.time_to_first_token_s.items():
-        value = first_token_s(points, traffic, percentile) * margin + network_s
-        limits.append(TargetLimit("time_to_first_token_s", percentile))
-        values.append(value)
-        ratios.append(value / limit)
-    for percentile, limit in targets.time_per_output_token_s.items():
-        value = output_token_s(points, traffic, percentile) * margin
-        limits.append(TargetLimit("time_per_output_token_s", percentile))
-        values.append(value)
-        ratios.append(value / limit)
-    for percentile, limit in targets.end_to_end_s.items():
-        tokens = _at(traffic.output, percentile)
-        per_token = output_token_s(points, traffic, percentile)
-        value = (first_token_s(points, traffic, percentile) + max(tokens - 1.0, 0.0) * per_token) * margin + network_s
-        limits.append(TargetLimit("end_to_end_s", percentile))
-        values.append(value)
-        ratios.append(value / limit)
-    for percentile, limit in targets.time_to_first_answer_s.items():
-        waited = first_token_s(points, traffic, percentile)
-        if traffic.thinking is not None:
-            waited = waited + _at(traffic.thinking.hidden, percentile) * output_token_s(points, traffic, percentile)
-        value = waited * margin + network_s
-        limits.append(TargetLimit("time_to_first_answer_s", percentile))
-        values.append(value)
-        ratios.append(value / limit)
-    rows = points.requests_per_s.shape[0]
+    limited = limited_times(points, traffic, targets, margin, network_s)
     feasible = points.feasible
     if generous:
         feasible = np.concatenate([np.ones_like(feasible[:, :1]), feasible[:, :-1]], axis=1)
-    memory = np.where(feasible, 0.0, 2.0)
-    worst = np.stack([memory, *ratios]) if ratios else memory[None]
+    worst = np.stack([np.where(feasible, 0.0, 2.0), *(one.seconds / one.limit_s for one in limited)])
     binding = np.argmax(worst, axis=0)
-    ratio = np.max(worst, axis=0)
+    edge = _edge(points.requests_per_s, np.max(worst, axis=0), binding)
+    blocking = np.where(edge.is_possible, edge.beyond(binding), binding[:, 0])
+    best = np.zeros(len(blocking))
+    for index, one in enumerate(limited, start=1):
+        best = np.where(blocking == index, one.seconds[:, 0], best)
+    return Capacity(
+        requests_per_s=np.maximum(edge.at(points.requests_per_s), 0.0),
+        in_flight=edge.at(points.in_flight),
+        limit=blocking,
+        best_s=best,
+        limits=(None, *(one.limit for one in limited)),
+        time_per_output_token_s=edge.at(points.time_per_output_token_s),
+        time_to_first_token_s=edge.at(points.time_to_first_token_s),
+        memory_utilisation=edge.at(points.memory_utilisation),
+        compute_utilisation=edge.at(points.compute_utilisation),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedTime:
+    """A time that a target limits, at every grid point of every candidate (N, K), and what it may be."""
+
+    limit: TargetLimit
+    limit_s: float
+    seconds: Matrix
+
+
+def limited_times(
+    points: OperatingPoints, traffic: Traffic, targets: Targets, margin: Matrix | float, network_s: Matrix | float
+) -> list[LimitedTime]:
+    """Every time that the targets limit: to the first token, per token, to the last token, to the first that is shown.
+
+    A percentile of the last, and of the first shown, is taken of all its parts at once. margin, network_s: as ``capacity`` says.
+    """
+    found = []
+    for percentile, limit_s in targets.time_to_first_token_s.items():
+        first = first_token_s(points, traffic, percentile)
+        found.append(LimitedTime(TargetLimit("time_to_first_token_s", percentile), limit_s, first * margin + network_s))
+    for percentile, limit_s in targets.time_per_output_token_s.items():
+        token = output_token_s(points, traffic, percentile)
+        found.append(LimitedTime(TargetLimit("time_per_output_token_s", percentile), limit_s, token * margin))
+    for percentile, limit_s in targets.end_to_end_s.items():
+        later = max(_at(traffic.output, percentile) - 1.0, 0.0) * output_token_s(points, traffic, percentile)
+        last = first_token_s(points, traffic, percentile) + later
+        found.append(LimitedTime(TargetLimit("end_to_end_s", percentile), limit_s, last * margin + network_s))
+    for percentile, limit_s in targets.time_to_first_answer_s.items():
+        shown = first_token_s(points, traffic, percentile)
+        if traffic.thinking is not None:
+            shown = shown + _at(traffic.thinking.hidden, percentile) * output_token_s(points, traffic, percentile)
+        found.append(
+            LimitedTime(TargetLimit("time_to_first_answer_s", percentile), limit_s, shown * margin + network_s)
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """Per candidate (N,), where targets stop to hold on the grid: the last column within them, the next one, and how far towards it."""
+
+    last: NDArray[np.intp]
+    after: NDArray[np.intp]
+    share: Vector
+    is_possible: NDArray[np.bool_]
+    """Do they hold anywhere?"""
+
+    def at(self, matrix: Matrix) -> Vector:
+        """Values (N, K) at the edge, between grid points; 0 where targets hold nowhere."""
+        each = np.arange(len(self.last))
+        here = matrix[each, self.last]
+        return np.where(self.is_possible, here + self.share * (matrix[each, self.after] - here), 0.0)
+
+    def beyond(self, matrix: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Values (N, K) at the grid point beyond it."""
+        found: NDArray[np.intp] = matrix[np.arange(len(self.after)), self.after]
+        return found
+
+
+def _edge(requests_per_s: Matrix, ratio: Matrix, binding: NDArray[np.intp]) -> _Edge:
+    """The edge at the largest rate within targets. ratio: the worst time over its target. binding: which that is, 0 for memory."""
     ok = ratio <= 1.0
-    rate = np.where(ok, points.requests_per_s, 0.0)
-    last = np.argmax(rate, axis=1)
-    each = np.arange(rows)
-    after = np.minimum(last + 1, rate.shape[1] - 1)
+    last = np.argmax(np.where(ok, requests_per_s, 0.0), axis=1)
+    after = np.minimum(last + 1, requests_per_s.shape[1] - 1)
+    each = np.arange(len(last))
     beyond = ratio[each, after]
     here = ratio[each, last]
     share = np.where((beyond > 1.0) & (beyond > here), (1.0 - here) / np.maximum(beyond - here, 1e-12), 0.0)
+    # Memory holds a request or does not: nothing is gained on the way to a point that it does not hold.
     share = np.clip(np.where(binding[each, after] == 0, 0.0, share), 0.0, 1.0)
-    possible = ok.any(axis=1)
-
-    def between(matrix: Matrix) -> Vector:
-        return np.where(possible, matrix[each, last] + share * (matrix[each, after] - matrix[each, last]), 0.0)
-
-    blocking = np.where(possible, binding[each, after], binding[:, 0])
-    best = np.zeros(rows)
-    for index, value in enumerate(values, start=1):
-        best = np.where(blocking == index, value[:, 0], best)
-    return Capacity(
-        requests_per_s=np.maximum(between(points.requests_per_s), 0.0),
-        in_flight=between(points.in_flight),
-        limit=blocking,
-        best_s=best,
-        limits=tuple(limits),
-        time_per_output_token_s=between(points.time_per_output_token_s),
-        time_to_first_token_s=between(points.time_to_first_token_s),
-        memory_utilisation=between(points.memory_utilisation),
-        compute_utilisation=between(points.compute_utilisation),
-    )
+    is_possible: NDArray[np.bool_] = np.asarray(ok.any(axis=1))
+    return _Edge(last, after, share, is_possible)
 
 
 def most_requests_per_s(

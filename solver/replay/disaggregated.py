@@ -146,67 +146,35 @@ def replay_disaggregated(
     in steady state. Raises UnsupportedError for a closed load, SaturatedError for one above capacity, and
     InvalidInputError for an impossible one.
     """
-    if load.kind != "open":
-        raise UnsupportedError(
-            "load_kind", "pools of their own are predicted under an open load: state requests_per_s, not concurrency"
-        )
-    if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
-        raise InvalidInputError("an open load needs a positive rate")
-    if prefill.replicas < 1 or decode.replicas < 1:
-        raise InvalidInputError("each pool needs at least one replica")
+    _check_possible(prefill, decode, load)
     part = math.gcd(prefill.lanes, decode.lanes)
-    lanes_p, lanes_d, rate = prefill.lanes // part, decode.lanes // part, load.requests_per_s / part
-    finite = load.requests is not None
-    if finite:
-        count = max(1, round((load.requests or 0) / part))
-    else:
-        most = max(STEADY_REQUESTS, REQUESTS_PER_LANE * max(lanes_p, lanes_d))
-        count = min(requests or most, MOST_STEADY_REQUESTS)
-    if count > MOST_REQUESTS:
-        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
+    lanes, rate = (prefill.lanes // part, decode.lanes // part), load.requests_per_s / part
+    count = _requests_replayed(load, requests, part, max(lanes))
     prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
     lengths, length_of = np.unique(prompts, return_inverse=True)
     sizes = np.array([cache_bytes_sent(prefill, decode, traffic, tokens) for tokens in lengths.tolist()])
-    tables = prefill.configuration.tables(), decode.configuration.tables()
-    schedules = pool_schedule(prefill, traffic), pool_schedule(decode, traffic)
-    trace = simulate_disaggregated(
-        Pool(tables[0], schedules[0], lanes_p),
-        Pool(tables[1], schedules[1], lanes_d),
-        link,
-        sizes[length_of],
-        prompts,
-        outputs,
-        unit_arrivals / rate,
-    )
-    first = 0 if finite else int(count * STEADY_WARM_UP_FRACTION)
-    decoding_s = trace.end_to_end_s - trace.time_to_first_token_s
-    seated = rate / lanes_d * float(decoding_s.mean())
-    prompts_seated = rate / lanes_p * float(np.mean(trace.time_to_first_token_s))
-    crowded = (
+    first_pool = Pool(prefill.configuration.tables(), pool_schedule(prefill, traffic), lanes[0])
+    second_pool = Pool(decode.configuration.tables(), pool_schedule(decode, traffic), lanes[1])
+    arrivals_s = unit_arrivals / rate
+    trace = simulate_disaggregated(first_pool, second_pool, link, sizes[length_of], prompts, outputs, arrivals_s)
+    seated = rate / lanes[1] * float((trace.end_to_end_s - trace.time_to_first_token_s).mean())
+    prompts_seated = rate / lanes[0] * float(np.mean(trace.time_to_first_token_s))
+    if (
         max(trace.prefill_busy_fraction, trace.link_busy_fraction) > BUSY_FRACTION
-        or seated > BUSY_FRACTION * lane_seats(schedules[1], traffic)
-        or prompts_seated > BUSY_FRACTION * lane_seats(schedules[0], traffic)
-    )
-    if crowded:
-        limit = disaggregated_capacity_requests_per_s(prefill, decode, link, traffic)
-        if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else 1.0):
-            raise SaturatedError(limit)
-    served = count / trace.duration_s if finite else rate
-    tokens = trace.output_tokens / count
+        or seated > BUSY_FRACTION * lane_seats(second_pool.schedule, traffic)
+        or prompts_seated > BUSY_FRACTION * lane_seats(first_pool.schedule, traffic)
+    ):
+        _check_within_capacity(prefill, decode, link, traffic, load)
+    prefill_used = _used(first_pool, trace.prefill_work, trace.duration_s)
+    decode_used = _used(second_pool, trace.decode_work, trace.duration_s)
+    first = 0 if load.requests is not None else int(count * STEADY_WARM_UP_FRACTION)
     several = outputs[first:] > 1
-    per_output, moved = trace.time_per_output_token_s[first:][several], trace.transfer_s[first:][several]
-
-    def used(work: tuple[float, float], pool: int, lanes: int) -> Utilisation:
-        spent = trace.duration_s * lanes
-        return Utilisation(
-            work[0] / spent / tables[pool].peak_bytes_per_s, work[1] / spent / tables[pool].peak_flop_per_s
-        )
-
-    prefill_used, decode_used = used(trace.prefill_work, 0, lanes_p), used(trace.decode_work, 1, lanes_d)
+    served = count / trace.duration_s if load.requests is not None else rate
+    tokens = trace.output_tokens / count
     return DisaggregatedReplay(
         statistics=Replay(
             time_to_first_token_s=statistics(trace.time_to_first_token_s[first:]),
-            time_per_output_token_s=statistics(per_output if len(per_output) else [0.0]),
+            time_per_output_token_s=_statistics_or_zero(trace.time_per_output_token_s[first:][several]),
             inter_token_s=weighted_statistics(trace.gaps),
             end_to_end_s=statistics(trace.end_to_end_s[first:]),
             output_tokens_per_s=served * tokens * part,
@@ -216,10 +184,55 @@ def replay_disaggregated(
             mean_in_flight=seated,
             preemptions=trace.preemptions,
         ),
-        transfer_s=statistics(moved if len(moved) else [0.0]),
+        transfer_s=_statistics_or_zero(trace.transfer_s[first:][several]),
         prefill=prefill_used,
         decode=decode_used,
         prefill_busy_fraction=trace.prefill_busy_fraction,
         link_busy_fraction=trace.link_busy_fraction,
         decode_busy_fraction=trace.decode_busy_fraction,
     )
+
+
+def _check_possible(prefill: ServingPool, decode: ServingPool, load: Load) -> None:
+    """Raises UnsupportedError for a closed load, InvalidInputError for one without a rate, or for an empty pool."""
+    if load.kind != "open":
+        raise UnsupportedError(
+            "load_kind", "pools of their own are predicted under an open load: state requests_per_s, not concurrency"
+        )
+    if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
+        raise InvalidInputError("an open load needs a positive rate")
+    if prefill.replicas < 1 or decode.replicas < 1:
+        raise InvalidInputError("each pool needs at least one replica")
+
+
+def _requests_replayed(load: Load, requests: int | None, part: int, lanes: int) -> int:
+    """How many requests one ``part``-th of the pools replays. lanes: of the larger pool. Raises InvalidInputError for too many."""
+    if load.requests is not None:
+        count = max(1, round(load.requests / part))
+    else:
+        count = min(requests or max(STEADY_REQUESTS, REQUESTS_PER_LANE * lanes), MOST_STEADY_REQUESTS)
+    if count > MOST_REQUESTS:
+        raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
+    return count
+
+
+def _check_within_capacity(
+    prefill: ServingPool, decode: ServingPool, link: KvLink, traffic: Traffic, load: Load
+) -> None:
+    """Raises SaturatedError for a load above what the pools and their link complete; one that ends may go somewhat beyond it."""
+    limit = disaggregated_capacity_requests_per_s(prefill, decode, link, traffic)
+    if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if load.requests is not None else 1.0):
+        raise SaturatedError(limit)
+
+
+def _used(pool: Pool, work: tuple[float, float], duration_s: float) -> Utilisation:
+    """(bytes, FLOPs) per rank, over all lanes of a pool, as shares of what its devices' datasheets allow in that time."""
+    spent_s = duration_s * pool.replicas
+    return Utilisation(
+        work[0] / spent_s / pool.tables.peak_bytes_per_s, work[1] / spent_s / pool.tables.peak_flop_per_s
+    )
+
+
+def _statistics_or_zero(values_s: Vector) -> Statistics:
+    """Statistics in seconds; of no value at all they are 0."""
+    return statistics(values_s if len(values_s) else [0.0])
