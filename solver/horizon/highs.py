@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from solver.errors import SolverFailedError
+from solver.fleet.highs import THREADS
 from solver.horizon.problem import FloatArray
 
-THREADS = 1
 OPTIONS: dict[str, float | bool | int] = {
     "output_flag": False,
     "threads": THREADS,

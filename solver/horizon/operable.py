@@ -18,7 +18,7 @@ from solver.horizon.master import Box, Master, groups_of
 from solver.horizon.months import plan_months
 from solver.horizon.operation import RULES, Operation, Rule
 from solver.horizon.period import PeriodChoice, PeriodModel
-from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonPlan, HorizonResult, relative_gap
+from solver.horizon.plan import HorizonPlan, HorizonResult, result_with_plan
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify_operation import verify_operation
@@ -124,16 +124,10 @@ def result_of(
     problem: HorizonProblem, plan: HorizonPlan, bound_usd: float, free: HorizonResult | None, solved: int = 0
 ) -> HorizonResult:
     """A plan and the bound on all, with the effort of both."""
-    usd = plan.present_usd(problem)
-    bound = min(bound_usd, usd)
-    gap = relative_gap(usd, bound)
-    proven = gap <= PROVEN_GAP_FRACTION
-    return HorizonResult(
-        outcome=Outcome.OPTIMAL if proven else Outcome.FEASIBLE,
-        plan=plan,
-        usd=usd,
-        bound_usd=usd if proven else bound,
-        gap_fraction=0.0 if proven else gap,
+    return result_with_plan(
+        plan,
+        plan.present_usd(problem),
+        bound_usd,
         periods_solved=solved + (0 if free is None else free.periods_solved),
         branches=0 if free is None else free.branches,
         periods=len(problem.periods) if free is None else free.periods,

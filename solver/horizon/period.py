@@ -14,29 +14,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from solver.errors import SolverFailedError
+from solver.fleet.highs import SEARCH_FOR_A_PROOF
 from solver.fleet.model.packing import chain_rows
+from solver.horizon.highs import OPTIONS
 from solver.horizon.problem import MOST_NODES, FloatArray, HorizonDeployment, HorizonProblem, IntArray
 from solver.horizon.spot import MOST_SPARES, most_nodes_with_spares, spares_needed
 from solver.units import SECONDS_PER_HOUR
 
-THREADS = 1
 TOLERANCE = 1e-6
 """Relative shortfall of a rounded choice that is the solver's feasibility tolerance; as in ``solver.fleet``."""
 
 PROVE: Mapping[str, float | bool | int] = {
-    "mip_heuristic_effort": 0.0,
-    "mip_heuristic_run_feasibility_jump": False,
-    "mip_heuristic_run_rins": False,
-    "mip_heuristic_run_rens": False,
-    "mip_heuristic_run_root_reduced_cost": False,
-    "mip_heuristic_run_zi_round": False,
-    "mip_heuristic_run_shifting": False,
-    "mip_pscost_minreliable": 1,
-    "mip_detect_symmetry": False,
+    **OPTIONS,
+    **SEARCH_FOR_A_PROOF,
     "mip_allow_restart": False,
-    "mip_feasibility_tolerance": 1e-7,
-    "primal_feasibility_tolerance": 1e-8,
-    "mip_abs_gap": 0.0,
 }
 """Branching finds plans of such small programmes by itself; heuristics tripled the time of a period."""
 
@@ -360,7 +351,7 @@ class PeriodModel:
         if self._highs is not None:
             return self._highs
         highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in {"output_flag": False, "threads": THREADS, **PROVE}.items():
+        for name, value in PROVE.items():
             if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
                 raise SolverFailedError(f"HiGHS refuses option {name}={value}")
         model = highspy.HighsLp()

@@ -75,9 +75,6 @@ class HorizonPlan:
 class HorizonResult:
     """A plan, its cost over the horizon in present value and the bound below which no plan can be; ``gap_fraction`` is
     recomputed.
-
-    hourly_only_*: the same with no commitment at all (the best plan of on-demand and spot nodes) and its bound.
-    on_demand_*: without spot either. None where there is no such plan.
     """
 
     outcome: Outcome
@@ -104,3 +101,29 @@ def relative_gap(usd: float, bound: float) -> float:
     if usd <= bound:
         return 0.0
     return (usd - bound) / max(usd, 1e-12)
+
+
+def result_with_plan(
+    plan: HorizonPlan,
+    usd: float,
+    bound_usd: float,
+    *,
+    periods_solved: int,
+    branches: int,
+    periods: int,
+    prices: HorizonDuals | None = None,
+) -> HorizonResult:
+    """A plan that costs ``usd`` in present value beside a bound on all: proven where no more than PROVEN_GAP_FRACTION lies between."""
+    gap = relative_gap(usd, bound_usd)
+    proven = gap <= PROVEN_GAP_FRACTION
+    return HorizonResult(
+        outcome=Outcome.OPTIMAL if proven else Outcome.FEASIBLE,
+        plan=plan,
+        usd=usd,
+        bound_usd=usd if proven else min(bound_usd, usd),
+        gap_fraction=0.0 if proven else gap,
+        periods_solved=periods_solved,
+        branches=branches,
+        periods=periods,
+        prices=prices,
+    )

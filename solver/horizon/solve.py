@@ -17,7 +17,7 @@ from solver.horizon.all_periods import solve_together
 from solver.horizon.incumbent import Incumbent
 from solver.horizon.master import Box, Columns, Group, HorizonDuals, Master, column_of, groups_of
 from solver.horizon.period import PeriodAnswer, PeriodChoice, PeriodModel
-from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, relative_gap
+from solver.horizon.plan import PROVEN_GAP_FRACTION, HorizonResult, relative_gap, result_with_plan
 from solver.horizon.pool import ChoiceTable
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
 from solver.outcome import Outcome
@@ -434,15 +434,10 @@ class _HorizonSearch:
             why = ("no whole-number plan within the limits",) if refuted else ()
             return self._without_plan(Outcome.INFEASIBLE if refuted else Outcome.UNKNOWN, *why)
         usd, _, plan = self.incumbent.best
-        bound = min(self.bound, usd)
-        gap = relative_gap(usd, bound)
-        proven = gap <= PROVEN_GAP_FRACTION
-        return HorizonResult(
-            outcome=Outcome.OPTIMAL if proven else Outcome.FEASIBLE,
-            plan=plan,
-            usd=usd,
-            bound_usd=usd if proven else bound,
-            gap_fraction=0.0 if proven else gap,
+        return result_with_plan(
+            plan,
+            usd,
+            self.bound,
             periods_solved=self.solved,
             branches=self.branches,
             periods=len(self.groups),
