@@ -103,6 +103,11 @@ class MemoryPlan:
     cache: RequestCache
     """What one request takes on this device: see ``max_concurrent_requests``."""
 
+    @property
+    def used_bytes(self) -> float:
+        """All that is no cache."""
+        return self.weights_bytes + self.activations_bytes + self.reserved_bytes
+
 
 def stages(layers: int, pipeline_parallel: int) -> tuple[Stage, ...]:
     """Distinct stages of a pipeline. What does not divide goes one layer each to the stages before the last.
@@ -225,7 +230,8 @@ def memory_plan(
         _stage_plan(shape, budget, precision, layout, settings, memory, stage, context)
         for stage in sorted(set(stages(shape.layers, layout.pipeline_parallel)), key=lambda s: (s.layers, s.head))
     ]
-    worst = min(plans, key=lambda p: p.kv_cache_bytes / max(p.cache.bytes_at(context), 1.0))
+    # Where nothing is cached every stage has the same cache, none: the one that is fullest decides.
+    worst = min(plans, key=lambda p: (p.kv_cache_bytes / max(p.cache.bytes_at(context), 1.0), -p.used_bytes))
     one_request = worst.cache.admission_bytes(context, settings.max_batched_tokens)
     if worst.kv_cache_bytes < one_request:
         needed = budget - worst.kv_cache_bytes + one_request
