@@ -1,4 +1,4 @@
-"""Which layouts can run a model: every way an engine refuses, as a reason and a sentence, and generators of the rest.
+"""Which layouts can run a model: every way an engine refuses, as a reason and a sentence.
 
 The rules are vLLM's: query heads are cut evenly; key-value heads are cut evenly or copied evenly; widths are cut
 evenly, and in whole groups where a weight format shares scales; stages hold at least a layer; experts are spread
@@ -121,33 +121,3 @@ def legal_tensor_parallels(shape: LlmShape, most_devices: int, weights: str = "b
     for a shape that no device count suits."""
     degrees = range(1, max(most_devices, 0) + 1)
     return tuple(n for n in degrees if layout_problem(shape, Layout(tensor_parallel=n), weights=weights) is None)
-
-
-def legal_pipeline_parallels(shape: LlmShape, most_devices: int) -> tuple[int, ...]:
-    """Depths up to ``most_devices`` that leave every stage a layer."""
-    return tuple(range(1, min(most_devices, max(shape.layers, 1)) + 1))
-
-
-def legal_expert_parallels(shape: LlmShape, tensor_parallel: int, data_parallel: int = 1) -> tuple[int, ...]:
-    """1 (experts cut by tensor parallelism) and, where they divide, all devices of a stage: an engine's two choices."""
-    both = (1, tensor_parallel * data_parallel)
-    return tuple(
-        sorted({n for n in both if _experts_problem(shape, Layout(tensor_parallel, 1, data_parallel, n)) is None})
-    )
-
-
-def legal_layouts(
-    shape: LlmShape, domain_devices: int, most_devices: int, weights: str = "bf16", *, experts: bool = True
-) -> Iterator[Layout]:
-    """Every legal layout of one replica on at most ``most_devices``, tensor parallelism inside a domain.
-
-    Smallest first by devices, then by pipeline depth.
-    """
-    candidates = [
-        Layout(tensor, pipeline, 1, expert)
-        for tensor in range(1, min(domain_devices, most_devices) + 1)
-        for pipeline in legal_pipeline_parallels(shape, most_devices // tensor)
-        for expert in (legal_expert_parallels(shape, tensor) if experts else (1,))
-    ]
-    legal = (c for c in candidates if layout_problem(shape, c, weights=weights, domain_devices=domain_devices) is None)
-    yield from sorted(legal, key=lambda c: (c.devices_per_replica, c.pipeline_parallel, c.expert_parallel))

@@ -18,8 +18,6 @@ BATCH_CHOICES = 12
 """Choices of each period tried together when batch work ties the periods to each other."""
 LEAST_GAIN = 1e-9
 """Share of a plan's value below which another one is not better."""
-MOST_SWAPPED = 12
-"""Commitments among which pairs are exchanged while walking to better ones."""
 
 
 class Incumbent:

@@ -38,10 +38,6 @@ class Source:
     interruptible: bool
 
 
-Offers = dict[str, list[ReducedRow]]
-"""Candidates by node type."""
-
-
 def undominated_rows(rows: Sequence[ReducedRow]) -> list[ReducedRow]:
     """Rows of one workload and node type that no other replaces: t = ⌈μ_i / μ_j⌉ replicas of j in the devices of i.
 

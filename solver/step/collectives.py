@@ -12,17 +12,8 @@ def ring_all_reduce_bytes(payload_bytes: Quantity, devices: Quantity) -> Quantit
     return 2.0 * (devices - 1.0) / devices * payload_bytes
 
 
-def ring_all_gather_bytes(payload_bytes: Quantity, devices: Quantity) -> Quantity:
-    """Bytes each device sends so that all hold the whole payload: (n−1)/n of it; reduce-scatter is the same.
-
-    >>> ring_all_gather_bytes(8.0, 4.0)
-    6.0
-    """
-    return (devices - 1.0) / devices * payload_bytes
-
-
 def all_to_all_bytes(payload_bytes: Quantity, devices: Quantity) -> Quantity:
-    """Bytes each device sends when its payload is spread evenly over all: (n−1)/n of it.
+    """Bytes each device sends when its payload is spread evenly over all: (n−1)/n of it. All-gather and reduce-scatter are the same.
 
     >>> all_to_all_bytes(8.0, 8.0)
     7.0

@@ -63,22 +63,6 @@ def capital_recovery_usd_per_month(
     return (price_usd - residual_usd * (1.0 + rate) ** -months) * annuity_factor(rate, months)
 
 
-def weighted_cost_of_capital(
-    equity_share: float, equity_fraction_per_year: float, debt_fraction_per_year: float, tax_fraction: float = 0.0
-) -> float:
-    """WACC = e · k_e + (1 − e) · k_d · (1 − tax).
-
-    >>> round(weighted_cost_of_capital(0.3, 0.15, 0.10), 4)
-    0.115
-    """
-    for name, share in (("equity_share", equity_share), ("tax_fraction", tax_fraction)):
-        if not 0.0 <= share <= 1.0:
-            raise CostInputError(name, f"must be between 0 and 1; got {share:g}")
-    return equity_share * equity_fraction_per_year + (1.0 - equity_share) * debt_fraction_per_year * (
-        1.0 - tax_fraction
-    )
-
-
 def straight_line_book_value(price: Quantity, residual: Quantity, life_months: int, age_months: Quantity) -> Quantity:
     """Price less equal monthly charges down to the residual: P − (P − R) · min(age, n) / n.
 

@@ -2,7 +2,7 @@
 
 import math
 
-from solver.tco.capital import MONTHS_PER_YEAR, capital_recovery_usd_per_month
+from solver.tco.capital import MONTHS_PER_YEAR
 from solver.tco.errors import CostInputError
 from solver.tco.figures import Quantity
 
@@ -61,12 +61,3 @@ def tax_usd(taxed_usd: Quantity, tax_fraction: Quantity) -> Quantity:
     38.0
     """
     return taxed_usd * tax_fraction
-
-
-def built_hall_usd_per_kw_month(build_usd_per_w: Quantity, life_years: float, annual_fraction: Quantity) -> Quantity:
-    """Capital recovery of an own building per kW and month, comparable with a colocation price.
-
-    >>> round(float(built_hall_usd_per_kw_month(15.0, 14.0, 0.08)), 1)
-    146.3
-    """
-    return capital_recovery_usd_per_month(build_usd_per_w * 1000.0, 0.0, annual_fraction, round(life_years * 12))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import pulp
 
@@ -179,15 +178,6 @@ def verify(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Cap
     """Raises VerificationError for a plan that breaks a rule: a defect, never an answer."""
     if not is_plan(plan, tasks, nodes_of_offer, max_usd):
         raise VerificationError("the training plan breaks a limit it was made under")
-
-
-def enumerated(
-    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Capacity, max_usd: float | None = None
-) -> float | None:
-    """The cheapest plan's cost by trying every one; None where there is none. For tests: it takes the product of all choices."""
-    choices = [[c for c in columns if c.job == task.name] for task in tasks]
-    costs = [sum(c.usd for c in plan) for plan in product(*choices) if is_plan(plan, tasks, nodes_of_offer, max_usd)]
-    return min(costs, default=None)
 
 
 def frontier(columns: Sequence[JobColumn], job: str) -> list[JobColumn]:

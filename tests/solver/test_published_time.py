@@ -10,7 +10,7 @@ from solver.layout import Layout
 from solver.memory.fits import weight_bytes
 from solver.precision import WEIGHT_FORMATS
 from solver.step.blocks import distinct_experts
-from solver.step.collectives import all_to_all_bytes, ring_all_gather_bytes, ring_all_reduce_bytes, transfer_s
+from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import gemm_bytes, gemm_flops, soft_maximum_s
 from solver.step.power import capped_w
 from tests.llm_shapes import shape
@@ -131,11 +131,8 @@ class TestCollectives:
     @pytest.mark.parametrize(("devices", "share"), [(1, 0.0), (2, 0.5), (4, 0.75), (8, 0.875)])
     def test_all_gather_and_all_to_all_volumes(self, devices: int, share: float) -> None:
         """(n−1)/n of the payload a device; all-reduce is reduce-scatter and all-gather, so twice that."""
-        assert ring_all_gather_bytes(1e9, float(devices)) == pytest.approx(share * 1e9)
         assert all_to_all_bytes(1e9, float(devices)) == pytest.approx(share * 1e9)
-        assert ring_all_reduce_bytes(1e9, float(devices)) == pytest.approx(
-            2 * ring_all_gather_bytes(1e9, float(devices))
-        )
+        assert ring_all_reduce_bytes(1e9, float(devices)) == pytest.approx(2 * all_to_all_bytes(1e9, float(devices)))
 
     def test_tensor_8_pipeline_8_data_8_are_512_devices(self) -> None:
         layout = Layout(tensor_parallel=8, pipeline_parallel=8, data_parallel=8)
