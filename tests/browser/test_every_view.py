@@ -18,6 +18,7 @@ VIEWS = {
     "roofline": "#/plan/{plan}/roofline",
     "estimate": "#/estimate?llm=llama-3.1-8b&device=h100-sxm&prompt_mean=1200&prompt_p95=4000&output_mean=300&rate=2",
     "estimate form": "#/estimate",
+    "estimate of sessions": "#/estimate?llm=llama-3.1-8b&device=h100-sxm&turns=4&user_mean=200&think=20&output_mean=300&rate=2",
     "cost": "#/plan/{plan}/cost",
     "run": "#/plan/{plan}/run",
     "compare": "#/compare?a={plan}&b={other}",

@@ -6,6 +6,7 @@ import { ago, button, copyButton, count, day, download, empty, facts, figure, h,
 import { term } from "./glossary.js";
 import { policyText } from "./policy.js";
 import { publishedLines } from "./published.js";
+import { askedFacts, foundFacts } from "./traffic.js";
 
 const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
@@ -148,6 +149,8 @@ function planLines(answer) {
           ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
           ["engine", line.engine],
           line.engine_settings?.speculative ? ["drafts", draftText(line.engine_settings.speculative)] : null,
+          ...askedFacts(answer.request.workloads.find((w) => w.name === line.workload)),
+          ...foundFacts(line.predicted),
           [term("utilisation", "used"), percent(line.utilisation_fraction)],
           ["prediction", badge(line.basis)],
         ]),

@@ -88,6 +88,9 @@ export function layoutText(layout) {
   return parts.filter(([name, n]) => name === "TP" || n > 1).map(([name, n]) => name + n).join(" ");
 }
 
+/** What an input says as a number; undefined where it is empty. */
+export const number = (text) => (text === "" || text === null || text === undefined ? undefined : Number(text));
+
 // --- pieces --------------------------------------------------------------------------------------------------------
 
 export function table(caption, headings, rows, options = {}) {

@@ -2,12 +2,14 @@
 import { badge, intervalWords } from "./answer.js";
 import { Problem, curlOf, knownIds, post } from "./api.js";
 import { insideOf } from "./deployment.js";
-import { copyButton, count, empty, facts, field, figure, h, interval, layoutText, percent, say, select, suggest, table } from "./dom.js";
-import { CACHES, WEIGHTS, lengths, number, problemCard, showAtFields } from "./form.js";
+import { copyButton, count, empty, facts, field, figure, h, interval, layoutText, number, percent, say, select, suggest, table } from "./dom.js";
+import { CACHES, WEIGHTS, problemCard, showAtFields } from "./form.js";
 import { term } from "./glossary.js";
 import { roofOf } from "./roofline.js";
+import { TRAFFIC, adaptersOf, imagesOf, lengths, promptsOf, trafficFields } from "./traffic.js";
 
 const STATED = {
+  ...TRAFFIC,
   llm: "llama-3.1-70b", device: "h200-sxm", node: "", tp: "", pp: "", dp: "", ep: "", weights: "", cache: "", engine: "",
   prompt_mean: "1200", prompt_p95: "4000", output_mean: "300", output_p95: "900", rate: "2", concurrency: "",
 };
@@ -17,7 +19,7 @@ const STATISTICS = ["mean", "p50", "p95", "p99"];
 /** #/estimate, #/estimate?llm=…&device=…: what is in the address is asked at once. */
 export async function estimateView({ parameters, navigate, signal }) {
   const isAsked = parameters.size > 0;
-  const v = isAsked ? { ...STATED, prompt_p95: "", output_p95: "", rate: "", ...Object.fromEntries([...parameters].filter(([name]) => name in STATED)) } : { ...EXAMPLE };
+  const v = isAsked ? { ...STATED, prompt_p95: "", output_p95: "", rate: "", ...(parameters.get("turns") ? { prompt_mean: "" } : {}), ...Object.fromEntries([...parameters].filter(([name]) => name in STATED)) } : { ...EXAMPLE };
   const input = (name, attributes) => h("input", { id: `in-${name}`, name, value: v[name], autocomplete: "off", spellcheck: "false", oninput: (e) => { v[name] = e.target.value; }, ...attributes });
   const num = (name, attributes) => input(name, { type: "number", inputmode: "decimal", step: "any", min: "0", ...attributes });
   const choice = (name, options) => select([["", "unless stated: bf16"], ...options.map((o) => [o, o])], v[name], { id: `in-${name}`, name, onchange: (e) => { v[name] = e.target.value; } });
@@ -37,6 +39,7 @@ export async function estimateView({ parameters, navigate, signal }) {
   h("div.pair", {}, field("Requests per second", num("rate"), "arriving at random"), field("Or clients at once", num("concurrency"), "each waits for its answer")),
   h("div.pair", {}, field("Prompt mean", num("prompt_mean", { required: true }), "tokens"), field("Prompt p95", num("prompt_p95"), "tokens; or all alike")),
   h("div.pair", {}, field("Output mean", num("output_mean", { required: true }), "tokens"), field("Output p95", num("output_p95"), "tokens; or all alike")),
+  trafficFields(v, num, () => form),
   h("details", { open: Boolean(v.node || v.engine || v.dp || v.ep) }, h("summary", {}, "Engine, machine, experts"),
     field("Engine", input("engine", { type: "text", placeholder: "vllm, or the device's own" })),
     field("Machine", node, "how its devices are joined"), suggest(node, () => knownIds("nodes")),
@@ -68,7 +71,8 @@ function bodyOf(v) {
     llm: v.llm.trim(), device: v.device.trim(), ...(v.node.trim() ? { node: v.node.trim() } : {}), layout: degrees,
     precision: { ...(v.weights ? { weights: v.weights } : {}), ...(v.cache ? { kv_cache: v.cache } : {}) },
     ...(v.engine.trim() ? { engine: { name: v.engine.trim() } } : {}),
-    traffic: { prompt_tokens: lengths(v.prompt_mean, v.prompt_p95), output_tokens: lengths(v.output_mean, v.output_p95) },
+    traffic: { ...promptsOf(v), output_tokens: lengths(v.output_mean, v.output_p95), ...imagesOf(v) },
+    ...adaptersOf(v),
     load: v.concurrency !== "" ? { kind: "closed", concurrency: Number(v.concurrency) } : { kind: "open", requests_per_s: Number(v.rate) },
   };
 }

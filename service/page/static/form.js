@@ -1,7 +1,8 @@
 // The workload form: a request of one workload, without JSON. What the form does not show of a request is kept.
 import { known, knownIds } from "./api.js";
-import { button, empty, field, h, select, suggest } from "./dom.js";
+import { button, empty, field, h, number, select, suggest } from "./dom.js";
 import { policyText } from "./policy.js";
+import { TRAFFIC, TRAFFIC_PLACES, adaptersOf, imagesOf, lengths, plain, promptsOf, shown, trafficFields, valuesOfTraffic } from "./traffic.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
 
@@ -11,6 +12,7 @@ const COMMITMENTS = [["on_demand", "on demand"], ["spot", "spot"], ["reserved_1y
   ["reserved_1y_no_upfront", "1 year, nothing upfront"], ["reserved_3y", "reserved 3 years"],
   ["reserved_3y_no_upfront", "3 years, nothing upfront"], ["capacity_block", "capacity block"]];
 export const EMPTY = {
+  ...TRAFFIC,
   llm: "", rate: "", prompt_mean: "", prompt_p95: "", output_mean: "", output_p95: "", ttft: "", tpot: "", e2e: "",
   context: "", confidence: "", utilisation: "", max_usd: "", max_kw: "", spare: "", time: "", sourcing: "usual",
   weights: [], cache: ["bf16"], commitments: ["on_demand"], providers: [], regions: [], devices: [],
@@ -18,6 +20,7 @@ export const EMPTY = {
 
 /** Where in a request each input's value goes: also how a refused field finds its input. */
 const PLACES = {
+  ...TRAFFIC_PLACES,
   "/llm": "llm", "/traffic/requests_per_s": "rate", "/traffic/prompt_tokens": "prompt_mean", "/traffic/output_tokens": "output_mean",
   "/traffic/prompt_tokens/mean": "prompt_mean", "/traffic/prompt_tokens/p95": "prompt_p95", "/traffic/prompt_tokens/tokens": "prompt_mean",
   "/traffic/output_tokens/mean": "output_mean", "/traffic/output_tokens/p95": "output_p95", "/traffic/output_tokens/tokens": "output_mean",
@@ -48,20 +51,19 @@ export function valuesOfPreset(preset) {
 }
 
 const onlyP95 = (targets) => Object.keys(targets).every((name) => name === "p95");
-const plain = (lengths) => ["fixed", "lognormal"].includes(lengths.distribution);
 
 /** The form's values for a stored request; null where it asks for more than the form shows. */
 export function valuesOf(request) {
   const [one] = request.workloads;
   if (request.workloads.length !== 1 || !one.traffic || request.objective !== "cost" || request.current) return null;
-  if (!plain(one.traffic.prompt_tokens) || !plain(one.traffic.output_tokens)) return null;
+  const beside = valuesOfTraffic(one);
+  if (!beside || !plain(one.traffic.output_tokens)) return null;
   if (![one.targets.ttft_ms, one.targets.tpot_ms, one.targets.e2e_ms].every(onlyP95)) return null;
-  const { prompt_tokens: prompt, output_tokens: output } = one.traffic;
+  const [output_mean, output_p95] = shown(one.traffic.output_tokens);
   const { limits } = request;
   return {
-    llm: one.llm, rate: one.traffic.requests_per_s ?? "",
-    prompt_mean: prompt.mean ?? prompt.tokens, prompt_p95: prompt.p95 ?? "",
-    output_mean: output.mean ?? output.tokens, output_p95: output.p95 ?? "",
+    ...beside, llm: one.llm, rate: one.traffic.requests_per_s ?? "",
+    output_mean, output_p95,
     ttft: one.targets.ttft_ms.p95 ?? "", tpot: one.targets.tpot_ms.p95 ?? "", e2e: one.targets.e2e_ms.p95 ?? "",
     context: one.context_tokens ?? "", confidence: one.targets.confidence_percent === 80 ? "" : one.targets.confidence_percent,
     utilisation: one.utilisation_limit_fraction === 0.85 ? "" : one.utilisation_limit_fraction * 100,
@@ -73,9 +75,6 @@ export function valuesOf(request) {
   };
 }
 
-export const number = (text) => (text === "" || text === null || text === undefined ? undefined : Number(text));
-export const lengths = (mean, p95) => (number(p95) === undefined || number(p95) === number(mean)
-  ? { distribution: "fixed", tokens: Math.round(Number(mean)) } : { distribution: "lognormal", mean: Number(mean), p95: Number(p95) });
 const p95 = (text) => (number(text) === undefined ? {} : { p95: number(text) });
 const orNull = (list) => (list.length ? list : null);
 
@@ -92,9 +91,11 @@ export function requestOf(values, base) {
       traffic: {
         ...kept.traffic,
         requests_per_s: number(values.rate),
-        prompt_tokens: lengths(values.prompt_mean, values.prompt_p95),
+        ...promptsOf(values, kept.traffic),
+        ...imagesOf(values, kept.traffic),
         output_tokens: lengths(values.output_mean, values.output_p95),
       },
+      ...adaptersOf(values, kept),
       targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), confidence_percent: number(values.confidence) ?? 80 },
       precision: { weights: values.weights.length ? values.weights : null, kv_cache: values.cache },
       utilisation_limit_fraction: (number(values.utilisation) ?? 85) / 100,
@@ -163,6 +164,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   field("Requests per second", num("rate", { required: true })),
   h("div.pair", {}, field("Prompt mean", num("prompt_mean", { required: true }), "tokens"), field("Prompt p95", num("prompt_p95"), "tokens; or all alike")),
   h("div.pair", {}, field("Output mean", num("output_mean", { required: true }), "tokens"), field("Output p95", num("output_p95"), "tokens; or all alike")),
+  trafficFields(v, num, () => form),
   h("h2", {}, "Targets"),
   h("div.pair", {}, field("TTFT p95, ms", num("ttft"), "to the first token"), field("TPOT p95, ms", num("tpot"), "each further token")),
   field("E2E p95, ms", num("e2e"), "whole request; empty: not limited"),

@@ -3,8 +3,8 @@ import { badge, intervalWords } from "./answer.js";
 import { Problem, curlOf, get, knownIds, post } from "./api.js";
 import { question } from "./asked.js";
 import { stack } from "./chart.js";
-import { button, copyButton, count, day, download, empty, facts, field, figure, h, interval, percent, say, select, suggest, table, usd, words } from "./dom.js";
-import { number, problemCard, showAtFields } from "./form.js";
+import { button, copyButton, count, day, download, empty, facts, field, figure, h, interval, number, percent, say, select, suggest, table, usd, words } from "./dom.js";
+import { problemCard, showAtFields } from "./form.js";
 
 const PATH = "/v1/training/recommendations";
 const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "" };

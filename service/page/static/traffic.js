@@ -1,0 +1,113 @@
+// What requests bring beside text and lengths: sessions that they are turns of, adapters that they name, images in their prompts.
+import { field, figure, h, number, percent, select, words } from "./dom.js";
+
+export const TRAFFIC = {
+  turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", routing: "sticky", routed: "",
+  adapters: "", rank: "", slots: "", images: "", width: "", height: "",
+};
+export const TRAFFIC_PLACES = {
+  "/traffic/sessions": "turns", "/traffic/sessions/turns": "turns", "/traffic/sessions/turns/p95": "turns_p95",
+  "/traffic/sessions/user_tokens": "user_mean", "/traffic/sessions/user_tokens/p95": "user_p95", "/traffic/sessions/think_time_s": "think",
+  "/traffic/sessions/system_prompt_tokens": "system", "/traffic/sessions/routing": "routing", "/traffic/sessions/replicas": "routed",
+  "/adapters": "adapters", "/adapters/count": "adapters", "/adapters/rank": "rank", "/adapters/slots": "slots",
+  "/traffic/images": "images", "/traffic/images/per_request": "images", "/traffic/images/width_px": "width", "/traffic/images/height_px": "height",
+};
+const ROUTINGS = [["sticky", "a session stays where it began"], ["random", "any replica"], ["least_loaded", "where fewest are in progress"], ["prefix_aware", "where fewest prompt tokens are left"]];
+
+const isSaid = (text) => number(text) !== undefined;
+/** A mean and a 95th percentile as the API takes them; all alike without the latter. */
+export const lengths = (mean, p95) => (number(p95) === undefined || number(p95) === number(mean)
+  ? { distribution: "fixed", tokens: Math.round(Number(mean)) } : { distribution: "lognormal", mean: Number(mean), p95: Number(p95) });
+/** Lengths that two inputs can show. */
+export const plain = (stated) => ["fixed", "lognormal"].includes(stated.distribution);
+/** A distribution as the values of two inputs. */
+export const shown = (stated) => [stated.mean ?? stated.tokens, stated.p95 ?? ""];
+
+const hasSessions = (v) => ["turns", "user_mean", "think"].some((name) => isSaid(v[name]));
+
+/** Prompts, or the sessions that they follow from, on top of what was stated of them before. */
+export function promptsOf(v, kept) {
+  if (!hasSessions(v)) return { prompt_tokens: lengths(v.prompt_mean, v.prompt_p95), ...(kept?.sessions ? { sessions: null } : {}) };
+  const sessions = {
+    ...kept?.sessions, turns: lengths(v.turns, v.turns_p95), user_tokens: lengths(v.user_mean, v.user_p95), think_time_s: number(v.think),
+    system_prompt_tokens: number(v.system) ?? 0, routing: v.routing, replicas: v.routing === "sticky" ? null : number(v.routed) ?? null,
+  };
+  return { prompt_tokens: null, sessions, ...(kept ? { shared_prefix_fraction: 0 } : {}) };
+}
+
+export function imagesOf(v, kept) {
+  const stated = [v.images, v.width, v.height].some(isSaid);
+  if (!stated) return kept?.images ? { images: null } : {};
+  return { images: { per_request: number(v.images) ?? 1, width_px: number(v.width), height_px: number(v.height) } };
+}
+
+export function adaptersOf(v, kept) {
+  if (![v.adapters, v.rank, v.slots].some(isSaid)) return kept?.adapters ? { adapters: null } : {};
+  const { rank: _rank, ...others } = kept?.adapters ?? {};
+  return { adapters: { ...others, count: number(v.adapters), ...(isSaid(v.rank) ? { rank: number(v.rank) } : {}), slots: number(v.slots) ?? null } };
+}
+
+/** Values of the inputs for what a workload or an estimate states; null where it states more than they show. */
+export function valuesOfTraffic({ traffic, adapters }) {
+  const { sessions, images, prompt_tokens: prompt } = traffic;
+  if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
+  if (adapters?.shares) return null;
+  const [turns, turns_p95] = sessions ? shown(sessions.turns) : ["", ""], [user_mean, user_p95] = sessions ? shown(sessions.user_tokens) : ["", ""];
+  const [prompt_mean, prompt_p95] = sessions ? ["", ""] : shown(prompt);
+  return {
+    ...TRAFFIC, prompt_mean, prompt_p95, turns, turns_p95, user_mean, user_p95, think: sessions?.think_time_s ?? "", system: sessions?.system_prompt_tokens || "",
+    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "",
+    adapters: adapters?.count ?? "", rank: adapters?.rank ?? "", slots: adapters?.slots ?? "",
+    images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "",
+  };
+}
+
+/** The inputs. num(name, attributes): one for a number, which keeps v[name]. form(): where the prompts' own inputs are. */
+export function trafficFields(v, num, form) {
+  const names = Object.keys(TRAFFIC).filter((name) => name !== "routing");
+  /** Prompts follow from sessions: their own inputs rest while there are any. */
+  const rest = () => { for (const name of ["prompt_mean", "prompt_p95"]) { const input = form()?.querySelector(`#in-${name}`); if (input) input.disabled = hasSessions(v); } };
+  const node = h("details", { open: names.some((name) => isSaid(v[name])), oninput: rest }, h("summary", {}, "Sessions, adapters, images"),
+    h("div.pair", {}, field("Turns of a session", num("turns"), "instead of prompts, which follow"), field("Turns p95", num("turns_p95"), "or all alike")),
+    h("div.pair", {}, field("User tokens a turn", num("user_mean"), "the output is the reply"), field("User tokens p95", num("user_p95"), "or all alike")),
+    h("div.pair", {}, field("Think time, s", num("think"), "from a reply to the next turn"), field("System prompt", num("system", { placeholder: "0" }), "tokens; every session begins with it")),
+    h("div.pair", {}, field("Turns go to", select(ROUTINGS, v.routing, { id: "in-routing", name: "routing", onchange: (e) => { v.routing = e.target.value; } })),
+      field("Among replicas", num("routed", { placeholder: "the plan's" }), "where sessions are spread")),
+    h("div.pair", {}, field("Adapters", num("adapters"), "LoRA, over one base"), field("Rank", num("rank", { placeholder: "16" }))),
+    field("Adapters on a device", num("slots", { placeholder: "all" }), "others are loaded as they are named"),
+    h("div.pair", {}, field("Images a request", num("images")), field("Width, pixels", num("width"))),
+    field("Height, pixels", num("height")));
+  queueMicrotask(rest);
+  return node;
+}
+
+/** What a line or an estimate says of sessions: how much of prompts is found, among how many replicas. */
+export function foundFacts(predicted) {
+  if (predicted?.prefix_hit_fraction === null || predicted?.prefix_hit_fraction === undefined) return [];
+  return [
+    ["prompts found in the cache", percent(predicted.prefix_hit_fraction, 1)],
+    ["turns of a session go to", predicted.routed_over > 1 ? `${predicted.routed_over} replicas` : "one replica"],
+  ];
+}
+
+/** What an estimate says of adapters and images. */
+export function broughtFacts({ adapters, images }) {
+  return [
+    adapters ? ["adapters on a device", `${adapters.slots} of rank ${adapters.rank}, ${figure(adapters.gib_on_device)} GiB`] : null,
+    adapters ? ["different ones in a batch", figure(adapters.different_in_batch)] : null,
+    adapters ? ["found on the device", percent(adapters.resident_fraction)] : null,
+    adapters?.load_ms ? ["loading one", `${figure(adapters.load_ms)} ms`] : null,
+    images ? ["an image is", `${figure(images.tokens_each)} tokens of ${figure(images.patches_each)} patches`] : null,
+    images ? ["images of a request", `${figure(images.encoding_ms)} ms of a device, ${figure(images.host_ms)} ms of its host`] : null,
+  ].filter(Boolean);
+}
+
+/** What a workload asked of its requests beside lengths, for a plan's line. */
+export function askedFacts(workload) {
+  const { adapters, traffic } = workload ?? {};
+  return [
+    adapters ? ["adapters", `${adapters.count} of rank ${adapters.rank}${adapters.slots ? `, ${adapters.slots} on a device at once` : ", all on every device"}`] : null,
+    traffic?.images ? ["images a request", `${traffic.images.per_request} of ${traffic.images.width_px} × ${traffic.images.height_px}`] : null,
+    traffic?.sessions ? ["sessions are routed", words(traffic.sessions.routing)] : null,
+  ].filter(Boolean);
+}

@@ -1,0 +1,107 @@
+"""Sessions, adapters and images in the page's forms and in what it shows of plans and estimates."""
+
+import re
+from typing import Any
+
+import httpx
+from playwright.sync_api import Page, expect
+
+from tests.bench.server_process import ServerProcess
+from tests.browser.conftest import PATIENCE_MS
+
+SESSIONS = {"Turns of a session": "5", "Turns p95": "9", "User tokens a turn": "120", "User tokens p95": "400",
+            "Think time, s": "30", "System prompt": "1500"}  # fmt: skip
+SMALL = "preset=chat&devices=h100-sxm&providers=verda&llm=llama-3.1-8b&rate=20"
+
+
+def fill(page: Page, fields: dict[str, str]) -> None:
+    page.get_by_text("Sessions, adapters, images").click()
+    for label, value in fields.items():
+        page.get_by_label(label, exact=True).fill(value)
+
+
+def fact(page: Page, name: str) -> Any:
+    return page.locator("dl.facts > div").filter(has=page.get_by_text(name, exact=True)).locator("dd").first
+
+
+def estimated(page: Page) -> dict[str, Any]:
+    """The first estimate of the next answer, once the form is sent."""
+    with page.expect_response("**/v1/estimates", timeout=PATIENCE_MS) as answer:
+        page.get_by_role("button", name="Estimate", exact=True).click()
+    (one,) = answer.value.json()["estimates"]
+    assert one["outcome"] == "estimated", one
+    found: dict[str, Any] = one
+    return found
+
+
+def test_sessions_are_planned_and_what_is_found_is_shown(page: Page, server: ServerProcess) -> None:
+    page.goto(f"/#/plan/new?{SMALL}")
+    fill(page, SESSIONS)
+    expect(page.get_by_label("Prompt mean")).to_be_disabled()
+    page.get_by_role("button", name="Find the cheapest plan").first.click()
+    page.wait_for_url(re.compile("rec_"), timeout=3 * PATIENCE_MS)
+    stored = re.search(r"rec_\w+", page.url)
+    assert stored is not None
+    answer = httpx.get(f"{server.address}/v1/recommendations/{stored[0]}").json()
+    asked = answer["request"]["workloads"][0]["traffic"]
+    assert asked["prompt_tokens"] is None
+    assert asked["sessions"] | {
+        "turns": {"distribution": "lognormal", "mean": 5.0, "p95": 9.0}, "think_time_s": 30.0,
+        "user_tokens": {"distribution": "lognormal", "mean": 120.0, "p95": 400.0},
+        "system_prompt_tokens": 1500, "routing": "sticky", "replicas": None,
+    } == asked["sessions"]  # fmt: skip
+    found = answer["plan"][0]["predicted"]
+    assert found["prefix_hit_fraction"] > 0.1
+    expect(fact(page, "prompts found in the cache")).to_have_text(f"{100 * found['prefix_hit_fraction']:.1f} %")
+    expect(fact(page, "turns of a session go to")).to_have_text("one replica")
+    expect(page.get_by_label("Think time, s")).to_have_value("30")
+    expect(page.get_by_label("Prompt mean")).to_have_value("")
+    page.get_by_text("Memory of a device, time of a step").first.click()
+    expect(page.get_by_role("heading", name="Memory of the fullest device")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("link", name="Estimate this replica").first.click()
+    expect(fact(page, "prompts found in the cache")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_turns_that_are_spread_are_estimated(page: Page) -> None:
+    page.goto("/#/estimate?llm=llama-3.1-8b&device=h100-sxm&turns=5&user_mean=120&think=30&output_mean=300&rate=4")
+    page.get_by_label("Turns go to").select_option("random")
+    page.get_by_label("Among replicas").fill("3")
+    found = estimated(page)
+    assert found["routed_over"] == 3
+    expect(fact(page, "turns of a session go to")).to_have_text("3 replicas")
+    expect(fact(page, "prompts found in the cache")).to_have_text(f"{100 * found['prefix_hit_fraction']:.1f} %")
+
+
+def test_a_session_half_stated_is_refused_at_its_field(page: Page) -> None:
+    page.goto(f"/#/plan/new?{SMALL}")
+    fill(page, {name: value for name, value in SESSIONS.items() if name != "Think time, s"})
+    page.get_by_role("button", name="Find the cheapest plan").first.click()
+    expect(page.get_by_label("Think time, s")).to_have_attribute("aria-invalid", "true")
+
+
+def test_adapters_of_an_estimate_are_asked_for_and_shown(page: Page) -> None:
+    page.goto("/#/estimate")
+    page.get_by_label("Language model").fill("llama-3.1-8b")
+    page.get_by_label("Device", exact=True).fill("h100-sxm")
+    page.get_by_label("Tensor parallel").fill("1")
+    page.get_by_label("Weights in").select_option("")
+    fill(page, {"Adapters": "32", "Rank": "32", "Adapters on a device": "8"})
+    held = estimated(page)["adapters"]
+    assert (held["slots"], held["rank"]) == (8, 32)
+    expect(fact(page, "adapters on a device")).to_contain_text("8 of rank 32")
+    expect(fact(page, "found on the device")).to_have_text(f"{100 * held['resident_fraction']:.0f} %")
+    assert "adapters=32" in page.url
+
+
+def test_images_of_an_estimate_are_asked_for_and_shown(page: Page) -> None:
+    page.goto("/#/estimate")
+    page.get_by_label("Language model").fill("qwen3-vl-8b")
+    page.get_by_label("Device", exact=True).fill("h100-sxm")
+    page.get_by_label("Tensor parallel").fill("1")
+    page.get_by_label("Weights in").select_option("")
+    fill(page, {"Images a request": "2", "Width, pixels": "1024", "Height, pixels": "768"})
+    images = estimated(page)["images"]
+    expect(fact(page, "an image is")).to_contain_text(f"{images['tokens_each']:,} tokens")
+    page.get_by_label("Height, pixels").fill("")
+    page.get_by_role("button", name="Estimate", exact=True).click()
+    expect(page.get_by_label("Height, pixels")).to_have_attribute("aria-invalid", "true", timeout=PATIENCE_MS)
