@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from service.deployments.affinity import affinity_notes
 from service.deployments.benchmark import benchmark_files
 from service.deployments.commands import engine_scripts
 from service.deployments.compose import compose_files
@@ -18,7 +19,7 @@ from service.deployments.skypilot import skypilot_files
 from service.deployments.words import shell_command
 from service.wire.deployments import DeploymentOut
 
-GENERATOR_VERSION = "2"
+GENERATOR_VERSION = "3"
 """Goes up when the same plan gives other bytes."""
 
 Generator = Callable[[DeploymentPlan, str | None], Files]
@@ -47,6 +48,8 @@ TARGETS: dict[str, Generator] = {
 def generate(plan: DeploymentPlan, target: str, version: str | None, ramp: float | None = None) -> DeploymentOut:
     """The files of a target. ramp: requests per second that demand may rise by in a minute. Raises TargetCannotExpressError."""
     files = TARGETS[target](plan, version)
+    if target != "router":
+        affinity_notes(plan, files)
     return DeploymentOut(
         recommendation=plan.recommendation,
         target=target,

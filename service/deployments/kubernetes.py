@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from service.deployments.affinity import LONGEST_CLIENT_AFFINITY_S, is_hashed, pods_name
 from service.deployments.collect import made_of_each
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, engine_notes
@@ -67,6 +68,13 @@ def _manifests(plan: DeploymentPlan, kind: ReplicaKind, version: str | None, fil
     for about, text in engine_notes(kind, launch):
         files.note(about, text)
     documents = [workload, _service(kind)]
+    if is_hashed(plan, kind):
+        documents[1:] = [_by_client(_service(kind)), _pods_service(kind)]
+        files.note(
+            f"Service {kind.name}",
+            "keeps a client's address to one replica for a day, all that a Service can do for sessions: users behind one proxy share an "
+            f"address. A router (target router) reaches the replicas by {pods_name(kind)} and tells sessions apart",
+        )
     if kind.line.serves_requests_per_s > 0:
         documents.append(_autoscaler(kind, workload))
     if kind.line.replicas > 1:
@@ -207,6 +215,22 @@ def _service(kind: ReplicaKind) -> dict[str, Any]:
             "ports": [{"name": "http", "port": 80, "targetPort": "http"}],
         },
     }
+
+
+def _by_client(service: dict[str, Any]) -> dict[str, Any]:
+    """The Service, with each client's address kept to one replica."""
+    kept = {
+        "sessionAffinity": "ClientIP",
+        "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": LONGEST_CLIENT_AFFINITY_S}},
+    }
+    return service | {"spec": service["spec"] | kept}
+
+
+def _pods_service(kind: ReplicaKind) -> dict[str, Any]:
+    """A name that resolves to every replica that is ready, for routers that choose among them."""
+    service = _service(kind)
+    named = {"name": pods_name(kind), "labels": _labels(kind)}
+    return service | {"metadata": named, "spec": service["spec"] | {"clusterIP": "None"}}
 
 
 def _autoscaler(kind: ReplicaKind, workload: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from itertools import groupby
 from typing import Any
 
+from service.deployments.affinity import SESSION_HEADER, is_hashed, pods_name, router_scripts
 from service.deployments.collect import made_of_each
 from service.deployments.files import Files
-from service.deployments.launch import require_one_pool
+from service.deployments.launch import PORT, require_one_pool
 from service.deployments.plan import DeploymentPlan, ReplicaKind
 from service.deployments.words import json_document, yaml_documents
 
@@ -28,7 +29,9 @@ def router_files(plan: DeploymentPlan) -> Files:
         "weights.json",
         json_document({"recommendation": plan.recommendation, "workloads": [_shares(k) for k in serving]}),
     )
-    files.add("envoy.yaml", yaml_documents([envoy(serving)]))
+    hashed = frozenset(kind.name for kinds in serving for kind in kinds if is_hashed(plan, kind))
+    files.add("envoy.yaml", yaml_documents([envoy(serving, hashed)]))
+    router_scripts(plan, files)
     for number, kinds in enumerate(serving):
         files.note(f"port {FIRST_PORT + number}", f"takes the requests of workload {kinds[0].line.workload}")
     if any(kind.line.classes for kind in plan.kinds):
@@ -66,23 +69,27 @@ def class_weights(kinds: list[ReplicaKind]) -> dict[str, list[tuple[ReplicaKind,
     return found
 
 
-def envoy(workloads: list[list[ReplicaKind]]) -> dict[str, Any]:
-    """A listener a workload; its routes spread requests by weight, traffic classes by their header."""
+def envoy(workloads: list[list[ReplicaKind]], hashed: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A listener a workload; its routes spread requests by weight, traffic classes by their header.
+
+    hashed: names of kinds whose sessions are told apart by their header, each kept to one replica.
+    """
     kinds = [kind for group in workloads for kind in group]
     return {
         "static_resources": {
-            "listeners": [_listener(group, FIRST_PORT + number) for number, group in enumerate(workloads)],
-            "clusters": [_cluster(kind) for kind in kinds],
+            "listeners": [_listener(group, FIRST_PORT + number, hashed) for number, group in enumerate(workloads)],
+            "clusters": [_cluster(kind, is_hashed=kind.name in hashed) for kind in kinds],
         }
     }
 
 
-def _listener(kinds: list[ReplicaKind], port: int) -> dict[str, Any]:
+def _listener(kinds: list[ReplicaKind], port: int, hashed: frozenset[str]) -> dict[str, Any]:
     routes = [
         _route(of_class, [{"name": CLASS_HEADER, "string_match": {"exact": name}}])
         for name, of_class in class_weights(kinds).items()
     ]
-    routes.append(_route([(kind, kind.line.serves_requests_per_s) for kind in kinds], []))
+    whole = _route([(kind, kind.line.serves_requests_per_s) for kind in kinds], [])
+    routes.append(_by_session(whole) if all(kind.name in hashed for kind in kinds) else whole)
     manager = {
         "@type": MANAGER,
         "stat_prefix": f"port_{port}",
@@ -107,15 +114,27 @@ def _route(weights: list[tuple[ReplicaKind, float]], headers: list[dict[str, Any
     return {"match": match, "route": {"weighted_clusters": {"clusters": clusters}, "timeout": "0s"}}
 
 
-def _cluster(kind: ReplicaKind) -> dict[str, Any]:
+def _by_session(route: dict[str, Any]) -> dict[str, Any]:
+    """The route with sessions told apart by their header, also among the clusters it is weighted over (Envoy from 1.36)."""
+    action = route["route"]
+    weighted = action["weighted_clusters"]
+    if len(weighted["clusters"]) > 1:
+        weighted = weighted | {"use_hash_policy": True}
+    hashes = [{"header": {"header_name": SESSION_HEADER}}]
+    return route | {"route": action | {"weighted_clusters": weighted, "hash_policy": hashes}}
+
+
+def _cluster(kind: ReplicaKind, *, is_hashed: bool) -> dict[str, Any]:
+    """Envoy chooses among replicas itself where it keeps sessions to them, else their Service does."""
+    address = _address(pods_name(kind), PORT) if is_hashed else _address(kind.name, 80)
     return {
         "name": kind.name,
         "type": "STRICT_DNS",
         "connect_timeout": "5s",
-        "lb_policy": "LEAST_REQUEST",
+        "lb_policy": "RING_HASH" if is_hashed else "LEAST_REQUEST",
         "load_assignment": {
             "cluster_name": kind.name,
-            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(kind.name, 80)}}]}],
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],
         },
     }
 

@@ -117,6 +117,13 @@ LOOK_UP = {
 }
 
 
+CHATS: dict[str, Any] = {
+    "requests_per_s": 10.0,
+    "output_tokens": 200,
+    "sessions": {"turns": 5, "user_tokens": 100, "think_time_s": 20.0, "system_prompt_tokens": 1000},
+}
+
+
 def shapes() -> dict[str, DeploymentPlan]:
     """By what is special about them."""
     return {
@@ -157,6 +164,15 @@ def shapes() -> dict[str, DeploymentPlan]:
         "drafts": plan([workload("chat")], [line("chat", AWS, engine_settings={"speculative": LOOK_UP})]),
         "drafts with heads": plan(
             [workload("chat")], [line("chat", AWS, engine_settings={"speculative": LOOK_UP | {"method": "head"}})]
+        ),
+        "sessions": plan([workload("chat", traffic=CHATS)], [line("chat", AWS, replicas=3)]),
+        "sessions by prefix": plan(
+            [workload("chat", traffic=CHATS | {"sessions": CHATS["sessions"] | {"routing": "prefix_aware"}})],
+            [line("chat", AWS, engine="sglang", engine_settings={"name": "sglang"})],
+        ),
+        "sessions on two kinds": plan(
+            [workload("chat", traffic=CHATS)],
+            [line("chat", AWS, serves_requests_per_s=30.0), line("chat", OWN, replicas=1, serves_requests_per_s=10.0)],
         ),
         "no checkpoint": plan([workload("own", "own-model")], [line("own", AWS)]),
         "format nobody published": plan(
