@@ -109,6 +109,22 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "--concurrency", type=_integers, default=[], metavar="N[,N…]", help="closed loop; several: a sweep"
     )
     load.add_argument("--rate", type=_numbers, default=[], metavar="R[,R…]", help="open loop, requests per second")
+    load.add_argument(
+        "--sessions",
+        type=int,
+        metavar="N",
+        help="a closed load of N sessions in all, --concurrency of them at once (all)",
+    )
+    load.add_argument(
+        "--turns", type=parse_lengths, metavar="LENGTHS", help="turns of a session, each sends all of it so far"
+    )
+    load.add_argument("--user-tokens", type=parse_lengths, metavar="LENGTHS", help="what a user adds in a turn")
+    load.add_argument(
+        "--system-prompt-tokens", type=int, default=0, help="what every session begins with (%(default)s)"
+    )
+    load.add_argument(
+        "--think-s", type=float, default=0.0, help="mean seconds between a reply and the next turn (%(default)s)"
+    )
     load.add_argument("--sweep", action="store_true", help="concurrencies 1, 4, 16, 64, 256")
     load.add_argument("--requests", type=int, help="requests a point (3 a client; 200 in open loop)")
     load.add_argument("--warm-up", type=int, default=24, help="requests before the clock starts (%(default)s)")

@@ -26,6 +26,7 @@ from service.agent.launch import (
 )
 from service.agent.probe import HostProbe, lines
 from service.agent.probe import probe as probe_host
+from service.agent.session_bench import check_session_options, measure_sessions, session_points, session_prompts
 from service.agent.spool import Spool
 from service.agent.stream import Endpoint
 from service.agent.upload import UploadOutcome, upload_spool
@@ -102,6 +103,8 @@ def _measurements(found: HostProbe) -> list[dict[str, Any]]:
 
 def bench(options: argparse.Namespace) -> int:
     """Measure every point asked for. A point that fails does not lose the others."""
+    if options.sessions is not None:
+        return _bench_sessions(options)
     work = _recommended(options)
     prompts = _prompts(options, work)
     concurrencies = [*options.concurrency, *(SWEEP if options.sweep else ())]
@@ -113,13 +116,7 @@ def bench(options: argparse.Namespace) -> int:
         raise ValueError("nothing to measure: give --concurrency, --rate, --sweep or --recommendation")
     spool = Spool(options.spool)
     failed = 0
-    with _engine(options, work) as (base_url, arguments):
-        facts = ask_engine(base_url, options.api_key)
-        served = options.model if options.model and not options.launch else facts.served_model
-        if served is None:
-            raise ValueError("the engine does not say which model it serves: give --model")
-        endpoint = Endpoint(base_url, served, options.api, options.api_key)
-        context = _context(options, work, facts.version, arguments)
+    with _endpoint(options, work) as (endpoint, context):
         warm_up(endpoint, prompts, options.warm_up, options.timeout_s, clients_of(points))
         for point in points:
             failed += not _measure_point(endpoint, prompts, point, context, options, spool)
@@ -127,6 +124,36 @@ def bench(options: argparse.Namespace) -> int:
         return IMPERFECT if failed else OK
     outcome = _send(options, spool)
     return max(_exit_code(outcome), IMPERFECT if failed else OK)
+
+
+def _bench_sessions(options: argparse.Namespace) -> int:
+    """Hold the sessions of every point asked for, print what was seen and record their turns."""
+    check_session_options(options)
+    sent, prompts = session_prompts(options, options.vocabulary_tokens or _vocabulary(options, options.llm))
+    points = session_points(options)
+    failed = 0
+    with _endpoint(options, None) as (endpoint, context):
+        warm_up(endpoint, prompts, options.warm_up, options.timeout_s, clients_of(points))
+        for point in points:
+            seen, run = measure_sessions(endpoint, sent, point, context, options.timeout_s)
+            say(summary(point, seen, run))
+            if options.records is not None:
+                keep_records(options.records, point, run)
+            _print(seen)
+            failed += bool(run.failed)
+    return IMPERFECT if failed else OK
+
+
+@contextmanager
+def _endpoint(options: argparse.Namespace, work: RecommendedWork | None) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    """The engine to drive, and who, what and where is measured."""
+    with _engine(options, work) as (base_url, arguments):
+        facts = ask_engine(base_url, options.api_key)
+        served = options.model if options.model and not options.launch else facts.served_model
+        if served is None:
+            raise ValueError("the engine does not say which model it serves: give --model")
+        endpoint = Endpoint(base_url, served, options.api, options.api_key)
+        yield endpoint, _context(options, work, facts.version, arguments)
 
 
 def _measure_point(
@@ -169,6 +196,8 @@ def _recommended(options: argparse.Namespace) -> RecommendedWork | None:
 def _prompts(options: argparse.Namespace, work: RecommendedWork | None) -> Prompts:
     """Lengths from the options, else from the recommended workload; the vocabulary from the catalog."""
     traffic = work.workload["traffic"] if work is not None else {}
+    if traffic and traffic["prompt_tokens"] is None:
+        raise ValueError("requests of this recommendation are turns of sessions: state them with --sessions instead")
     prompt = options.prompt_tokens or (lengths(traffic["prompt_tokens"]) if traffic else None)
     output = options.output_tokens or (lengths(traffic["output_tokens"]) if traffic else None)
     texts: tuple[str, ...] = ()
@@ -181,15 +210,21 @@ def _prompts(options: argparse.Namespace, work: RecommendedWork | None) -> Promp
         raise ValueError("give --prompt-tokens and --output-tokens")
     vocabulary = options.vocabulary_tokens
     llm = options.llm or (work.workload["llm"] if work is not None else None)
-    if vocabulary is None and not texts and llm is not None:
-        client = _client(options)
-        try:
-            vocabulary = client.request_until_answered("GET", f"/v1/llms/{llm}", within_s=options.within_s)[
-                "vocabulary"
-            ]
-        finally:
-            client.close()
+    if vocabulary is None and not texts:
+        vocabulary = _vocabulary(options, llm)
     return Prompts(prompt, output, vocabulary, texts)
+
+
+def _vocabulary(options: argparse.Namespace, llm: str | None) -> int | None:
+    """Token ids that the catalog's model knows; None where no model is named."""
+    if llm is None:
+        return None
+    client = _client(options)
+    try:
+        found = client.request_until_answered("GET", f"/v1/llms/{llm}", within_s=options.within_s)
+    finally:
+        client.close()
+    return int(found["vocabulary"])
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import gc
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from service.agent.lengths import LengthDistribution
@@ -159,16 +159,29 @@ async def run_load(
     A request that fails is recorded with its error and never retried. The wall time runs from the start of the
     load (all clients connected) to the last answer. ``on_answer`` sees every record as it is made.
     """
-    connections = _ConnectionPool(endpoint, on_answer)
-    await connections.prepare(load.concurrency if isinstance(load, ClosedLoop) else 1)
+
+    async def drive(connections: ConnectionPool, started_at: float) -> list[RequestRecord]:
+        if isinstance(load, ClosedLoop):
+            return await _send_closed(connections, planned, load, started_at, timeout_s)
+        return await _send_open(connections, planned, load, started_at, timeout_s)
+
+    return await timed_run(endpoint, load.concurrency if isinstance(load, ClosedLoop) else 1, drive, on_answer)
+
+
+async def timed_run(
+    endpoint: Endpoint,
+    connected: int,
+    drive: Callable[[ConnectionPool, float], Awaitable[list[RequestRecord]]],
+    on_answer: Callable[[RequestRecord], None] | None = None,
+) -> LoadRun:
+    """A run of what ``drive(connections, started_at)`` sends, with so many connections open before the clock starts."""
+    connections = ConnectionPool(endpoint, on_answer)
+    await connections.prepare(connected)
     gc.collect()
     gc.disable()  # a collection pauses the event loop for longer than an engine step lasts
     try:
         started_at = time.perf_counter()
-        if isinstance(load, ClosedLoop):
-            records = await _send_closed(connections, planned, load, started_at, timeout_s)
-        else:
-            records = await _send_open(connections, planned, load, started_at, timeout_s)
+        records = await drive(connections, started_at)
         duration_s = time.perf_counter() - started_at
     finally:
         gc.enable()
@@ -177,7 +190,7 @@ async def run_load(
 
 
 async def _send_closed(
-    connections: _ConnectionPool,
+    connections: ConnectionPool,
     planned: Sequence[PlannedRequest],
     load: ClosedLoop,
     started_at: float,
@@ -186,7 +199,7 @@ async def _send_closed(
     waiting = iter(planned)
 
     async def client(requests: Iterator[PlannedRequest]) -> list[RequestRecord]:
-        return [await _send(connections, request, started_at, timeout_s) for request in requests]
+        return [(await send(connections, request, started_at, timeout_s))[0] for request in requests]
 
     clients = min(load.concurrency, len(planned))
     by_client = await asyncio.gather(*(client(waiting) for _ in range(clients)))
@@ -194,29 +207,41 @@ async def _send_closed(
 
 
 async def _send_open(
-    connections: _ConnectionPool, planned: Sequence[PlannedRequest], load: OpenLoop, started_at: float, timeout_s: float
+    connections: ConnectionPool, planned: Sequence[PlannedRequest], load: OpenLoop, started_at: float, timeout_s: float
 ) -> list[RequestRecord]:
     async def arrive(request: PlannedRequest, at_s: float) -> RequestRecord:
         await asyncio.sleep(max(started_at + at_s - time.perf_counter(), 0.0))
-        return await _send(connections, request, started_at, timeout_s)
+        return (await send(connections, request, started_at, timeout_s))[0]
 
     return list(await asyncio.gather(*map(arrive, planned, load.arrivals_s())))
 
 
-async def _send(
-    connections: _ConnectionPool, request: PlannedRequest, started_at: float, timeout_s: float
-) -> RequestRecord:
+async def send(
+    connections: ConnectionPool,
+    request: PlannedRequest,
+    started_at: float,
+    timeout_s: float,
+    *,
+    keep_events: bool = False,
+    told: Callable[[RequestRecord], RequestRecord] = lambda record: record,
+) -> tuple[RequestRecord, list[bytes]]:
+    """Send one request and wait for its answer: what was seen of it, and its events where they are kept.
+
+    told: adds to the record what is known of the request beside its answer.
+    """
+    events: list[bytes] = []
     asked_at = time.perf_counter()
     try:
         connection = await connections.take()
     except OSError as error:
         record = RequestRecord(asked_at - started_at, request.prompt_tokens, 0, (), error=f"no connection: {error}")
     else:
-        answer = await connection.stream(request.encoded, timeout_s)
+        answer = await connection.stream(request.encoded, timeout_s, events if keep_events else None)
         connections.give_back(connection)
         record = _record(request, answer, started_at)
+    record = told(record)
     connections.on_answer(record)
-    return record
+    return record, events
 
 
 def _record(request: PlannedRequest, answer: StreamedAnswer, started_at: float) -> RequestRecord:
@@ -230,11 +255,12 @@ def _record(request: PlannedRequest, answer: StreamedAnswer, started_at: float) 
         output_tokens=answer.output_tokens if answer.output_tokens is not None else len(answer.chunk_at),
         chunk_s=tuple(at - started_at for at in answer.chunk_at),
         tokens_counted_by="usage" if counted else "chunks",
+        cached_tokens=answer.cached_tokens,
         error=error,
     )
 
 
-class _ConnectionPool:
+class ConnectionPool:
     """Open connections, the most recently used first."""
 
     def __init__(self, endpoint: Endpoint, on_answer: Callable[[RequestRecord], None] | None = None) -> None:

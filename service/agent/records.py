@@ -25,6 +25,11 @@ class RequestRecord:
     tokens_counted_by: str = "usage"
     """`usage` when the server said how many tokens it produced, `chunks` when it did not and chunks were counted."""
     error: str | None = None
+    cached_tokens: int | None = None
+    """Of the prompt, found in the cache of prefixes; None where the server does not say."""
+    session: int | None = None
+    turn: int | None = None
+    """Which turn of which session it was, from 0; None for requests that are no turns."""
 
     @property
     def succeeded(self) -> bool:
@@ -66,6 +71,9 @@ class RequestRecord:
                 compact["gap_ticks"] = [round(gap * TICKS_PER_S) for gap in self.inter_token_latencies_s]
         if self.tokens_counted_by != "usage":
             compact["tokens_counted_by"] = self.tokens_counted_by
+        for name in ("cached_tokens", "session", "turn"):
+            if (known := getattr(self, name)) is not None:
+                compact[name] = known
         if self.error is not None:
             compact["error"] = self.error
         return compact

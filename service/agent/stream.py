@@ -82,6 +82,10 @@ class StreamedAnswer:
     chunk_at: list[float] = field(default_factory=list, repr=False)
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Prompt tokens found in the cache of prefixes, where the server says so."""
+    events: list[bytes] | None = field(default=None, repr=False)
+    """Every event as it came; None where they are not kept."""
     error: str | None = None
 
     def take_event(self, event: bytes, now: float) -> None:
@@ -90,6 +94,8 @@ class StreamedAnswer:
         After the first token an event counts as carrying one unless it is the closing usage report, whose list of
         choices is empty; only the first events and the closing ones are parsed as JSON.
         """
+        if self.events is not None:
+            self.events.append(event)
         if b'"completion_tokens"' in event:
             self._take_parsed(event, now)
         elif self.chunk_at and b'"choices"' in event:
@@ -113,6 +119,9 @@ class StreamedAnswer:
         if isinstance(usage, dict):
             self.prompt_tokens = usage.get("prompt_tokens")
             self.output_tokens = usage.get("completion_tokens")
+            details = usage.get("prompt_tokens_details")
+            if isinstance(details, dict):
+                self.cached_tokens = details.get("cached_tokens")
 
 
 def _carries_token(choice: dict[str, object]) -> bool:
@@ -155,15 +164,18 @@ class StreamingConnection(asyncio.Protocol):
             and self._keep_alive
         )
 
-    async def stream(self, request: bytes, timeout_s: float) -> StreamedAnswer:
-        """Send an encoded request and wait for the whole answer; failures are told in its `error`, never raised."""
+    async def stream(self, request: bytes, timeout_s: float, events: list[bytes] | None = None) -> StreamedAnswer:
+        """Send an encoded request and wait for the whole answer; failures are told in its `error`, never raised.
+
+        events: where the answer's events are kept; None: they are not.
+        """
         assert self._transport is not None
         assert self._answer is None
         self._raw = self._events = b""
         self._status = self._body_left = None
         self._chunked = False
         self._finished = asyncio.get_running_loop().create_future()
-        answer = self._answer = StreamedAnswer(sent_at=time.perf_counter())
+        answer = self._answer = StreamedAnswer(sent_at=time.perf_counter(), events=events)
         self._transport.write(request)
         try:
             async with asyncio.timeout(timeout_s):

@@ -47,6 +47,10 @@ class StreamingServer:
     break_every: int = 0
     """Break off every n-th request after its third token."""
     with_usage: bool = True
+    with_token_ids: bool = False
+    """Name generated tokens where asked to, as vLLM does."""
+    prompts: list[list[int]] = field(default_factory=list)
+    """Every prompt of token ids, in the order they came."""
     requests_seen: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
@@ -89,6 +93,11 @@ class StreamingServer:
         finally:
             writer.close()
 
+    def _found(self, prompt: list[int]) -> int:
+        """The longest beginning that a prompt before this one had, replies left out."""
+        earlier = self.prompts[:-1]
+        return max((_alike(one, prompt) for one in earlier), default=0)
+
     async def _answer(self, writer: asyncio.StreamWriter, body: dict[str, object], number: int) -> bool:
         if self.refuse_every and number % self.refuse_every == 0:
             message = b'{"error":{"message":"overloaded"}}'
@@ -99,7 +108,10 @@ class StreamingServer:
             await asyncio.sleep(self.first_token_after_s)
         tokens = int(str(body["max_tokens"]))
         broken = bool(self.break_every) and number % self.break_every == 0
-        stream = Stream(writer, _token_event(body), left=3 if broken else tokens)
+        if isinstance(ids_of_prompt := body.get("prompt"), list):
+            self.prompts.append(ids_of_prompt)
+        ids = [REPLY_TOKEN] if self.with_token_ids and body.get("return_token_ids") else None
+        stream = Stream(writer, _token_event(body, ids), left=3 if broken else tokens)
         self._streams.append(stream)
         await stream.finished
         if broken:
@@ -107,19 +119,28 @@ class StreamingServer:
         if self.with_usage:
             prompt = body["prompt"]
             assert isinstance(prompt, list)
-            usage = {"prompt_tokens": len(prompt), "completion_tokens": tokens}
+            usage: dict[str, object] = {"prompt_tokens": len(prompt), "completion_tokens": tokens}
+            if self.with_token_ids:
+                usage["prompt_tokens_details"] = {"cached_tokens": self._found(prompt)}
             writer.write(_chunk(b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n"))
         writer.write(_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
         return True
 
 
-def _token_event(body: dict[str, object]) -> bytes:
+def _alike(one: list[int], other: list[int]) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _token_event(body: dict[str, object], token_ids: list[int] | None) -> bytes:
     event = {
         "id": "cmpl-0123456789abcdef",
         "object": "text_completion",
         "created": 1763700000,
         "model": body["model"],
-        "choices": [{"index": 0, "text": " w1234", "logprobs": None, "finish_reason": None}],
+        "choices": [
+            {"index": 0, "text": " w1234", "logprobs": None, "finish_reason": None}
+            | ({} if token_ids is None else {"token_ids": token_ids})
+        ],
         "usage": None,
     }
     return _chunk(b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n")
@@ -127,6 +148,10 @@ def _token_event(body: dict[str, object]) -> bytes:
 
 def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+REPLY_TOKEN = 99
+"""Below the ids that prompts are drawn from."""
 
 
 async def _main(interval_s: float) -> None:

@@ -1,0 +1,82 @@
+"""``agent bench --sessions``: a closed load of sessions against an engine, printed and recorded."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+from typing import Any
+
+from service.agent.bench import LoadPoint, NothingMeasuredError, Prompts
+from service.agent.lengths import FixedTokens
+from service.agent.load import ClosedLoop
+from service.agent.progress import AgentProgress
+from service.agent.records import LoadRun
+from service.agent.session_load import SentSessions, found_fraction, plan_sessions, run_sessions
+from service.agent.stream import Endpoint
+
+
+def check_session_options(options: argparse.Namespace) -> None:
+    """Raises ValueError for options that do not go with sessions, and for those that are missing."""
+    if options.sessions < 1:
+        raise ValueError(f"a load of sessions has at least one, got {options.sessions}")
+    needed = {"--turns": options.turns, "--user-tokens": options.user_tokens, "--output-tokens": options.output_tokens}
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise ValueError(f"sessions need {', '.join(missing)} too")
+    beside = {
+        "--prompt-tokens": options.prompt_tokens, "--prompts": options.prompts, "--rate": options.rate, "--sweep": options.sweep,
+        "--requests": options.requests, "--recommendation": options.recommendation, "--gpu": options.gpu,
+    }  # fmt: skip
+    if given := [name for name, value in beside.items() if value]:
+        raise ValueError(
+            f"{', '.join(given)} does not go with --sessions: prompts and their number follow from turns, and power is not sampled"
+        )
+    if not options.no_upload:
+        raise ValueError(
+            "the service takes no runs of sessions as benchmarks: give --no-upload, and --records FILE to keep the turns"
+        )
+
+
+def session_prompts(options: argparse.Namespace, vocabulary_tokens: int | None) -> tuple[SentSessions, Prompts]:
+    """The sessions to send, and prompts as long as their first turns for the warm-up, with which they share nothing."""
+    if vocabulary_tokens is None:
+        raise ValueError("sessions of token ids need --vocabulary-tokens, or --llm to ask the service")
+    sent = SentSessions(
+        options.system_prompt_tokens, options.turns, options.user_tokens, options.output_tokens, options.think_s,
+        vocabulary_tokens,
+    )  # fmt: skip
+    first_tokens = sent.system_prompt_tokens + sent.user_tokens.draw(random.Random(options.seed))
+    return sent, Prompts(FixedTokens(first_tokens), options.output_tokens, vocabulary_tokens)
+
+
+def session_points(options: argparse.Namespace) -> list[LoadPoint]:
+    """A load for each number of clients; without one, all sessions at once."""
+    clients = [min(one, options.sessions) for one in options.concurrency] or [options.sessions]
+    return [LoadPoint(ClosedLoop(one, options.sessions), options.seed + number) for number, one in enumerate(clients)]
+
+
+def measure_sessions(
+    endpoint: Endpoint, sent: SentSessions, point: LoadPoint, context: dict[str, Any], timeout_s: float
+) -> tuple[dict[str, Any], LoadRun]:
+    """Hold the sessions of one load. What is printed, and the turns. Raises NothingMeasuredError where none was answered."""
+    assert isinstance(point.load, ClosedLoop)
+    planned = plan_sessions(sent, point.load.requests, point.seed)
+    with AgentProgress(point.name, sum(len(session.turns) for session in planned)) as bar:
+        run = asyncio.run(
+            run_sessions(
+                endpoint,
+                planned,
+                point.load.concurrency,
+                timeout_s,
+                lambda record: bar.step(failed=not record.succeeded),
+            )
+        )
+    if not run.completed:
+        raise NothingMeasuredError(f"{point.name}: no turn was answered: {next(iter(run.failures()), '')}")
+    said = {
+        "context": context,
+        "load": {"kind": "closed", "concurrency": point.load.concurrency, "sessions": point.load.requests},
+        "traffic": {"sessions": sent.as_json()},
+        "results": run.results() | {"prefix_hit_fraction": found_fraction(run)},
+    }
+    return said, run

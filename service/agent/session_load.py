@@ -1,0 +1,165 @@
+"""A closed load of sessions: each client holds one session at a time, whose every turn sends all of it so far.
+
+    prompt of turn t = system prompt + user₁ + reply₁ + … + user_t
+
+Replies are part of the next prompt as the server generated them, where it says their token ids (``return_token_ids``, vLLM);
+else tokens drawn anew take their place, of which a cache finds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from service.agent.lengths import LengthDistribution
+from service.agent.load import ConnectionPool, PlannedRequest, sampling_fields, send, timed_run
+from service.agent.records import LoadRun, RequestRecord
+from service.agent.stream import Endpoint
+
+FIRST_TOKEN_ID = 100
+"""The lowest ids are often control tokens."""
+
+
+@dataclass(frozen=True)
+class SentSessions:
+    """What sessions look like. think_s: mean of the exponential pause between a reply and the next turn."""
+
+    system_prompt_tokens: int
+    turns: LengthDistribution
+    user_tokens: LengthDistribution
+    reply_tokens: LengthDistribution
+    think_s: float
+    vocabulary_tokens: int
+
+    def __post_init__(self) -> None:
+        if self.system_prompt_tokens < 0 or self.think_s < 0.0:
+            raise ValueError("a system prompt and think times are not negative")
+        if self.vocabulary_tokens <= FIRST_TOKEN_ID:
+            raise ValueError("the vocabulary holds no token ids to draw prompts from")
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "system_prompt_tokens": self.system_prompt_tokens,
+            "turns": self.turns.as_json(),
+            "user_tokens": self.user_tokens.as_json(),
+            "output_tokens": self.reply_tokens.as_json(),
+            "think_time_s": self.think_s,
+        }
+
+
+@dataclass(frozen=True)
+class PlannedTurn:
+    """think_s: from the last reply until it is sent. stand_in: for a reply whose tokens the server does not say."""
+
+    think_s: float
+    user: tuple[int, ...] = field(repr=False)
+    reply_tokens: int
+    stand_in: tuple[int, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PlannedSession:
+    number: int
+    system: tuple[int, ...] = field(repr=False)
+    turns: tuple[PlannedTurn, ...]
+
+
+def plan_sessions(traffic: SentSessions, sessions: int, seed: int) -> list[PlannedSession]:
+    """Sessions over one system prompt; the same seed gives the same ones. Raises ValueError for less than one."""
+    if sessions < 1:
+        raise ValueError(f"a load of sessions has at least one, got {sessions}")
+    generator = random.Random(seed)
+
+    def drawn(tokens: int) -> tuple[int, ...]:
+        return tuple(generator.choices(range(FIRST_TOKEN_ID, traffic.vocabulary_tokens), k=tokens))
+
+    def turn(number: int) -> PlannedTurn:
+        think_s = generator.expovariate(1.0 / traffic.think_s) if number and traffic.think_s else 0.0
+        reply_tokens = traffic.reply_tokens.draw(generator)
+        return PlannedTurn(think_s, drawn(traffic.user_tokens.draw(generator)), reply_tokens, drawn(reply_tokens))
+
+    system = drawn(traffic.system_prompt_tokens)
+    return [
+        PlannedSession(number, system, tuple(turn(t) for t in range(traffic.turns.draw(generator))))
+        for number in range(sessions)
+    ]
+
+
+async def run_sessions(
+    endpoint: Endpoint,
+    planned: Sequence[PlannedSession],
+    clients: int,
+    timeout_s: float = 600.0,
+    on_answer: Callable[[RequestRecord], None] | None = None,
+) -> LoadRun:
+    """Hold every session, `clients` at a time, each starting its next when its last is over.
+
+    A session ends with its first turn that fails: what would follow cannot be said. Records are in the order they were sent.
+    Raises ValueError for the chat API, which takes text rather than token ids.
+    """
+    if endpoint.api != "completions":
+        raise ValueError("prompts of token ids go to the completions API")
+    if clients < 1:
+        raise ValueError(f"a closed load needs a client, got {clients}")
+    waiting = iter(planned)
+
+    async def drive(connections: ConnectionPool, started_at: float) -> list[RequestRecord]:
+        async def client(sessions: Iterator[PlannedSession]) -> list[RequestRecord]:
+            return [
+                record
+                for session in sessions
+                for record in await _hold(endpoint, connections, session, started_at, timeout_s)
+            ]
+
+        by_client = await asyncio.gather(*(client(waiting) for _ in range(min(clients, len(planned)))))
+        return sorted((record for records in by_client for record in records), key=lambda record: record.sent_s)
+
+    return await timed_run(endpoint, min(clients, len(planned)), drive, on_answer)
+
+
+async def _hold(
+    endpoint: Endpoint, connections: ConnectionPool, session: PlannedSession, started_at: float, timeout_s: float
+) -> list[RequestRecord]:
+    records: list[RequestRecord] = []
+    said = list(session.system)
+    for number, turn in enumerate(session.turns):
+        await asyncio.sleep(turn.think_s)
+        said += turn.user
+        body = {"prompt": said} | sampling_fields(endpoint.served_model, turn.reply_tokens) | {"return_token_ids": True}
+        encoded = endpoint.encode(json.dumps(body, separators=(",", ":")).encode())
+        record, events = await send(
+            connections, PlannedRequest(encoded, len(said), turn.reply_tokens), started_at, timeout_s, keep_events=True,
+            told=partial(replace, session=session.number, turn=number),
+        )  # fmt: skip
+        records.append(record)
+        if not record.succeeded:
+            break
+        reply = token_ids(events)
+        said += reply if len(reply) == record.output_tokens else turn.stand_in
+    return records
+
+
+def token_ids(events: Sequence[bytes]) -> list[int]:
+    """The generated tokens that an answer's events name; none where they name none.
+
+    >>> token_ids([b'{"choices":[{"text":"a","token_ids":[7,8]}]}', b" [DONE]"])
+    [7, 8]
+    """
+    found: list[int] = []
+    for event in events:
+        if b'"token_ids"' in event:
+            for choice in json.loads(event)["choices"]:
+                found += choice.get("token_ids") or ()
+    return found
+
+
+def found_fraction(run: LoadRun) -> float | None:
+    """Share of the prompts' tokens that the server found in its cache; None where it does not say."""
+    counted = [(record.cached_tokens, record.prompt_tokens) for record in run.completed]
+    if not counted or any(cached is None for cached, _ in counted):
+        return None
+    return sum(cached or 0 for cached, _ in counted) / sum(prompt for _, prompt in counted)

@@ -1,0 +1,160 @@
+"""A closed load of sessions against a small local engine."""
+
+import asyncio
+import contextlib
+import gzip
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.agent.cli import main
+from service.agent.lengths import FixedTokens, UniformTokens
+from service.agent.records import LoadRun
+from service.agent.session_load import SentSessions, found_fraction, plan_sessions, run_sessions
+from service.agent.stream import Endpoint
+from tests.agent.streaming_server import REPLY_TOKEN, StreamingServer
+
+SENT = SentSessions(30, UniformTokens(2, 5), UniformTokens(4, 9), UniformTokens(3, 6), 0.02, vocabulary_tokens=1_000)
+
+
+def hold(engine: StreamingServer, sessions: int, clients: int, sent: SentSessions = SENT) -> LoadRun:
+    async def both() -> LoadRun:
+        server, port = await engine.start()
+        steps = asyncio.create_task(engine.tick())
+        try:
+            planned = plan_sessions(sent, sessions, seed=5)
+            return await run_sessions(Endpoint(f"http://127.0.0.1:{port}", "m"), planned, clients, 10.0)
+        finally:
+            steps.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await steps
+            server.close()
+
+    return asyncio.run(both())
+
+
+def by_session(run: LoadRun) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for record in run.records:
+        found.setdefault(record.session if record.session is not None else -1, []).append(record)
+    return found
+
+
+def test_every_turn_sends_the_session_so_far_with_the_replies_as_they_were() -> None:
+    engine = StreamingServer(interval_s=0.002, with_token_ids=True)
+    run = hold(engine, sessions=1, clients=1)
+    (session,) = plan_sessions(SENT, 1, seed=5)
+    said: list[int] = list(session.system)
+    for prompt, turn in zip(engine.prompts, session.turns, strict=True):
+        said += turn.user
+        assert prompt == said
+        said += [REPLY_TOKEN] * turn.reply_tokens
+    assert [record.turn for record in run.records] == list(range(len(session.turns)))
+    assert [record.prompt_tokens for record in run.records] == [len(prompt) for prompt in engine.prompts]
+
+
+def test_a_server_that_names_no_tokens_gets_others_of_as_many() -> None:
+    engine = StreamingServer(interval_s=0.002)
+    hold(engine, sessions=1, clients=1)
+    for one, following in itertools.pairwise(engine.prompts):
+        assert following[: len(one)] == one
+        assert len(following) > len(one)
+        assert REPLY_TOKEN not in following
+
+
+def test_clients_hold_one_session_each_and_turns_wait_for_replies() -> None:
+    engine = StreamingServer(interval_s=0.002)
+    run = hold(engine, sessions=9, clients=3)
+    assert engine.most_in_flight <= 3
+    held = by_session(run)
+    assert sorted(held) == list(range(9))
+    planned = {session.number: session for session in plan_sessions(SENT, 9, seed=5)}
+    spans = []
+    for number, turns in held.items():
+        for (one, following), plan in zip(itertools.pairwise(turns), planned[number].turns[1:], strict=True):
+            assert following.sent_s >= one.chunk_s[-1] + plan.think_s - 1e-3
+        spans.append((turns[0].sent_s, turns[-1].chunk_s[-1]))
+    assert all(sum(began <= at < ended for began, ended in spans) <= 3 for at, _ in spans)
+
+
+def test_what_the_server_found_is_recorded() -> None:
+    engine = StreamingServer(interval_s=0.002, with_token_ids=True)
+    run = hold(engine, sessions=4, clients=1)
+    found, prompts = (
+        sum(values) for values in zip(*((r.cached_tokens, r.prompt_tokens) for r in run.records), strict=True)
+    )
+    assert found_fraction(run) == pytest.approx(found / prompts)
+    assert all(record.cached_tokens >= SENT.system_prompt_tokens for record in run.records[1:])
+    assert run.records[0].as_json()["cached_tokens"] == 0
+    assert found_fraction(hold(StreamingServer(interval_s=0.002), sessions=1, clients=1)) is None
+
+
+def test_a_failed_turn_ends_its_session_and_no_other() -> None:
+    engine = StreamingServer(interval_s=0.002, refuse_every=4)
+    run = hold(engine, sessions=6, clients=1)
+    assert run.failed
+    for turns in by_session(run).values():
+        assert all(record.succeeded for record in turns[:-1])
+    assert sorted(by_session(run)) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: plan_sessions(SENT, 0, seed=1),
+        lambda: SentSessions(-1, FixedTokens(1), FixedTokens(1), FixedTokens(1), 0.0, 1_000),
+        lambda: SentSessions(0, FixedTokens(1), FixedTokens(1), FixedTokens(1), -1.0, 1_000),
+        lambda: SentSessions(0, FixedTokens(1), FixedTokens(1), FixedTokens(1), 0.0, 50),
+        lambda: asyncio.run(run_sessions(Endpoint("http://127.0.0.1:1", "m", api="chat"), [], 1)),
+        lambda: asyncio.run(run_sessions(Endpoint("http://127.0.0.1:1", "m"), [], 0)),
+    ],
+)
+def test_nonsense_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        wrong()
+
+
+class TestCommand:
+    BENCH = ("bench", "--model", "m", "--vocabulary-tokens", "1000", "--warm-up", "2", "--device", "h200-sxm", "--llm",
+             "llama-3.1-8b", "--tensor-parallel", "1", "--weights", "bf16", "--engine", "vllm", "--devices", "1")  # fmt: skip
+    SESSIONS = ("--sessions", "4", "--turns", "2:3", "--user-tokens", "5", "--output-tokens", "4", "--think-s", "0.01")
+
+    def run(self, engine: str, spool: Path, *more: str) -> int:
+        return main([*self.BENCH, "--endpoint", engine, "--spool", str(spool), *more])
+
+    def test_sessions_are_printed_and_recorded(
+        self, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        records = tmp_path / "turns.jsonl.gz"
+        code = self.run(
+            engine, tmp_path, *self.SESSIONS, "--system-prompt-tokens", "16", "--concurrency", "2", "--no-upload",
+            "--records", str(records),
+        )  # fmt: skip
+        assert code == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["load"] == {"kind": "closed", "concurrency": 2, "sessions": 4}
+        assert said["traffic"]["sessions"]["system_prompt_tokens"] == 16
+        with gzip.open(records, "rt") as lines:
+            turns = [json.loads(line) for line in lines]
+        assert said["results"]["completed"] == len(turns)
+        assert {turn["session"] for turn in turns} == {0, 1, 2, 3}
+        assert all(turn["prompt_tokens"] == 16 + 5 + 9 * turn["turn"] for turn in turns)
+
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [
+            (SESSIONS, "--no-upload"),
+            ((*SESSIONS, "--rate", "2", "--no-upload"), "--rate"),
+            ((*SESSIONS, "--prompt-tokens", "10", "--no-upload"), "--prompt-tokens"),
+            (("--sessions", "2", "--turns", "2", "--no-upload"), "--user-tokens"),
+            ((*SESSIONS[2:], "--sessions", "0", "--no-upload"), "at least one"),
+        ],
+    )
+    def test_what_does_not_go_together_is_refused(
+        self, engine: str, tmp_path: Path, more: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.run(engine, tmp_path, *more) == 2
+        assert says in capsys.readouterr().err
