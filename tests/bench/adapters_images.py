@@ -2,6 +2,7 @@
 
 python -m tests.bench.adapters_images            prints the table
 python -m tests.bench.adapters_images --json     the same, to be kept before anything is measured
+python -m tests.bench.adapters_images --memory   prints weights of a device with and without adapters
 """
 
 import argparse
@@ -13,8 +14,10 @@ from typing import Any
 
 from service.corrections.snapshot import corrected_priors
 from solver.adapters import Adapters, zipf_popularity
+from solver.layout import Layout
 from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
+from solver.memory.weights import adapter_slot_bytes, stage_weight_bytes
 from solver.replay.one_stream import replay
 from solver.step.constants import ConstantPrior, resolve_constants
 from solver.vision import Images
@@ -136,11 +139,24 @@ def show_measured() -> None:
         print(f"{row['id']:26} " + "   ".join(parts))
 
 
+def show_memory() -> None:
+    """What one device holds of weights, with and without the slots of eight adapters."""
+    for count in (0, 8):
+        served = adapted(count, 16, 512)
+        weights = stage_weight_bytes(served, "bf16", Layout(), layers_fraction=1.0, embedding=True, head=True)
+        weights += adapter_slot_bytes(served, tensor_parallel=1)
+        print(f"llama-3.1-8b bf16, {count} adapters of rank 16: {weights / 2**30:.2f} GiB expected on the device")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
+    if arguments.memory:
+        show_memory()
+        return
     if arguments.measured:
         show_measured()
         return
