@@ -101,6 +101,7 @@ def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, floa
 
     A prompt keeps room for one token of reply at least, and a reply ends where the context does.
 
+    >>> from solver.lengths import fixed_lengths, uniform_lengths
     >>> cut, share = within_context(Traffic(fixed_lengths(80), uniform_lengths(10, 29)), 100)
     >>> cut.maximum, cut.output.maximum, round(share, 2)
     (100, 29, 0.45)
@@ -130,6 +131,7 @@ def _cut(lengths: Lengths, most: int) -> Lengths:
 def mixed_traffic(parts: Sequence[tuple[Traffic, float]]) -> Traffic:
     """Traffic of several streams by their rates: lengths mix by requests, cached prefixes by prompt tokens.
 
+    >>> from solver.lengths import fixed_lengths
     >>> one, other = (Traffic(fixed_lengths(p), fixed_lengths(10), s) for p, s in ((100, 0.0), (300, 0.5)))
     >>> mixed = mixed_traffic([(one, 3.0), (other, 1.0)])
     >>> mixed.prompt.mean, mixed.shared_prefix_fraction

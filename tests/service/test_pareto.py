@@ -105,7 +105,8 @@ class TestPower:
         )
 
     def test_where_nobody_publishes_the_power_the_front_is_empty_and_says_so(self, client: TestClient) -> None:
-        rec = recommended(client, changed(SMALL, "limits/devices", ["a100-sxm-80"]))
+        patient = changed(SMALL, "workloads/0/targets", {"ttft_ms": {"p95": 10_000}, "tpot_ms": {"p95": 500}})
+        rec = recommended(client, changed(patient, "limits/devices", ["a100-sxm-80"]))
         front = asked(client, rec, "pareto", {"against": "power_kw"})
         assert front["points"] == []
         assert not front["complete"]

@@ -27,8 +27,8 @@ def free_port() -> int:
 
 
 def environment(url: str) -> dict[str, str]:
-    """Of a command that asks its own database, although somebody's service may run on the default port."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_")}
+    """Of a command that asks its own database, although somebody's service may run on the default port, on a terminal of its own."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_") and k not in ("COLUMNS", "LINES")}
     ours = {"CLUSTERWRIGHT_DATABASE_URL": url, "CLUSTERWRIGHT_URL": "local", "CLUSTERWRIGHT_SHUTDOWN_GRACE_S": "1"}
     return kept | ours | {"PYTHONPATH": str(ROOT)}
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import solver.lengths
 import solver.workload
 from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.replay.draws import drawn
@@ -77,3 +78,4 @@ def test_examples_in_the_documentation_hold() -> None:
     import doctest
 
     assert doctest.testmod(solver.workload).failed == 0
+    assert doctest.testmod(solver.lengths).failed == 0

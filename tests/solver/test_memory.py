@@ -216,7 +216,8 @@ class TestLaws:
     @given(ids, kv_formats, powers, st.integers(1, 2_000_000), st.integers(0, 500_000))
     def test_cache_grows_with_context(self, llm: str, kv_cache: str, parallel: int, context: int, more: int) -> None:
         cache = request_cache(shape(llm), kv_cache, parallel, block_tokens=16, pooled=True)
-        assert 0 < cache.bytes_at(context) <= cache.bytes_at(context + more)
+        assert 0 <= cache.bytes_at(context) <= cache.bytes_at(context + more)
+        assert (cache.bytes_at(context) == 0) is (not cache.terms and not cache.state_bytes), "encoders alone hold none"
         assert cache.bytes_at(context) <= cache.admission_bytes(context, 8192)
 
     @given(st.integers(1, 200), st.integers(1, 64))
