@@ -11,7 +11,7 @@ class TestCatalog:
         page.goto("/#/plan/new?preset=chat")
         page.get_by_label("Language model").focus()
         expect(page.locator("datalist option[value='qwen3-32b']")).to_have_count(1)
-        page.locator("summary").first.click()
+        page.get_by_text("Limits and choices").click()
         page.get_by_label("Regions", exact=True).focus()
         expect(page.locator("datalist option[value='us-east-1']")).to_have_count(1)
 
