@@ -9,6 +9,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,23 +126,20 @@ def seeded_url(database_kind: str, tmp_path: Path, request: pytest.FixtureReques
     return f"sqlite:///{path}"
 
 
-class postgres_database:  # noqa: N801  reads as the context manager it is
+@contextmanager
+def postgres_database(template: str = "template0") -> Iterator[str]:
     """A database of its own beside the test database, a copy of ``template`` where one is named; dropped at the end."""
+    assert POSTGRES_URL is not None
+    server = make_url(POSTGRES_URL)
+    name = f"test_{uuid.uuid4().hex}"
+    address = server.set(drivername="postgresql").render_as_string(hide_password=False)
 
-    def __init__(self, template: str = "template0") -> None:
-        assert POSTGRES_URL is not None
-        self.server = make_url(POSTGRES_URL)
-        self.template = template
-        self.name = f"test_{uuid.uuid4().hex}"
-
-    def __enter__(self) -> str:
-        self._do(f"CREATE DATABASE {self.name} TEMPLATE {self.template}")
-        return self.server.set(database=self.name).render_as_string(hide_password=False)
-
-    def __exit__(self, *_: object) -> None:
-        self._do(f"DROP DATABASE {self.name} WITH (FORCE)")
-
-    def _do(self, statement: str) -> None:
-        address = self.server.set(drivername="postgresql").render_as_string(hide_password=False)
+    def do(statement: str) -> None:
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(statement)
+
+    do(f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield server.set(database=name).render_as_string(hide_password=False)
+    finally:
+        do(f"DROP DATABASE {name} WITH (FORCE)")

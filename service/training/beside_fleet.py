@@ -67,9 +67,8 @@ def beside(
 ) -> Beside:
     """Of the first months of a fleet: at each hour of the day the fewest nodes that any day leaves idle."""
     taken: defaultdict[str, int] = defaultdict(int)
-    free: dict[str, list[int]] = {
-        one.offer: [one.nodes * len(result.commitments)] * HOURS_OF_DAY for one in result.commitments
-    }
+    every = sum(one.nodes for one in result.commitments)
+    free: dict[str, list[int]] = {one.offer: [every] * HOURS_OF_DAY for one in result.commitments}
     for month in range(months):
         there = _committed(result, month)
         for hour, position in hours_of(result.calendar[month], month):

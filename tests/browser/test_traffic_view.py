@@ -63,7 +63,9 @@ def test_sessions_are_planned_and_what_is_found_is_shown(page: Page, server: Ser
 
 
 def test_turns_that_are_spread_are_estimated(page: Page) -> None:
-    with page.expect_response("**/v1/estimates", timeout=PATIENCE_MS):  # an address that states a load is answered at once
+    with page.expect_response(
+        "**/v1/estimates", timeout=PATIENCE_MS
+    ):  # an address that states a load is answered at once
         page.goto("/#/estimate?llm=llama-3.1-8b&device=h100-sxm&turns=5&user_mean=120&think=30&output_mean=300&rate=4")
     page.get_by_label("Turns go to").select_option("random")
     page.get_by_label("Among replicas").fill("3")

@@ -124,7 +124,7 @@ class TestModels:
         assert added.status_code == 201, added.text
         found = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES) | {"llm": "our-vision"})
         assert found["images"]["tokens_each"] == 768
-        config["vision_config"]["depth"] = -1  # type: ignore[index]
-        refused = client.post("/v1/llms", json={"id": "worse-vision", "config": config})
+        worse = changed({"id": "worse-vision", "config": config}, "config/vision_config/depth", -1)
+        refused = client.post("/v1/llms", json=worse)
         assert refused.status_code == 422
         assert "depth" in refused.text

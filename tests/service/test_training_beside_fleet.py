@@ -11,16 +11,18 @@ from service.training.beside_fleet import beside, idle_hours
 from service.wire.fleet_answers import CommitmentOut, FleetResultOut, PeriodNodesOut, PeriodOut
 from tests.conftest import FixedClock
 from tests.service.test_fleets import FLEET, posted
+from tests.solver.test_estimate_roles import node
 
 PATH = "/v1/training/recommendations"
+MACHINE = node("h100-sxm", 0.0)
 TUNE: dict[str, Any] = {
     "name": "tune", "llm": "llama-3.1-8b", "method": "lora", "tokens": 2_000_000_000, "sequence_tokens": 4096,
     "max_devices": 16,
 }  # fmt: skip
 
 
-def fleet_of(draw: random.Random) -> FleetResultOut:
-    """Two reserved offers, terms that begin at different months, and hours with random use."""
+def fleet_of(draw: random.Random, *, is_used: bool) -> FleetResultOut:
+    """Two reserved offers, terms that begin at different months, and hours with random use, or none."""
     commitments = [
         CommitmentOut.model_construct(
             offer=draw.choice(["r1", "r2"]), provider="p", region="r", commitment="reserved_1y", node="n", device="d",
@@ -34,7 +36,7 @@ def fleet_of(draw: random.Random) -> FleetResultOut:
         there = {o: sum(c.nodes for c in commitments if c.offer == o and c.start_month <= month) for o in ("r1", "r2")}
         for _ in range(draw.randint(1, 5)):
             nodes = [
-                PeriodNodesOut(offer=o, commitment="reserved_1y", nodes=draw.randint(0, there[o]), spare=0)
+                PeriodNodesOut(offer=o, commitment="reserved_1y", nodes=draw.randint(0, is_used * there[o]), spare=0)
                 for o in there
             ]
             nodes.append(PeriodNodesOut(offer="h", commitment="on_demand", nodes=draw.randint(0, 5), spare=0))
@@ -46,10 +48,10 @@ def fleet_of(draw: random.Random) -> FleetResultOut:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_hour_of_any_day_is_promised_a_node_in_use(seed: int) -> None:
-    result = fleet_of(random.Random(seed))
+    result = fleet_of(random.Random(seed), is_used=seed % 4 > 0)
     offers = {one.offer for one in result.commitments}
     months = 1 + seed % 3
-    found = beside("fleet_x", result, {"n": None}, months, {"h": 7})  # type: ignore[dict-item]
+    found = beside("fleet_x", result, {"n": MACHINE}, months, {"h": 7})
     least = {offer: [1_000] * 24 for offer in offers}
     most = 0
     for month in range(months):

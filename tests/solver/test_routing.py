@@ -30,15 +30,14 @@ def naive_route(
         system = ("system", int(openings[0][session]))
         document = ("document", int(openings[0][session]), int(openings[1][session]))
 
-        def cost(replica: int) -> int:
-            there = [other for other in going if chosen[other] == replica]  # noqa: B023  called before they change
-            if sessions.routing == "least_loaded":
-                return len(there)
-            cached = max(known[replica].get(name, 0) for name in (("session", session), system, document))  # noqa: B023
-            return int(turns.prompts[turn] - cached + sum(turns.prompts[other] for other in there))  # noqa: B023
-
         turned = [(int(tie[place]) + step) % replicas for step in range(replicas)]
-        best = min(turned, key=cost)
+        costs = []
+        for replica in turned:
+            there = [other for other in going if chosen[other] == replica]
+            cached = max(known[replica].get(name, 0) for name in (("session", session), system, document))
+            fresh = int(turns.prompts[turn]) - cached + sum(int(turns.prompts[other]) for other in there)
+            costs.append(len(there) if sessions.routing == "least_loaded" else fresh)
+        best = turned[costs.index(min(costs))]
         chosen[turn] = best
         for each in known:
             each.pop(("session", session), None)  # the router looks for a session where its last turn went
