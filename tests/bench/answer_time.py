@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE = "--only"
+ONE, SEED = "--only", "--seed-database"
 
 
 def answered_in_s(database: str, number: int, seed: int) -> tuple[float, str]:
@@ -40,47 +40,55 @@ def answered_in_s(database: str, number: int, seed: int) -> tuple[float, str]:
     return time.process_time() - began, f"{found.solve.status.value} {found.usd_per_hour:.4f}"
 
 
-def in_checkout(folder: Path, database: str, number: int, seed: int) -> tuple[float, str]:
-    """The same in a process of another checkout."""
-    command = [
-        sys.executable,
-        str(Path(__file__).resolve()),
-        ONE,
-        str(number),
-        "--seed",
-        str(seed),
-        "--database",
-        database,
-    ]
+def in_checkout(folder: Path, *arguments: str) -> str:
+    """The last line that this file prints in a process of another checkout."""
+    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
     environment = os.environ | {"PYTHONPATH": str(folder)}
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    seconds, _, says = ran.stdout.strip().splitlines()[-1].partition(" ")
+    return ran.stdout.strip().splitlines()[-1]
+
+
+def answer_in(folder: Path, database: str, number: int, seed: int) -> tuple[float, str]:
+    """``answered_in_s`` in a process of another checkout."""
+    line = in_checkout(folder, ONE, str(number), "--seed", str(seed), "--database", database)
+    seconds, _, says = line.partition(" ")
     return float(seconds), says
+
+
+def seeded(path: str) -> str:
+    """The address of a new database with the catalog of the checkout that this process imports."""
+    from tests.bench.planner import seeded_database
+
+    return seeded_database(Path(path))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.answer_time", description=__doc__)
     parser.add_argument(
-        "--against", type=Path, default=ROOT, help="an older checkout, with the same tables in its database"
+        "--against", type=Path, default=ROOT, help="an older checkout, which answers from its own catalog"
     )
     parser.add_argument("--requests", type=int, default=12)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--database", help=argparse.SUPPRESS)
     parser.add_argument(ONE, type=int, help=argparse.SUPPRESS)
+    parser.add_argument(SEED, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only is not None:
         seconds, says = answered_in_s(options.database, options.only, options.seed)
         print(seconds, says)
         return
-    from tests.bench.planner import seeded_database
-
+    if options.seed_database is not None:
+        print(seeded(options.seed_database))
+        return
+    older = options.against.resolve()
     table = Table("request", "old, s", "new, s", "ratio", "same answer")
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
-        url = seeded_database(Path(folder) / "bench.sqlite")
+        theirs = in_checkout(older, SEED, f"{folder}/older.sqlite")
+        ours = in_checkout(ROOT, SEED, f"{folder}/newer.sqlite")
         for number in range(options.requests):
-            old, said = in_checkout(options.against.resolve(), url, number, options.seed)
-            new, says = in_checkout(ROOT, url, number, options.seed)
+            old, said = answer_in(older, theirs, number, options.seed)
+            new, says = answer_in(ROOT, ours, number, options.seed)
             ratios.append(new / old)
             table.add_row(
                 str(number),
