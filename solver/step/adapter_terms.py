@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.adapted_products import adapted_products
+from solver.adapters import Adapters
 from solver.llm_shape import LlmShape
 from solver.step.gemm import Quantity, soft_maximum_s
 from solver.step.rates import Rates
@@ -63,18 +64,21 @@ def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTer
     )
 
 
+def adapter_bytes(shape: LlmShape, adapters: Adapters, rates: Rates) -> Quantity:
+    """Bytes of one adapter on one tensor-parallel rank: 2·r·Σ(s·k + n) over the products it adapts."""
+    each = [p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)]
+    return sum(each)
+
+
 def adapter_reads_s(shape: LlmShape, rates: Rates, requests: Quantity) -> Quantity:
-    """Seconds of reading every different adapter that so many requests name, once a step: 2·d·r·Σ(s·k + n) bytes over B·η_r.
+    """Seconds of reading every different adapter that so many requests name, once a step: their bytes over B·η_r, 2·d·r·Σ(s·k + n) of d adapters.
 
     0 without adapters.
     """
     adapters = shape.adapters
     if adapters is None:
         return 0.0
-    each = sum(
-        p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)
-    )
-    return adapters.distinct(requests) * each / rates.adapter_read_bytes_per_s
+    return adapters.distinct(requests) * adapter_bytes(shape, adapters, rates) / rates.adapter_read_bytes_per_s
 
 
 def prompt_requests(shape: LlmShape, tokens: Quantity) -> Quantity:
@@ -90,7 +94,5 @@ def adapter_load_s(shape: LlmShape, rates: Rates) -> Quantity:
     adapters = shape.adapters
     if adapters is None or adapters.resident_fraction >= 1.0:
         return 0.0
-    each = sum(
-        p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)
-    )
-    return (1.0 - adapters.resident_fraction) * each / rates.host_bytes_per_s / adapters.prompt_tokens
+    missing = (1.0 - adapters.resident_fraction) * adapter_bytes(shape, adapters, rates)
+    return missing / rates.host_bytes_per_s / adapters.prompt_tokens

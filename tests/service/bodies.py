@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+from fastapi.testclient import TestClient
+
 RECOMMENDATION: dict[str, Any] = {
     "workloads": [
         {
@@ -53,6 +55,14 @@ def small_plan(name: str, traffic: dict[str, Any], targets: dict[str, Any]) -> d
         "limits": {"devices": ["h100-sxm", "l40s"], "sourcing": "any"},
         "alternatives": 0,
     }
+
+
+def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    """What the service says of one estimate."""
+    answer = client.post("/v1/estimates", json={"estimates": [body]})
+    assert answer.status_code == 200, answer.text
+    (found,) = answer.json()["estimates"]
+    return dict(found)
 
 
 def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.bodies import changed
+from tests.service.bodies import changed, estimated
 
 ESTIMATE: dict[str, Any] = {
     "llm": "llama-3.1-8b",
@@ -27,13 +27,6 @@ PLAN: dict[str, Any] = {
     "limits": {"devices": ["h100-sxm"], "sourcing": "any"},
     "alternatives": 0,
 }
-
-
-def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
-    answer = client.post("/v1/estimates", json={"estimates": [body]})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()["estimates"][0]
-    return found
 
 
 class TestEstimates:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.bodies import changed, small_estimate, small_plan
+from tests.service.bodies import changed, estimated, small_estimate, small_plan
 
 SESSIONS: dict[str, Any] = {
     "turns": {"low": 3, "high": 9},
@@ -40,13 +40,6 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (AT, None, "/traffic", "either prompt_tokens or sessions"),
     ("traffic/shared_prefix_fraction", 0.5, "/traffic", "follows from sessions"),
 ]
-
-
-def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
-    response = client.post("/v1/estimates", json={"estimates": [body]})
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()["estimates"][0]
-    return found
 
 
 class TestRequests:
