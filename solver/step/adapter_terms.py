@@ -71,7 +71,7 @@ def adapter_bytes(shape: LlmShape, adapters: Adapters, rates: Rates) -> Quantity
 
 
 def adapter_reads_s(shape: LlmShape, rates: Rates, requests: Quantity) -> Quantity:
-    """Seconds of reading every different adapter that so many requests name, once a step: their bytes over B·η_r, 2·d·r·Σ(s·k + n) of d adapters.
+    """Seconds of reading every different adapter that so many requests name, once a step: their bytes over B·η_r.
 
     0 without adapters.
     """

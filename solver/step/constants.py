@@ -60,6 +60,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
     "kv_read_efficiency": _efficiency("reading a 16-bit KV cache in decode attention"),
     "kv_read_efficiency_8bit": _efficiency("reading an 8-bit KV cache in decode attention"),
+    "shared_read_fraction": ConstantLaw(
+        "fraction", 1.0, 0.0, 1.0, "reading context that another sequence of the batch has read, over reading its own"
+    ),
     "stream_efficiency": _efficiency("element-wise passes (norms, activations, quantisation)"),
     "state_efficiency": _efficiency("reading and writing recurrent states (state-space and other linear layers)"),
     "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),

@@ -54,6 +54,8 @@ class Rates:
     """Reading the weights of 16-bit products."""
     expert_bytes_per_s: Quantity
     kv_bytes_per_s: Quantity
+    shared_read_fraction: Quantity
+    """Share of its read that context takes which another sequence of the batch has read."""
     stream_bytes_per_s: Quantity
     state_bytes_per_s: Quantity
     """Reading and writing recurrent states."""
@@ -218,6 +220,7 @@ def rates(
         wide_bytes_per_s=memory * c("weight_read_efficiency"),
         expert_bytes_per_s=memory * c("expert_read_efficiency"),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
+        shared_read_fraction=c("shared_read_fraction"),
         stream_bytes_per_s=memory * c("stream_efficiency"),
         state_bytes_per_s=memory * c("state_efficiency"),
         recurrent_chunk_tokens=c("recurrent_chunk_tokens"),

@@ -76,6 +76,8 @@ class StepTables:
     devices_per_replica: int
     draft_s: Vector = field(default_factory=lambda: np.zeros(0))
     """Seconds of drafting for n decoding sequences, already inside ``decode_s``; empty without speculative decoding."""
+    shared_read_fraction: float = 0.0
+    """Share of a read that context takes which another sequence of the batch reads as well."""
 
     @property
     def windowed(self) -> bool:
@@ -180,4 +182,5 @@ def step_tables(
         peak_flop_per_s=float(rates.peak_flop_per_s),
         peak_bytes_per_s=float(rates.peak_bytes_per_s),
         devices_per_replica=layout.devices_per_replica,
+        shared_read_fraction=float(rates.shared_read_fraction),
     )

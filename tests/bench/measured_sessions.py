@@ -1,13 +1,15 @@
 """Turns of sessions on one engine, predicted and measured: ``python -m tests.bench.measured_sessions``.
 
-The turns are replayed as they were recorded: lengths, when each session's first turn was sent, and how long after the end of a
-turn the next was. What of each prompt is found in the cache, and all times, are predicted. The runs are in no fit.
+The turns are replayed as they were recorded: lengths, when each client began, and how long after the end of a turn it sent the
+next. What of each prompt is found in the cache, and all times, are predicted. Of these runs only those over a shared prompt were
+used to choose a constant, ``shared_read_fraction``; ``--fit`` prints what each of them says of it.
 """
 
+import argparse
 import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,38 +26,59 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import SessionTurns
 from solver.engine.simulate import simulate_sessions
 from solver.prediction.estimate import without_probes
+from solver.step.constants import Constants
 
 SESSIONS = DEFAULT_ROOT / "sessions"
 MS_PER_S = 1e3
+SHARED = "shared_read_fraction"
+SAME_TIME_S = 2e-3
+"""Times are recorded to so much."""
 
 
 def recorded_turns(run: Mapping[str, Any], block: int) -> tuple[SessionTurns, np.ndarray, np.ndarray, np.ndarray]:
-    """Turns with prompts and replies, those of a session in a row, and when first turns were sent.
+    """Turns with prompts and replies, those of a client in a row, and when clients begin.
 
-    Recorded are all first turns, then all second ones, of the same sessions in the same order.
+    A client sends its next turn when its last is answered and its user has thought, as long as recorded.
     """
-    sessions, turns, requests = run["sessions"], run["turns"], run["requests"]
-    order = np.arange(sessions * turns).reshape(turns, sessions).T.ravel()
+    requests = run["requests"]
+    session, sent_s = np.array(requests["session"]), np.array(requests["sent_s"])
+    ended_s = sent_s + np.array(requests["e2e_ms"]) / MS_PER_S
+    clients = held_by_clients(session, sent_s, ended_s)
+    order = np.concatenate(clients)
+    first = np.zeros(len(order), dtype=bool)
+    first[np.cumsum([0, *(len(turns) for turns in clients[:-1])])] = True
     prompts, outputs = (np.array(requests[name])[order] for name in ("prompt_tokens", "output_tokens"))
-    sent_s, ended_s = np.array(requests["sent_s"])[order], np.array(requests["e2e_ms"])[order] / MS_PER_S
-    ended_s = sent_s + ended_s
-    number, opening = np.tile(np.arange(turns), sessions), run["system_tokens"] // block
-    think_s = np.where(number > 0, sent_s - np.concatenate([[0.0], ended_s[:-1]]), 0.0)
-    firsts = np.flatnonzero(number == 0)
-    starts = firsts[np.argsort(sent_s[firsts], kind="stable")]
+    think_s = np.where(first, 0.0, sent_s[order] - np.concatenate([[0.0], ended_s[order][:-1]]))
+    sessions, opening = int(session.max()) + 1, run["system_tokens"] // block
+    starts = np.flatnonzero(first)
+    starts = starts[np.argsort(sent_s[order][starts], kind="stable")]
     found = SessionTurns(
-        think_s=think_s,
-        later=(number < turns - 1).astype(np.int64),
+        think_s=np.maximum(think_s, 0.0),
+        later=(~np.append(first[1:], True)).astype(np.int64),
         aside_tokens=np.full(len(order), opening * block, dtype=np.int64),
         kept_tokens=prompts + outputs - 1,
-        chain=np.repeat(np.arange(sessions), turns).astype(np.int64),
+        chain=session[order].astype(np.int64),
         starts=starts.astype(np.int64),
         parent=np.array([*[sessions] * sessions, -1], dtype=np.int64),
         blocks=np.array([*[0] * sessions, opening], dtype=np.int64),
         held_chains=np.zeros(0, dtype=np.int64),
         held_blocks=np.zeros(0, dtype=np.int64),
     )
-    return found, prompts, outputs, sent_s[starts]
+    return found, prompts, outputs, sent_s[order][starts]
+
+
+def held_by_clients(session: np.ndarray, sent_s: np.ndarray, ended_s: np.ndarray) -> list[list[int]]:
+    """Which requests each client of a closed loop sent, in order: the one that is free and held the session, else the one
+    whose last was answered latest before."""
+    clients: list[list[int]] = []
+    for request in np.argsort(sent_s, kind="stable"):
+        free = [turns for turns in clients if ended_s[turns[-1]] <= sent_s[request] + SAME_TIME_S]
+        own = [turns for turns in free if session[turns[-1]] == session[request]]
+        if chosen := own or free:
+            max(chosen, key=lambda turns: float(ended_s[turns[-1]])).append(int(request))
+        else:
+            clients.append([int(request)])
+    return clients
 
 
 def predicted(configuration: Configuration, run: Mapping[str, Any]) -> dict[str, float]:
@@ -79,9 +102,37 @@ def configuration_of(catalog: Catalog, path: Path, cache_tokens: float) -> Confi
     return replace(found, kv_cache_tokens=cache_tokens)
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Measured:
+    """A recorded run and the deployment it ran on, with the catalog's correction of it."""
+
+    name: str
+    run: Mapping[str, Any]
+    configuration: Configuration
+    factors: Mapping[str, float]
+
+    def predicted(self, shared_read_fraction: float | None = None) -> dict[str, float]:
+        """Corrected; with another share of a read for context that others read as well where one is given."""
+        on = self.configuration
+        if shared_read_fraction is not None:
+            chosen = replace(on.constants.priors[SHARED], value=shared_read_fraction)
+            on = on.with_constants(Constants(on.constants.subject, {**on.constants.priors, SHARED: chosen}))
+        found = predicted(on, self.run)
+        found["TTFT"] *= self.factors.get("time_to_first_token", 1.0)
+        found["TPOT"] *= self.factors.get("time_per_output_token", 1.0)
+        return found
+
+    def measured(self) -> dict[str, float]:
+        results = self.run["results"]
+        return {
+            "hits": self.run["prompt_tokens_found"] / self.run["prompt_tokens_asked"],
+            "TTFT": results["ttft_ms"]["mean"],
+            "TPOT": results["tpot_ms"]["mean"],
+        }
+
+
+def measured_runs() -> Iterator[Measured]:
     catalog = read_catalog()
-    table = Table("run", "", "found %", "TTFT mean ms", "TPOT mean ms")
     for path in sorted(SESSIONS.glob("*.json.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             runs: dict[str, Any] = json.load(file)
@@ -89,19 +140,38 @@ def main() -> None:
             configuration = configuration_of(catalog, path, float(run["cache_tokens"]))
             correction = configuration_correction(correction_set(catalog.corrections[-1]), configuration)
             factors = correction.factors if correction else {}
-            expected = predicted(without_probes(configuration, correction), run)
-            expected["TTFT"] *= factors.get("time_to_first_token", 1.0)
-            expected["TPOT"] *= factors.get("time_per_output_token", 1.0)
-            hits = run["prompt_tokens_found"] / run["prompt_tokens_asked"]
-            measured = {
-                "hits": hits,
-                "TTFT": run["results"]["ttft_ms"]["mean"],
-                "TPOT": run["results"]["tpot_ms"]["mean"],
-            }
-            for said, values in (("measured", measured), ("predicted", expected)):
-                row = (f"{100 * values['hits']:.1f}", f"{values['TTFT']:.1f}", f"{values['TPOT']:.2f}")
-                table.add_row(name if said == "measured" else "", said, *row, end_section=said == "predicted")
+            yield Measured(name, run, without_probes(configuration, correction), factors)
+
+
+def fitting_share(measured: Measured) -> float:
+    """The share of a read for context that others read as well with which the run's mean TPOT is predicted; 0 or 1 where none is."""
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        middle = (low + high) / 2.0
+        short = measured.predicted(middle)["TPOT"] < measured.measured()["TPOT"]
+        low, high = (middle, high) if short else (low, middle)
+    return (low + high) / 2.0
+
+
+def show_fits() -> None:
+    for one in measured_runs():
+        if one.run["in_flight"] > 1 and max(one.run["requests"]["turn"]) == 0:
+            print(f"{one.name:40} {SHARED} {fitting_share(one):.2f}")
+
+
+def show_runs() -> None:
+    table = Table("run", "", "found %", "TTFT mean ms", "TPOT mean ms")
+    for one in measured_runs():
+        for said, values in (("measured", one.measured()), ("predicted", one.predicted())):
+            row = (f"{100 * values['hits']:.1f}", f"{values['TTFT']:.1f}", f"{values['TPOT']:.2f}")
+            table.add_row(one.name if said == "measured" else "", said, *row, end_section=said == "predicted")
     Console(width=110).print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fit", action="store_true")
+    show_fits() if parser.parse_args().fit else show_runs()
 
 
 if __name__ == "__main__":

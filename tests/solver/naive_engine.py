@@ -187,8 +187,10 @@ class NaiveEngine:
         return self.held() - self.s.block_slack_tokens * len(seated)
 
     def read_tokens(self, decoding: list[Job]) -> float:
-        """Tokens of the cache that a step reads for those that decode."""
-        return float(sum(job.context for job in decoding))
+        """Tokens of the cache that a step reads for those that decode: the shared prefix once, and in part for each further one."""
+        each = sum(job.cached for job in decoding)
+        once = min(self.prefix, each)
+        return sum(job.context for job in decoding) + once + self.tables.shared_read_fraction * (each - once)
 
     def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
         s, t = self.s, self.tables

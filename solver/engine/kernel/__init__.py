@@ -22,7 +22,8 @@ the dataclasses below (reading an array element by element is slower in Python t
     now, front      when the device, and when the front end, finishes what it has            s
     ready           when a request's prompt has been taken in and may be scheduled           s
     context         summed context of decoding sequences                                     tokens
-    beside          what several of them share, each once: it is read once a step            tokens
+    beside          what several requests share, each once                                  tokens
+    shared          what decoding sequences share with others, for each of them              tokens
     reserved        cache of prompts in prefill, plus the shared prefix once                 tokens
     promised        the same for engines that never evict: whole requests, output included   tokens
     base            a sequence's context at step 0 had it run since                          tokens

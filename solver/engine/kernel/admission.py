@@ -56,6 +56,7 @@ def join(rules: Rules, u: State, requests: Requests, queues: Queues, request: in
     push(queues.heap, u.heaped, (ends << REQUEST_BITS) + request)
     u.heaped += 1
     u.context += own + have + 1
+    u.shared += requests.aside[request]
 
 
 @inner
@@ -73,6 +74,7 @@ def retire(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
                 give_back(rules, u, queues, request, queues.chains.kept[request])
             u.running -= 1
             u.context -= queues.base[request] + rules.gain * u.step
+            u.shared -= requests.aside[request]
             u.blocked = 0
             finish(rules, u, requests, queues, request)
     if not u.running:
@@ -104,6 +106,7 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
             give_back(rules, u, queues, victim, requests.prompts[victim] + queues.have[victim] - 1)
         u.running -= 1
         u.context -= queues.base[victim] + rules.gain * u.step
+        u.shared -= requests.aside[victim]
     queues.evicted[u.evicted] = victim
     u.evicted += 1
     u.preemptions += 1

@@ -82,9 +82,9 @@ def rules_column(rules: records.Rules) -> Any:
 def first_state(held: float) -> Any:
     """A column of the state before a run, with a shared prefix of ``held`` tokens in the cache."""
     if not COMPILED:
-        return [records.State(reserved=held, promised=held)]
+        return [records.State(beside=held, reserved=held, promised=held)]
     state = np.zeros(1, dtype=STATE_TYPE)
-    state["reserved"] = state["promised"] = held
+    state["beside"] = state["reserved"] = state["promised"] = held
     state["oldest"] = state["newest"] = state["host_oldest"] = state["host_newest"] = -1
     return state
 
@@ -126,6 +126,7 @@ def engine_rules(
         sequence_s=tables.sequence_s,
         context_slope=tables.context_slope,
         context_size=tables.context_size,
+        shared_read_fraction=tables.shared_read_fraction,
         pair_slope=sum(seconds for _, seconds, _ in tables.pairs),
         pair_flops=sum(flops for _, _, flops in tables.pairs),
         flops_per_token=tables.flops_per_token,

@@ -47,6 +47,7 @@ class Rules:
     sequence_s: float
     context_slope: float
     context_size: float
+    shared_read_fraction: float
     pair_slope: float
     pair_flops: float
     flops_per_token: float
@@ -64,6 +65,7 @@ class State:
     ingest: float = 0.0
     context: float = 0.0
     beside: float = 0.0
+    shared: float = 0.0
     reserved: float = 0.0
     promised: float = 0.0
     heat: float = 0.0

@@ -8,7 +8,15 @@ from solver.engine.kernel.completions import next_end
 from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
 from solver.engine.kernel.prefixes import forget, free_tokens
 from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
-from solver.engine.kernel.timing import context_moved, context_time, heat_target, mixed_duration, note_gap, steps_until
+from solver.engine.kernel.timing import (
+    context_moved,
+    context_time,
+    heat_target,
+    mixed_duration,
+    note_gap,
+    read_tokens,
+    steps_until,
+)
 from solver.engine.kernel.turns import begin, next_ready, send_due, send_next
 
 
@@ -86,7 +94,7 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
     duration = steps * start_s + growth * steps * (steps - 1) / 2.0
     produced = steps * sequences * gain
     u.moved += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences * width])
-    context = u.context + u.beside + sequences * gain * (steps - 1) / 2.0
+    context = read_tokens(rules, u) + sequences * gain * (steps - 1) / 2.0
     u.moved += steps * context_moved(rules, u, tables, context)
     work_flops = (rules.flops_per_token + rules.head_flops) * (steps * sequences * width)
     u.flops += work_flops

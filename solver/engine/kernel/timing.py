@@ -30,9 +30,20 @@ def add_pairs(rules: Rules, u: State, tables: Tables, chunk: int, start: int, se
 
 
 @inner
+def read_tokens(rules: Rules, u: State) -> float:
+    """Context that decode attention reads, in tokens of a sequence's own: what several share counts whole once, and for each
+    further one the share of a read that it takes.
+
+        own + once + r·(Σ shared − once)
+    """
+    once = min(u.beside, u.shared)
+    return u.context + once + rules.shared_read_fraction * (u.shared - once)
+
+
+@inner
 def context_time(rules: Rules, u: State, tables: Tables) -> tuple[float, float]:
     """(seconds now, seconds per further context token of the sum) of decode attention: windows need the mean context."""
-    context = u.context + u.beside
+    context = read_tokens(rules, u)
     if not rules.windowed:
         return rules.context_slope * context, rules.context_slope
     seconds = slope = 0.0
@@ -78,7 +89,7 @@ def mixed_duration(
         if len(tables.draft_s):
             duration += tables.draft_s[decoding]
         attention_s = context_time(rules, u, tables)[0]
-        u.moved += context_moved(rules, u, tables, u.context + u.beside)
+        u.moved += context_moved(rules, u, tables, read_tokens(rules, u))
         duration += attention_s
     if rules.contending_lanes:
         # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless they

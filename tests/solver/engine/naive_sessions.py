@@ -150,10 +150,13 @@ class NaiveSessions(NaiveEngine):
         return len({name for job in seated for name in job.names[: job.shared]})
 
     def read_tokens(self, decoding: list[Job]) -> float:
-        """Blocks that several requests hold are read once."""
-        own = sum(job.context - job.shared * self.block for job in decoding if isinstance(job, Turn))
+        """Blocks that several requests hold are read once, and in part for each further one that decodes."""
+        turns = [job for job in decoding if isinstance(job, Turn)]
+        own = sum(job.context - job.shared * self.block for job in turns)
+        each = sum(job.shared for job in turns) * self.block
         seated = [*self.running, *(job for job in self.prefilling if job.prefilled < job.to_prefill)]
-        return float(own + len({name for job in seated for name in job.names[: job.shared]}) * self.block)
+        once = min(len({name for job in seated for name in job.names[: job.shared]}) * self.block, each)
+        return own + once + self.tables.shared_read_fraction * (each - once)
 
     def reserved(self) -> float:
         seated = [*self.running, *self.prefilling]

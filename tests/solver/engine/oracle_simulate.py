@@ -179,6 +179,12 @@ def simulate(
         blocked = True
         return context, reserved
 
+    def read() -> float:
+        """Context that attention reads: the shared prefix once, and part of a read for each further sequence that has it."""
+        each = sum(cached[request] for request in running)
+        once = min(shared, each)
+        return context + once + tables.shared_read_fraction * (each - once)
+
     while done < count:
         events += 1
         sequences = len(running)
@@ -261,11 +267,11 @@ def simulate(
                     if draft_s:
                         duration += draft_s[decoding]
                     if windowed:
-                        attention_s = tables.context_s(decoding, context)[0]
-                        moved += tables.context_bytes(decoding, context)
+                        attention_s = tables.context_s(decoding, read())[0]
+                        moved += tables.context_bytes(decoding, read())
                     else:
-                        attention_s = context_slope * context
-                        moved += context_size * context
+                        attention_s = context_slope * read()
+                        moved += context_size * read()
                     duration += attention_s
                 if contending:
                     # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
@@ -320,11 +326,11 @@ def simulate(
             continue
         start_s = decode_s[sequences] + head_s[sequences * width] + sequences * sequence_s + lane_s
         if windowed:
-            context_now, slope = tables.context_s(sequences, context)
+            context_now, slope = tables.context_s(sequences, read())
             start_s += context_now
             growth = slope * sequences * gain
         else:
-            start_s += context_slope * context
+            start_s += context_slope * read()
             growth = context_slope * sequences * gain
         while running.get(finishing[0][1], _GONE)[0] != finishing[0][0]:
             heapq.heappop(finishing)
@@ -345,7 +351,7 @@ def simulate(
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
         produced = steps * sequences * gain
         moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])
-        middle = context + sequences * gain * (steps - 1) / 2.0
+        middle = read() + sequences * gain * (steps - 1) / 2.0
         moved += steps * (tables.context_bytes(sequences, middle) if windowed else context_size * middle)
         work_flops = (token_flops + head_flops) * (steps * sequences * width)
         flops += work_flops
