@@ -5806,6 +5806,8 @@ class SpeculativeOut(TypedDict):
     """Memory that the draft model's weights take, GiB on the fullest device."""
     draft_kv_cache_gib: float | None
     """Memory that the draft model's cache takes, GiB on the fullest device."""
+    caution: str | None
+    """What to know before relying on it; null where nothing is."""
 
 
 class SplitDevicesOut(TypedDict):

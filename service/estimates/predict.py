@@ -32,6 +32,7 @@ from service.wire.roles import DraftModelIn, SpeculativeOut
 from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import Deployed, deploy
+from solver.deployment.documented import check_draft_model_captured, draft_model_caution
 from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import FigureMissingError, UnsupportedError
@@ -174,6 +175,7 @@ def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Dep
     draft = None
     share = None if isinstance(asked, DraftModelIn) else asked.draft_step_fraction
     if isinstance(asked, DraftModelIn):
+        check_draft_model_captured(case.asked.engine.name, case.asked.engine.version)
         shape = case.shapes[asked.draft_llm]
         weights = asked.draft_weights or deployed.configuration.precision.weights
         constants = constants_for(case.snapshot, case.device, case.asked.engine.name, shape)
@@ -185,6 +187,7 @@ def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Dep
         tokens_per_step=expected_tokens_per_step(decoding.draft_tokens, decoding.acceptance_fraction),
         draft_weights_gib=None if memory is None else round(gib_from_bytes(memory.weights_bytes), 3),
         draft_kv_cache_gib=None if memory is None else round(gib_from_bytes(memory.kv_cache_bytes), 3),
+        caution=None if draft is None else draft_model_caution(case.asked.engine.name),
     )
 
 

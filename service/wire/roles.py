@@ -93,6 +93,7 @@ class SpeculativeOut(Answer):
     tokens_per_step: float
     draft_weights_gib: float | None
     draft_kv_cache_gib: float | None
+    caution: str | None
 
 
 class KvTransferOut(Answer):

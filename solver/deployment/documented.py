@@ -1,7 +1,7 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
 from solver.adapted_products import check_adapters
-from solver.engine.profiles import drafts
+from solver.engine.profiles import drafts, launched_drafts, release
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -16,6 +16,31 @@ def drafts_on(device: Device, engine: str, pipeline_parallel: int) -> bool:
     loads = device.loads.get(engine)
     left_out = loads is not None and loads.features is not None and "drafting" not in loads.features
     return drafts(engine, device.vendor, pipeline_parallel) and not left_out
+
+
+def check_draft_model_captured(engine: str, version: str | None) -> None:
+    """Raises FigureMissingError for a stated release that launches draft models from the host, kernel by kernel: how long that takes
+    depends on a host which nobody measured."""
+    launched = launched_drafts(engine)
+    if launched is None or version is None or not release(version):
+        return
+    if release(version)[: len(launched.up_to)] <= launched.up_to:
+        raise FigureMissingError(
+            f"{engine} {version}",
+            f"launching draft models, which it runs outside captured graphs ({launched.seen}); state a later version, or a drafting head",
+        )
+
+
+def draft_model_caution(engine: str) -> str | None:
+    """What is to be known of predictions with a draft model under an engine."""
+    launched = launched_drafts(engine)
+    if launched is None:
+        return None
+    last = ".".join(map(str, launched.up_to))
+    return (
+        f"{engine} up to {last} runs draft models outside captured graphs, and is slower with one than without: {launched.seen}. "
+        f"No later release has been measured with a draft model ({launched.source})"
+    )
 
 
 def runs_only(device: Device, engines: tuple[str, ...]) -> str:

@@ -54,6 +54,18 @@ class TestDrafting:
         assert model["memory"]["kv_cache_tokens"] < ngram["memory"]["kv_cache_tokens"]
         assert model["engine"]["speculative"]["draft_llm"] == "llama-3.1-8b"
 
+    def test_a_release_that_launches_draft_models_kernel_by_kernel_is_refused_and_others_are_doubted(
+        self, client: TestClient
+    ) -> None:
+        stated = [changed(PLAIN, "engine", {"version": v, "speculative": MODEL}) for v in ("0.24.0", "0.9.1", "0.30.0")]
+        head = changed(PLAIN, "engine", {"version": "0.24.0", "speculative": NGRAM})
+        measured, older, later, by_ngram = estimated(client, *stated, head)
+        for refused in (measured, older):
+            assert refused["reason"] == "figure_missing"
+            assert "outside captured graphs" in refused["detail"]
+        assert "47460" in later["speculative"]["caution"]
+        assert by_ngram["speculative"]["caution"] is None
+
     def test_nothing_accepted_is_slower_and_everything_faster(self, client: TestClient) -> None:
         plain, *found = estimated(client, PLAIN, *(drafting(NGRAM | {"acceptance_fraction": a}) for a in (0, 0.5, 1)))
         tpot = [e["tpot_ms"]["mean"]["expected"] for e in (plain, *found)]
