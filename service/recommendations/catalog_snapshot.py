@@ -35,11 +35,13 @@ MOST_SNAPSHOTS = 4
 class CatalogSnapshot:
     """Everything plannable, and by name what is not.
 
-    devices: by id. priors: constants of the performance model. refused: device id → the figure it lacks.
-    offers: with a price at the instant, ordered by id. providers, regions: of every offer stored, priced or not.
+    digest: of all facts at the revision. seeded_digest: of the files among them. devices: by id. priors: constants of the
+    performance model. refused: device id → the figure it lacks. offers: with a price at the instant, ordered by id. providers,
+    regions: of every offer stored, priced or not.
     """
 
     digest: str
+    seeded_digest: str
     revision: int
     devices: Mapping[str, Device]
     nodes: Mapping[str, Node]
@@ -78,9 +80,10 @@ class CatalogSnapshot:
 
     @property
     def key(self) -> str:
-        """Names the facts that predictions start from: the catalog release, what users added, and constants from probes."""
+        """Names the facts that predictions start from: the files of the catalog and constants from probes. What users add are
+        offers, prices and models, none of which changes a prediction of another: nobody waits for the rest to be tabulated anew."""
         probed = self.corrections.probed if self.corrections is not None else ()
-        return f"{self.digest}/{self.revision}" + "".join(f"/{p.device}:{p.name}={p.value!r}" for p in probed)
+        return self.seeded_digest + "".join(f"/{p.device}:{p.name}={p.value!r}" for p in probed)
 
 
 class SnapshotCache:
@@ -140,6 +143,7 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
     )
     return CatalogSnapshot(
         digest=release.digest,
+        seeded_digest=release.seeded_digest,
         revision=release.revision,
         devices=devices,
         nodes=nodes,

@@ -13,9 +13,10 @@ SpaceKey = tuple[object, ...]
 
 
 class SpaceCache(MutableMapping[SpaceKey, SearchSpace]):
-    """A bounded mapping. A space that two threads build at once is built twice and kept once."""
+    """A mapping of at most so many. A space that two threads build at once is built twice and kept once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_SPACES) -> None:
+        self._most = most
         self._kept: OrderedDict[SpaceKey, SearchSpace] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -28,7 +29,7 @@ class SpaceCache(MutableMapping[SpaceKey, SearchSpace]):
         with self._lock:
             self._kept[key] = space
             self._kept.move_to_end(key)
-            while len(self._kept) > MOST_SPACES:
+            while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
     def __delitem__(self, key: SpaceKey) -> None:

@@ -1,5 +1,6 @@
 """A running application and clients with each role."""
 
+import copy
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator
@@ -33,17 +34,17 @@ LOOPBACK = ("127.0.0.1", 50_000)
 
 class SharedSpaces(SpaceCache):
     """Search spaces of the seeded catalog, kept from one application to the next with all that was simulated of their candidates, as
-    one service keeps them from request to request. Models that tests add, and catalogs that they change, are left to each alone."""
+    one service keeps them from request to request. Models that tests add, and devices that they probe, are left to each alone."""
 
-    shared = SpaceCache()
+    shared = SpaceCache(most=60)
 
-    def __init__(self, seeded: frozenset[str]) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         super().__init__()
-        self._seeded = seeded
+        self._catalog = catalog
 
     def _is_seeded(self, key: SpaceKey) -> bool:
         catalog_key, llm = key[:2]
-        return str(catalog_key).endswith("/1") and llm in self._seeded
+        return catalog_key == self._catalog.digest and llm in self._catalog.llms
 
     def __getitem__(self, key: SpaceKey) -> SearchSpace:
         return self.shared[key] if self._is_seeded(key) else super().__getitem__(key)
@@ -58,9 +59,8 @@ class SharedSpaces(SpaceCache):
 @pytest.fixture(scope="session", autouse=True)
 def spaces_are_shared(catalog: Catalog) -> Iterator[None]:
     """Every application would otherwise simulate the same candidates anew: most of the time of the service's tests."""
-    seeded = frozenset(catalog.llms)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.main, "SpaceCache", lambda: SharedSpaces(seeded))
+        patch.setattr(service.main, "SpaceCache", lambda: SharedSpaces(catalog))
         yield
 
 
@@ -102,10 +102,13 @@ def answers_are_remembered() -> Iterator[None]:
 
 
 class SharedRoutes(DescribedApi):
-    """An application whose included routes are those of the first one, with what FastAPI made of them at their first requests."""
+    """An application whose included routes are those of the first one, with what FastAPI made of them at their first requests, and
+    whose OpenAPI document is the first one's too."""
 
     included: ClassVar[dict[int, BaseRoute]] = {}
     """By the identity of their routers, which are modules' own and stay."""
+    documents: ClassVar[list[dict[str, Any]]] = []
+    """None or one: the same for every application, and a second's work."""
 
     def include_router(self, router: APIRouter, **options: Any) -> None:
         if id(router) in self.included:
@@ -113,6 +116,11 @@ class SharedRoutes(DescribedApi):
         else:
             super().include_router(router, **options)
             self.included[id(router)] = self.router.routes[-1]
+
+    def openapi(self) -> dict[str, Any]:
+        if not self.documents:
+            self.documents.append(super().openapi())
+        return copy.deepcopy(self.documents[0])
 
 
 @pytest.fixture(scope="session", autouse=True)

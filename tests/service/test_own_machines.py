@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from tests.conftest import FixedClock
 from tests.service.bodies import changed
 from tests.service.test_sourcing import BODY, answered, usd
 
@@ -111,3 +113,21 @@ def test_a_commitment_that_saves_nothing_says_so(client: TestClient) -> None:
     limits = {"providers": ["verda"], "devices": ["h100-sxm"], "commitments": ["reserved_1y"]}
     found = answered(client, changed(BODY, "limits", limits))
     assert "commitment_dearer" in {caution["about"] for caution in found["cautions"]}
+
+
+def test_the_next_plan_waits_for_no_new_search_space(client: TestClient, app: FastAPI, clock: FixedClock) -> None:
+    """What an offer, a price or a model of one's own adds changes no prediction of what was there: the catalog is another, and what
+    was tabulated and simulated of it stays known."""
+
+    def known() -> tuple[str, str]:
+        with app.state.database.reading() as session:
+            snapshot = app.state.snapshots.at(session, clock())
+            return snapshot.digest, snapshot.key
+
+    before = known()
+    offer = owned(client)
+    step = {"usd_per_hour": "3", "valid_from": "2026-02-01T00:00:00Z", "source": "dearer"}
+    assert client.post(f"/v1/offers/{offer}/prices", json=step).status_code == 201
+    after = known()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
