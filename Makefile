@@ -16,9 +16,11 @@ up: install
 
 install: $(VENV)/installed
 
-# A file at a time on each processor: fixtures that serve a whole file stay on one. Properties of random problems are tested on a few
-# of them (tests/seeds.py). At the end: processor seconds by folder, the slowest files and tests.
-PYTEST := $(BIN)/python -m pytest -p tests.processor_time -n auto --dist loadfile
+# A file at a time on each processor: fixtures that serve a whole file stay on one. In the order of folders, not of how many tests a
+# file has: the solver's, of a few seconds each, come last, and the processors end together. Properties of random problems are tested
+# on a few of them (tests/seeds.py). Modules are compiled once, whatever the shell says: every process would do it again. At the end:
+# processor seconds by folder, the slowest files and tests.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.processor_time -n auto --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-dev
 	$(PYTEST) $(TEST)
 

@@ -7,7 +7,7 @@ import os
 
 ALL_SEEDS = "ALL_SEEDS"
 """Environment variable that asks for all of them; ``make test-all`` sets it."""
-FEW = 50
+FEW = 25
 
 
 def cases(every: int, few: int = FEW) -> int:

@@ -6,6 +6,7 @@ Wording and the generator's own version are left out. After an intended change w
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,14 @@ GOLDEN = Path(__file__).with_name("openapi_outline.json")
 METHODS = {"get", "post", "put", "patch", "delete"}
 
 
+@cache
+def openapi() -> dict[str, Any]:
+    """The document, derived once: it takes a second, and every application's is the same."""
+    return create_app(Settings()).openapi()
+
+
 def outline() -> dict[str, Any]:
-    document = create_app(Settings()).openapi()
+    document = openapi()
     routes = {
         f"{method.upper()} {path}": route_outline(route)
         for path, item in document["paths"].items()

@@ -15,7 +15,6 @@ import migrations
 import service
 import solver
 from catalog.rows import DeviceRow, LlmAttentionRow, LlmFeedForwardRow, LlmRow, LlmVisionRow, NodeRow, ProviderRow
-from service.main import create_app
 from service.openapi_document import PARAMETERS
 from service.settings import PREFIX, Settings
 from service.wire import quantities
@@ -26,7 +25,7 @@ from service.wire.nodes import NodeOut
 from service.wire.providers import ProviderOut
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 from solver.workload import PERCENTILES
-from tests.architecture.openapi_outline import GOLDEN, outline
+from tests.architecture.openapi_outline import GOLDEN, openapi, outline
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 450
@@ -103,7 +102,7 @@ NOT_QUANTITIES = {
 
 class TestUnits:
     def properties(self) -> Iterator[str]:
-        for schema in create_app(Settings()).openapi()["components"]["schemas"].values():
+        for schema in openapi()["components"]["schemas"].values():
             yield from schema.get("properties", {})
 
     def test_quantities_on_the_wire_carry_their_unit(self) -> None:
@@ -149,7 +148,7 @@ class TestWire:
         assert set(row.model_fields) <= set(shown.model_fields)
 
     def test_answers_have_no_defaults(self) -> None:
-        schemas = create_app(Settings()).openapi()["components"]["schemas"]
+        schemas = openapi()["components"]["schemas"]
         with_defaults = {
             f"{name}.{field}"
             for name, schema in schemas.items()
@@ -165,7 +164,7 @@ class TestDocuments:
         text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
         missing = [
             f"{method.upper()} {path}"
-            for path, methods in create_app(Settings()).openapi()["paths"].items()
+            for path, methods in openapi()["paths"].items()
             for method in methods
             if f"`{method.upper()} {path}`" not in text
         ]
@@ -198,7 +197,7 @@ class TestRoutes:
 
 class TestDescriptions:
     def fields(self) -> Iterator[tuple[str, str, dict[str, object]]]:
-        for model, schema in create_app(Settings()).openapi()["components"]["schemas"].items():
+        for model, schema in openapi()["components"]["schemas"].items():
             for name, about in schema.get("properties", {}).items():
                 yield model, name, about
 
@@ -206,7 +205,7 @@ class TestDescriptions:
         assert [f"{model}.{name}" for model, name, about in self.fields() if not about.get("description")] == []
 
     def parameters(self) -> Iterator[tuple[str, dict[str, object]]]:
-        for path, item in create_app(Settings()).openapi()["paths"].items():
+        for path, item in openapi()["paths"].items():
             for route in item.values():
                 for about in route.get("parameters", ()):
                     yield f"{path} {about['name']}", about

@@ -12,7 +12,7 @@ from typing import Any
 
 from solver.planning.types import Observer, unobserved
 
-MOST = 24
+MOST = 48
 """Kept of each function: a solved request holds its table of candidates, some 10 MB."""
 
 

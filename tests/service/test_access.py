@@ -1,5 +1,6 @@
 """Who may do what: anonymous, reader, agent, editor, over every route of the API."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -105,9 +106,30 @@ def status(client: TestClient, call: tuple[str, str, Any], headers: dict[str, st
     return client.request(method, path, json=body, headers=headers).status_code
 
 
+@pytest.fixture(scope="module")
+def seeded_url(database_kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> str:
+    """One database and one application for all of this file: hundreds of calls, none of which changes what another is answered."""
+    if database_kind == "postgresql":
+        return str(request.getfixturevalue("seeded_postgres"))
+    path = tmp_path_factory.mktemp("access") / "seeded.sqlite"
+    shutil.copy(request.getfixturevalue("seeded_template"), path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def app(seeded_url: str) -> FastAPI:
+    return create_app(Settings(database_url=seeded_url, shutdown_grace_s=0.5), FixedClock())
+
+
+@pytest.fixture(scope="module")
+def client(app: FastAPI) -> Iterator[TestClient]:
+    with TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False) as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
 def _no_tokens_left(seeded_url: str) -> Iterator[None]:
-    """Tests of a module share a schema on PostgreSQL: a token left there would shut out the anonymous clients of later ones."""
+    """A token left would shut out the anonymous clients of later tests."""
     yield
     database = Database(seeded_url)
     with database.writing() as session:
@@ -186,19 +208,20 @@ class TestRoles:
         assert len(secret) > 40
 
 
+@pytest.mark.usefixtures("client")
 class TestWithoutTokens:
     def test_loopback_is_an_editor(self, client: TestClient) -> None:
         assert status(client, EDIT[0]) in {200, 201}
 
     def test_other_addresses_are_refused(self, app: FastAPI) -> None:
-        with TestClient(app, base_url="http://localhost", client=("203.0.113.7", 1)) as outside:
-            assert outside.get("/v1/devices").status_code == 403
-            assert outside.get("/healthz").status_code == 200
+        outside = TestClient(app, base_url="http://localhost", client=("203.0.113.7", 1))
+        assert outside.get("/v1/devices").status_code == 403
+        assert outside.get("/healthz").status_code == 200
 
     def test_other_names_are_refused(self, app: FastAPI) -> None:
         """A web page that rebinds its own name to 127.0.0.1 must not reach the catalog."""
-        with TestClient(app, base_url="http://evil.example", client=("127.0.0.1", 1)) as rebound:
-            assert rebound.get("/v1/devices").status_code == 403
+        rebound = TestClient(app, base_url="http://evil.example", client=("127.0.0.1", 1))
+        assert rebound.get("/v1/devices").status_code == 403
 
     @pytest.mark.parametrize(
         "host",
@@ -209,15 +232,15 @@ class TestWithoutTokens:
     @pytest.mark.parametrize("path", ["/v1/devices?limit=1", "/v1/devices/"])
     def test_names_that_only_look_like_loopback_are_refused(self, app: FastAPI, path: str, host: str | bytes) -> None:
         """Also those that cannot be parsed: the header is compared as it came."""
-        with TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False) as client:
-            answer = client.get(path, headers={"host": host}, follow_redirects=False)
-            assert answer.status_code in ((400, 403) if "?" in path else (400, 403, 404)), (host, answer.status_code)
-            assert answer.headers["content-type"] == "application/problem+json"
+        client = TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False)
+        answer = client.get(path, headers={"host": host}, follow_redirects=False)
+        assert answer.status_code in ((400, 403) if "?" in path else (400, 403, 404)), (host, answer.status_code)
+        assert answer.headers["content-type"] == "application/problem+json"
 
     @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"])
     def test_its_own_names_are_answered(self, app: FastAPI, host: str) -> None:
-        with TestClient(app, base_url="http://localhost", client=LOOPBACK) as client:
-            assert client.get("/v1/devices?limit=1", headers={"host": host}).status_code == 200
+        client = TestClient(app, base_url="http://localhost", client=LOOPBACK)
+        assert client.get("/v1/devices?limit=1", headers={"host": host}).status_code == 200
 
 
 class TestRateLimit:

@@ -87,7 +87,8 @@ class TestRecommendations:
     def test_a_plan_as_a_job_is_the_plan(self, seeded_url: str, clock: FixedClock) -> None:
         settings = Settings(database_url=seeded_url, shutdown_grace_s=0.5, jobs_in_service=1)
         # Few devices and much time: every question about the plan is answered, however busy the machine is.
-        body = RECOMMENDATION | {"limits": {"devices": ["h100-sxm", "h200-sxm"]}, "time_limit_s": 60}
+        limits = {"devices": ["l40s", "h100-sxm"], "providers": ["hyperstack", "nebius", "verda"]}
+        body = changed(RECOMMENDATION, "workloads/0/llm", "llama-3.1-8b") | {"limits": limits, "time_limit_s": 60}
         with TestClient(create_app(settings, clock), base_url="http://localhost", client=LOOPBACK) as client:
             answer = client.post("/v1/recommendations", json=body, headers={"Prefer": "respond-async"})
             assert answer.status_code == 202

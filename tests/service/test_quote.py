@@ -115,7 +115,7 @@ def test_what_costs_nothing_has_no_price_that_could_rise(client: TestClient) -> 
 def test_bad_questions(client: TestClient) -> None:
     assert client.get("/v1/recommendations/rec_nothing/quote").status_code == 404
     impossible = changed(BODY, "workloads/0/targets", {"ttft_ms": {"p95": 0.001}})
-    refused = answered(client, impossible | {"time_limit_s": 5})
+    refused = answered(client, changed(impossible, "limits", {"devices": ["l40s"]}))
     assert refused["outcome"] == "infeasible"
     assert client.get(f"/v1/recommendations/{refused['id']}/quote").status_code == 409
     assert client.get(f"/v1/recommendations/{refused['id']}/quote", params={"time_limit_s": -1}).status_code == 422

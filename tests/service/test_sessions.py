@@ -16,7 +16,7 @@ SESSIONS: dict[str, Any] = {
 }
 TRAFFIC: dict[str, Any] = {"output_tokens": {"mean": 200, "p95": 600}, "sessions": SESSIONS}
 ESTIMATE = small_estimate(TRAFFIC, 6)
-PLAN = small_plan("chat", TRAFFIC | {"requests_per_s": 30}, {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}})
+PLAN = small_plan("chat", TRAFFIC | {"requests_per_s": 25}, {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}})
 AT = "traffic/sessions"
 PLAIN = {"prompt_tokens": 100, "output_tokens": 100}
 
@@ -81,6 +81,7 @@ class TestRequests:
 
     def test_sessions_that_outgrow_the_context_end_there(self, client: TestClient) -> None:
         long = changed(changed(PLAN, f"workloads/0/{AT}/turns", 60), "workloads/0/context_tokens", 8192)
+        long = changed(long, "workloads/0/traffic/requests_per_s", 4)
         answer = client.post("/v1/recommendations", json=long).json()
         assert 0.1 < answer["contexts"][0]["clipped_fraction"] < 0.9
         refused = client.post("/v1/recommendations", json=changed(long, "workloads/0/over_context", "refuse"))
@@ -215,7 +216,7 @@ class TestHostMemory:
 
     def test_a_plan_uses_it_where_nodes_have_it(self, client: TestClient) -> None:
         """Users that think for minutes: with host memory the same traffic costs no more, and a line says what it was given."""
-        slow = changed(PLAN, f"workloads/0/{AT}/think_time_s", 400)
+        slow = changed(changed(PLAN, f"workloads/0/{AT}/think_time_s", 400), "workloads/0/traffic/requests_per_s", 10)
         without = client.post("/v1/recommendations", json=slow).json()
         answer = client.post("/v1/recommendations", json=changed(slow, "workloads/0/host_cache_gib", 100)).json()
         assert answer["plan"], answer

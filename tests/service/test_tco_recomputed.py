@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from tests.seeds import cases
 from tests.service import recomputed_costs
 from tests.service.recomputed_costs import lines_of, nodes_of
 from tests.service.sheet_formulas import Workbook
@@ -91,6 +92,8 @@ CHANGES: list[dict[str, Any]] = [
     },
 ]
 LEASED: dict[str, Any] = {"recommendation": "rec_plan", "acquisition": "lease"}
+WORKBOOKS = [33, 25, 28, 19, 31, 7, 4, 11, 0, 6, 20, 22, 23, 26, 27, 29, 30, 32, 34]
+"""Of those, in the order in which they are tried where not all are: each has formulas of its own among the first."""
 FINANCE: list[dict[str, Any]] = [
     {"name": "lease, returned", **LEASED, "lease": {"term_months": 24, "usd_per_node_month": "11250.00"}},
     {
@@ -210,7 +213,7 @@ def test_the_second_computation_shares_no_code_with_the_first() -> None:
     assert not [name for name in imported if name and name.split(".")[0] in ("solver", "service", "catalog")]
 
 
-@pytest.mark.parametrize("number", [0, 4, 6, 7, 11, 19, 20, 22, 23, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34])
+@pytest.mark.parametrize("number", WORKBOOKS[: cases(len(WORKBOOKS), few=9)])
 def test_the_workbooks_formulas_come_to_the_answer(client: TestClient, number: int) -> None:
     answer = _answer(client, CHANGES[number])
     book = Workbook(client.get(answer["link"], params={"format": "xlsx"}).content)

@@ -182,6 +182,7 @@ class TestNearOptimal:
             assert one["indispensable"] == (price is None or float(price) > base * (1 + 1e-6))
 
     def test_other_objectives_have_no_price_to_stay_near(self, client: TestClient) -> None:
-        rec = recommended(client, changed(SMALL, "objective", "power"))
+        one_device = changed(SMALL, "limits/devices", ["h200-sxm"])
+        rec = recommended(client, changed(one_device, "objective", "power"))
         response = client.post(f"/v1/recommendations/{rec['id']}/near-optimal", json={})
         assert response.status_code == 422
