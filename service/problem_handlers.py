@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from service.mistakes import belongs_elsewhere, body_model, near_field
 from service.problems import (
@@ -29,6 +30,7 @@ from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedErro
 
 log = logging.getLogger("clusterwright")
 
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 MOST_FIELD_ERRORS = 50
 NOT_MIGRATED = re.compile(
     r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I
@@ -117,12 +119,11 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 
 def _allowed_methods(request: Request) -> list[str]:
     """Of every route at this address: the first that matches knows its own method only."""
-    found: set[str] = set()
-    for path, item in request.app.openapi()["paths"].items():
-        pattern = re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(path))
-        if re.fullmatch(pattern, request.url.path):
-            found |= {method.upper() for method in item}
-    return sorted(found)
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    ]
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:

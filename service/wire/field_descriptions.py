@@ -6,7 +6,7 @@ fifth of the time to import the service.
 
 import ast
 import inspect
-import textwrap
+import sys
 import tomllib
 from functools import cache
 from itertools import pairwise
@@ -33,18 +33,23 @@ def docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _own_docstrings(model: type[BaseModel]) -> dict[str, str]:
-    try:
-        source = inspect.getsource(model)
-    except OSError:  # a generic model with its types filled in, whose source is that of another
+    defined = _classes(model.__module__).get(model.__name__)
+    if defined is None:  # a generic model with its types filled in, whose source is that of another
         return {}
-    (defined,) = ast.parse(textwrap.dedent(source)).body
-    assert isinstance(defined, ast.ClassDef)
     found: dict[str, str] = {}
     for field, below in pairwise(defined.body):
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 found[name] = inspect.cleandoc(text)
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """By name: a file is read once, not for each of its classes."""
+    return {
+        one.name: one for one in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(one, ast.ClassDef)
+    }
 
 
 def describe_fields(model: type[BaseModel], schema: dict[str, Any]) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from service.settings import Settings
 from tests.service.bodies import RECOMMENDATION
+
+
+@pytest.fixture
+def settings(seeded_url: str) -> Settings:
+    """What is asked as a job is not computed: how it was understood is all that is looked at."""
+    return Settings(database_url=seeded_url, shutdown_grace_s=0.5, jobs_in_service=0)
 
 
 def changed(**at: Any) -> dict[str, Any]:
