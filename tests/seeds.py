@@ -7,7 +7,7 @@ import os
 
 ALL_SEEDS = "ALL_SEEDS"
 """Environment variable that asks for all of them; ``make test-all`` sets it."""
-FEW = 25
+FEW = 50
 
 
 def cases(every: int, few: int = FEW) -> int:

@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from service.settings import Settings
@@ -144,6 +145,13 @@ class TestManners:
         answer = client.delete(path)
         assert answer.status_code == 405
         assert answer.headers["Allow"] == allowed
+
+    def test_what_is_allowed_is_known_without_the_document(
+        self, app: FastAPI, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Which takes seconds to derive, and the loop that answers everybody would wait for it."""
+        monkeypatch.setattr(app, "openapi", None)  # whoever needs it fails
+        assert client.delete("/v1/llms").status_code == 405
 
 
 class TestFilters:
