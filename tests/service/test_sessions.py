@@ -16,8 +16,10 @@ SESSIONS: dict[str, Any] = {
 }
 TRAFFIC: dict[str, Any] = {"output_tokens": {"mean": 200, "p95": 600}, "sessions": SESSIONS}
 ESTIMATE = small_estimate(TRAFFIC, 6)
-PLAN = small_plan("chat", TRAFFIC | {"requests_per_s": 25}, {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}})
+PLAN = small_plan("chat", TRAFFIC | {"requests_per_s": 15}, {"ttft_ms": {"p95": 400}, "tpot_ms": {"p95": 40}})
 AT = "traffic/sessions"
+SPREAD = changed(PLAN, "workloads/0/traffic/requests_per_s", 25)
+"""More than one replica carries."""
 PLAIN = {"prompt_tokens": 100, "output_tokens": 100}
 
 WRONG: list[tuple[str, Any, str, str]] = [
@@ -152,17 +154,17 @@ class TestPlans:
     def test_what_is_spread_over_the_plan_is_true_of_the_plan(self, client: TestClient, routing: str) -> None:
         """Among how many replicas turns are spread is found together with the plan: no more replicas than it was found for, and
         what a line says is what an estimate of it says."""
-        answer = client.post("/v1/recommendations", json=changed(PLAN, f"workloads/0/{AT}/routing", routing)).json()
+        answer = client.post("/v1/recommendations", json=changed(SPREAD, f"workloads/0/{AT}/routing", routing)).json()
         assert answer["plan"], answer
         copies = sum(line["replicas"] * line["layout"]["data_parallel"] for line in answer["plan"])
         line = answer["plan"][0]
         over = line["predicted"]["routed_over"]
         assert 1 < copies <= over
-        stated = changed(changed(PLAN, f"workloads/0/{AT}/routing", routing), f"workloads/0/{AT}/replicas", over)
+        stated = changed(changed(SPREAD, f"workloads/0/{AT}/routing", routing), f"workloads/0/{AT}/replicas", over)
         again = client.post("/v1/recommendations", json=stated).json()
         assert again["totals"]["usd_per_hour"] == answer["totals"]["usd_per_hour"]
         assert again["plan"][0]["predicted"] == line["predicted"]
-        sticky = client.post("/v1/recommendations", json=PLAN).json()
+        sticky = client.post("/v1/recommendations", json=SPREAD).json()
         assert float(sticky["totals"]["usd_per_hour"]) <= float(answer["totals"]["usd_per_hour"])
         if answer["outcome"] != "optimal":  # plans of fewer replicas are bounded by what is not spread at all
             assert answer["outcome"] == "feasible"
