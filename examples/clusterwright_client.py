@@ -1243,6 +1243,7 @@ class AlternativeCostOut(TypedDict):
     """How machines are had: a commitment to rent, or `purchase`; null keeps each offer's own."""
     recommendation: str | None
     """Id of a stored recommendation."""
+    training_plan: NotRequired[str | None]
     parts: list[PartOut]
     """Nodes by kind."""
     computed_from: list[ComputedFromOut]
@@ -1304,19 +1305,21 @@ class AlternativeCostOut(TypedDict):
 
 
 class AlternativeIn(TypedDict):
-    """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API. acquisition:
-    null keeps each offer's own. payment: of a commitment. follows_demand: nodes on demand are released and taken
-    again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
-    within their targets; null takes what the plan says, or the planner says of a fleet. Growth needs no node
-    before. egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out at the start (it grows with
-    demand) and disks; counted only where stated. payment_timing: of rent, instalments and lease rates, at the end
-    or the start of each month; ``payment`` says what is paid upfront. commitment_used_fraction: share of a
-    commitment that is used on average; so much more is committed, and counted only where stated.
+    """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API; or to train: a
+    stored training plan. acquisition: null keeps each offer's own. payment: of a commitment. follows_demand: nodes
+    on demand are released and taken again through the day; needs ``hourly_profile``. carries: how many times the
+    demand of the start the nodes serve within their targets; null takes what the plan says, or the planner says of
+    a fleet. Growth needs no node before. egress_gb_per_month, storage_usd_per_month: of rented nodes, data sent out
+    at the start (it grows with demand) and disks; counted only where stated. payment_timing: of rent, instalments
+    and lease rates, at the end or the start of each month; ``payment`` says what is paid upfront.
+    commitment_used_fraction: share of a commitment that is used on average; so much more is committed, and counted
+    only where stated.
     """
     name: str
     """Its name."""
     recommendation: NotRequired[str | None]
     """Id of a stored recommendation."""
+    training_plan: NotRequired[str | None]
     fleet: NotRequired[list[FleetPartIn] | None]
     """Nodes by kind or offer."""
     api: NotRequired[ApiIn | None]
@@ -1889,10 +1892,11 @@ class Comparison(TypedDict):
 class ComparisonIn(TypedDict):
     """What is compared, and the circumstances that all alternatives share. Null takes the catalog's figure.
     utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
-    hourly_profile states it hour by hour instead. ramp_months: demand rises evenly to that of the workloads over so
-    many months. tax_percent: on what is bought; income_tax_percent: saved on expenses when they are paid and on
-    machines as they are written off, counted only where stated. workloads: needed unless a recommendation brings
-    them.
+    hourly_profile states it hour by hour instead. Of training plans: the share of the hours in which the plan that
+    takes longest would be training; training_runs_per_month states it as how often all jobs are done instead.
+    ramp_months: demand rises evenly to that of the workloads over so many months. tax_percent: on what is bought;
+    income_tax_percent: saved on expenses when they are paid and on machines as they are written off, counted only
+    where stated. workloads: needed unless a recommendation brings them.
     """
     horizon_months: NotRequired[int]
     """Months that are compared, 1 to 240."""
@@ -1904,6 +1908,7 @@ class ComparisonIn(TypedDict):
     """
     hourly_profile: NotRequired[list[float] | None]
     """Average demand of each hour of a day over that of the peak hour: 24 shares, 0 to 1."""
+    training_runs_per_month: NotRequired[float | None]
     growth_percent_per_month: NotRequired[float]
     """Growth of demand, per cent a month."""
     ramp_months: NotRequired[int]
@@ -1994,8 +1999,9 @@ class ComputedFromOut(TypedDict):
     nodes_by_month: paid for in each month; started_by_month: bought, leased or committed in it; needed_by_month:
     those that demand needs. Empty for an API. usd_by_line: by month, where the alternative has several kinds of
     node; empty where ``lines`` are those of the only one. in_advance: rent, instalments and rates are paid at the
-    start of a month. lease_months: null without a lease. held_nodes: there already, ``held_age_months`` old at the
-    start.
+    start of a month. busy_fraction: share of the demand's hours in which the nodes train, null of what serves; by
+    the hour they are rented only then. interrupted_together: nodes that stop when one of them is interrupted.
+    lease_months: null without a lease. held_nodes: there already, ``held_age_months`` old at the start.
     """
     name: str
     """Its name."""
@@ -2015,6 +2021,9 @@ class ComputedFromOut(TypedDict):
     """Whether the provider may take the machines back."""
     follows_demand: bool
     """Nodes on demand are released and taken again through the day; needs `hourly_profile`."""
+    busy_fraction: NotRequired[float | None]
+    """Share of the time in which it works, 0 to 1."""
+    interrupted_together: NotRequired[int]
     life_months: int | None
     """Months a bought machine is used, a count."""
     finance_months: int | None
@@ -2187,7 +2196,11 @@ class DemandFitOut(TypedDict):
 
 
 class DemandOut(TypedDict):
-    """What every alternative serves: the peak hour's requests and mean tokens of a request."""
+    """What every alternative serves: the peak hour's requests and mean tokens of a request. Of training plans a
+    request is one run of all jobs, its input the tokens trained on, and the peak is runs back to back.
+    """
+    trained: NotRequired[TrainedOut | None]
+    """Null of what serves."""
     requests_per_s: float
     """Rate of the peak hour, requests a second."""
     input_tokens: float
@@ -6304,6 +6317,19 @@ class TrafficShape(TypedDict):
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
     """
+
+
+class TrainedOut(TypedDict):
+    """What every training plan does. runs: how often all jobs are done over the horizon, at ``hours_per_run`` of the
+    plan that takes longest; runs_per_month_at_most: back to back.
+    """
+    jobs: list[str]
+    """What is to be trained."""
+    tokens_per_run: float
+    hours_per_run: float
+    runs: float
+    """Measured runs: how many, or each of them."""
+    runs_per_month_at_most: float
 
 
 class TrainingAnchorIn(TypedDict):

@@ -16,6 +16,7 @@ from service.settings import Settings
 errors = Console(stderr=True, highlight=False)
 URL = "/v1/tco/comparisons"
 PERCENT = 100.0
+TOKENS_PER_MILLION = 1e6
 HEADINGS = (
     "alternative",
     "total",
@@ -61,7 +62,8 @@ def write_file(path: Path, content: bytes) -> None:
 
 def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The comparison that the flags ask for."""
-    plan = {"recommendation": arguments.recommendation}
+    kind = "training_plan" if arguments.recommendation.startswith("train_") else "recommendation"
+    plan = {kind: arguments.recommendation}
     alternatives: list[dict[str, Any]] = [{"name": "rent", **plan}]
     alternatives += [{"name": commitment, **plan, "acquisition": commitment} for commitment in arguments.commit]
     stated = {"usd_per_node": arguments.usd_per_node, "peak_kw_per_node": arguments.peak_kw}
@@ -74,7 +76,11 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     alternatives += [{"name": f"API {model}"[:120], "api": {"model": model}} for model in arguments.api]
     return {
         "horizon_months": arguments.months,
-        "utilisation_fraction": arguments.busy / PERCENT,
+        **(
+            {"utilisation_fraction": arguments.busy / PERCENT}
+            if arguments.runs_per_month is None
+            else {"training_runs_per_month": arguments.runs_per_month}
+        ),
         "growth_percent_per_month": arguments.growth,
         "market": {
             f"{option}_percent_per_year": getattr(arguments, f"{option}_change")
@@ -98,14 +104,23 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
     first = answer["alternatives"][0]["name"]
     rows = [_row(one, first) for one in answer["alternatives"]]
     busy = f"{answer['demand']['utilisation_fraction']:.0%}"
-    print_rows(f"USD over {months} months, busy {busy} of the peak", HEADINGS, rows, console)
+    trained = answer["demand"]["trained"]
+    print_rows(
+        f"USD over {months} months, busy {busy} of {'the peak' if trained is None else 'all hours'}",
+        HEADINGS,
+        rows,
+        console,
+    )
     say(
         f"pays back against {escape(first)}, discounted, machines counted at what they fetch; cheaper at once: there is nothing"
         " to pay back first"
     )
-    say(
-        f"taken: mean demand is {busy} of the peak (--busy); rented and owned machines are there for the peak{trends(answer)}"
+    taken = (
+        f"mean demand is {busy} of the peak (--busy); rented and owned machines are there for the peak"
+        if trained is None
+        else escape(runs_in(trained))
     )
+    say(f"taken: {taken}{trends(answer)}")
     for one in answer["alternatives"]:
         say(f"{escape(one['name'])}: {made_of(one)}")
     if answer["cheapest"]["why_not"] is not None:
@@ -117,6 +132,19 @@ def show_comparison(answer: Mapping[str, Any], console: Console) -> None:
         where = "" if wanted["state"] is None else f" ({wanted['state']})"
         say(f"state {escape(wanted['input'] + where)}: worth up to {_usd(wanted['effect_usd'])} USD of the lead")
     say(f"{answer['link']}?format=xlsx is the workbook, ?format=csv every line by month")
+
+
+def runs_in(trained: Mapping[str, Any]) -> str:
+    """What training plans do over the horizon.
+
+    >>> runs_in({"jobs": ["tune"], "runs": 36.0, "tokens_per_run": 5e7, "hours_per_run": 5.0})
+    'tune done 36 times (--runs-per-month), 1,800 million tokens, 5 hours each time; by the hour machines are there only then'
+    """
+    tokens = trained["runs"] * trained["tokens_per_run"] / TOKENS_PER_MILLION
+    return (
+        f"{', '.join(trained['jobs'])} done {trained['runs']:,.6g} times (--runs-per-month), {tokens:,.0f} million tokens, "
+        f"{trained['hours_per_run']:g} hours each time; by the hour machines are there only then"
+    )
 
 
 def trends(answer: Mapping[str, Any]) -> str:

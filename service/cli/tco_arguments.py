@@ -7,7 +7,11 @@ MONTHS = 36
 
 
 def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recommendation", metavar="RECOMMENDATION", help="whose machines are rented, as it planned")
+    parser.add_argument(
+        "recommendation",
+        metavar="RECOMMENDATION",
+        help="whose machines are rented, as it planned; of training: the plan's id",
+    )
     parser.add_argument("--buy", action="store_true", help="beside it, the same machines bought")
     parser.add_argument(
         "--api", metavar="MODEL", action="append", default=[], help="beside it, a model's API by its list price"
@@ -30,6 +34,10 @@ def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--busy", type=float, default=BUSY_PERCENT, metavar="PERCENT",
         help="mean demand over that of the peak hour (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--runs-per-month", type=float, metavar="RUNS",
+        help="of a training plan, in place of --busy: how often all of its jobs are done",
     )  # fmt: skip
     parser.add_argument(
         "--growth", type=float, default=0.0, metavar="PERCENT", help="of demand, a month (default: %(default)s)"

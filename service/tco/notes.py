@@ -20,10 +20,13 @@ def service_notes(resolved: Sequence[Resolved], costs: Sequence[AlternativeCost]
         notes = []
         if len(formats) > 1 and own.precision:
             others = sorted({text for other in formats - {own.precision} for text in other})
+            does = "serves" if own.asked.training_plan is None else "trains"
             notes.append(
-                f"serves with {'; '.join(own.precision)}; others with {'; '.join(others)}: not the same precision"
+                f"{does} with {'; '.join(own.precision)}; others with {'; '.join(others)}: not the same precision"
             )
-        if not any(isinstance(part, ApiAccess) for part in parts_of(own.alternative)):
+        if own.asked.training_plan is None and not any(
+            isinstance(part, ApiAccess) for part in parts_of(own.alternative)
+        ):
             notes += _losses(own, cost, most)
         notes += _idle(cost)
         found.append(notes)

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 from sqlmodel import Session
 
@@ -32,13 +33,24 @@ from service.tco.queries import (
 )
 from service.tco.refusals import pointed
 from service.tco.resolve import STANDING_HERE, Resolved, nodes_of, resolve, whole
-from service.tco.stored_plan import StoredPlan, losses_survived
+from service.tco.stored_plan import PlannedNodes, losses_survived
+from service.tco.trained import (
+    TrainedNodes,
+    TrainingDemand,
+    nodes_that_train,
+    notes_on_training,
+    trained_plans,
+    training_demand,
+    with_runs,
+)
 from service.tco.warnings import warnings_of
 from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.tco import ComparisonIn
 from solver.tco.errors import CostInputError
 from solver.tco.figures import Figure, exactly
 
+Planned: TypeAlias = Mapping[str, Sequence[PlannedNodes | TrainedNodes]]
+"""Nodes of stored plans, by plan."""
 DEFAULT_REGION = "us"
 """Whose average tariff and carbon are taken when neither a place nor a tariff is stated."""
 
@@ -54,6 +66,7 @@ class PreparedComparison:
     resolved: list[Resolved]
     shared: Circumstances
     warnings: list[str]
+    trained: TrainingDemand | None
     planning: list[tuple[int, PlanningInputs]]
 
 
@@ -73,19 +86,32 @@ def prepare(
     defaults = _operator(asked, costs)
     stored = recommendations_by_ids(session, (a.recommendation for a in asked.alternatives if a.recommendation))
     plans = usable_recommendations(asked, stored)
-    workloads = agreed_workloads(asked, plans)
-    machines = _machines(session, asked, plans)
-    prices = PriceBook(priced_offers(session, _offers_of(asked, plans), price_as_of), defaults)
+    training = trained_plans(session, asked)
+    trained = training_demand(training)
+    asked = with_runs(asked, trained)
+    workloads = agreed_workloads(asked, plans) if trained is None else ()
+    lines_of = {name: plan.lines for name, plan in plans.items()} | {
+        name: plan.lines for name, plan in training.items()
+    }
+    machines = _machines(session, asked, lines_of)
+    prices = PriceBook(priced_offers(session, _offers_of(asked, lines_of), price_as_of), defaults)
     _check_offers(asked, prices)
     try:
-        demand = token_demand(workloads)
+        demand = token_demand(workloads) if trained is None else trained.at_peak
         shared = circumstances(asked, demand, _place(session, asked, defaults))
     except CostInputError as error:
         raise pointed(asked, error) from error
     owned = _owned(asked)
     stated = {machine.node: machine for machine in asked.machines}
     nodes = [
-        [whole(alternative, part, defaults, stated) for part in nodes_of(alternative, position, plans, machines)]
+        [
+            whole(alternative, part, defaults, stated)
+            for part in (
+                nodes_of(alternative, position, plans, machines)
+                if trained is None or alternative.training_plan is None
+                else nodes_that_train(training[alternative.training_plan], trained, machines, position)
+            )
+        ]
         for position, alternative in enumerate(asked.alternatives)
     ]
     resolved = [
@@ -102,7 +128,10 @@ def prepare(
         )
         for position, alternative in enumerate(asked.alternatives)
     ]
-    for own in resolved:
+    for own, parts in zip(resolved, nodes, strict=True):
+        if own.asked.training_plan is not None:
+            own.precision = training[own.asked.training_plan].precision
+            own.notes += notes_on_training(own.asked, parts)
         if own.asked.recommendation is not None:
             plan = plans[own.asked.recommendation]
             own.precision, own.survives = plan.precision, losses_survived(plan.limits)
@@ -115,6 +144,7 @@ def prepare(
         resolved=resolved,
         shared=shared,
         warnings=warnings_of(asked, resolved, shared, defaults),
+        trained=trained,
         planning=_fleet_checks(session, asked, workloads, price_as_of, context),
     )
 
@@ -166,15 +196,16 @@ def _place(session: Session, asked: ComparisonIn, defaults: CostDefaults) -> dic
     return defaults.scenario(region, EnergyRow.model_validate(row.row))
 
 
-def _machines(session: Session, asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> dict[str, MachineFacts]:
+def _machines(session: Session, asked: ComparisonIn, planned: Planned) -> dict[str, MachineFacts]:
     """Facts about every node named. Raises InvalidFieldsError for fleets of nodes nobody knows."""
     named = {
         (part.node, f"/alternatives/{position}/fleet/{number}/node")
         for position, alternative in enumerate(asked.alternatives)
         for number, part in enumerate(alternative.fleet or [])
     } | {(machine.node, f"/machines/{number}/node") for number, machine in enumerate(asked.machines)}
-    planned = {line.node for plan in plans.values() for line in plan.lines}
-    rows = machines_by_ids(session, {node for node, _ in named} | planned)
+    rows = machines_by_ids(
+        session, {node for node, _ in named} | {line.node for own in planned.values() for line in own}
+    )
     missing = sorted((pointer, node) for node, pointer in named if node not in rows)
     if missing:
         known = node_ids(session)
@@ -203,13 +234,14 @@ def machine_facts(node: NodeTable, device: DeviceTable, instance: bool = False) 
     )
 
 
-def _offers_of(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> set[str]:
+def _offers_of(asked: ComparisonIn, planned: Planned) -> set[str]:
     """Ids of every offer whose price may be needed: those named, the same on demand, and as acquired."""
     wanted = set()
     for alternative in asked.alternatives:
         named = {part.offer for part in alternative.fleet or [] if part.offer is not None}
-        if alternative.recommendation is not None:
-            named |= {line.offer for line in plans[alternative.recommendation].lines}
+        plan = alternative.recommendation or alternative.training_plan
+        if plan is not None:
+            named |= {line.offer for line in planned[plan]}
         for offer in named:
             wanted |= {offer, under(offer, "on_demand"), under(offer, alternative.acquisition or "on_demand")}
     return wanted

@@ -10,6 +10,7 @@ from service.tco.refusals import where_stated
 from service.tco.resolve import Resolved
 from service.tco.summary import MEASURE, summary_of, why_not
 from service.tco.tables import ComparisonTable
+from service.tco.trained import TrainingDemand
 from service.wire.tco import ComparisonIn, CurrencyIn
 from service.wire.tco_answers import (
     AlternativeCostOut,
@@ -27,11 +28,12 @@ from service.wire.tco_answers import (
     OriginOut,
     SpreadOut,
     SwingOut,
+    TrainedOut,
     UncertaintyOut,
     UsedInputOut,
     WantedOut,
 )
-from solver.tco.alternatives import PurchasedFleet, parts_of
+from solver.tco.alternatives import PurchasedFleet, Scenario, parts_of
 from solver.tco.break_even import Crossings
 from solver.tco.compare import AlternativeCost, CostComparison, PartUsed, Spread, kind_of
 from solver.tco.money import MICRO_PER_USD, decimal_usd, in_currency
@@ -80,6 +82,7 @@ def present_result(
             output_tokens=demand.output_tokens,
             cached_fraction=demand.cached_fraction,
             utilisation_fraction=shared.scenario.figures["utilisation_fraction"].typical,
+            trained=None if prepared.trained is None else _trained(prepared.trained, shared.scenario),
         ),
         alternatives=costs,
         cheapest=_cheapest(comparison),
@@ -88,6 +91,17 @@ def present_result(
             *present_defaults(None, shared.defaults),
             *(d for r in resolved for d in present_defaults(r.asked.name, r.defaults)),
         ],
+    )
+
+
+def _trained(what: TrainingDemand, scenario: Scenario) -> TrainedOut:
+    busy = scenario.figures["utilisation_fraction"].typical
+    return TrainedOut(
+        jobs=list(what.jobs),
+        tokens_per_run=what.tokens_per_run,
+        hours_per_run=what.hours_per_run,
+        runs=busy * what.runs_per_month_at_most * scenario.horizon_months,
+        runs_per_month_at_most=what.runs_per_month_at_most,
     )
 
 
@@ -150,6 +164,7 @@ def _alternative(
         kind=cost.kind,
         acquisition=own.acquisition,
         recommendation=own.asked.recommendation,
+        training_plan=own.asked.training_plan,
         parts=own.parts,
         computed_from=[_computed_from(used, own, prepared, number) for number, used in enumerate(cost.parts)],
         lines=[
@@ -257,6 +272,8 @@ def _computed_from(used: PartUsed, own: Resolved, prepared: PreparedComparison, 
         upfront_fraction=getattr(part, "upfront_fraction", None),
         interruptible=getattr(part, "interruptible", False),
         follows_demand=getattr(part, "follows_demand", False),
+        busy_fraction=getattr(part, "busy_fraction", None),
+        interrupted_together=getattr(part, "interrupted_together", None),
         life_months=getattr(part, "life_months", None),
         finance_months=getattr(part, "finance_term_months", None),
         lead_time_months=getattr(part, "lead_time_months", None),

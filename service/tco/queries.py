@@ -12,6 +12,7 @@ from service.offers.queries import prices_at
 from service.offers.tables import OfferTable, PriceStepTable
 from service.recommendations.tables import RecommendationTable
 from service.tco.tables import ComparisonTable
+from service.training.tables import TrainingPlanTable
 
 
 def comparison_by_id(session: Session, comparison_id: str) -> ComparisonTable | None:
@@ -20,6 +21,11 @@ def comparison_by_id(session: Session, comparison_id: str) -> ComparisonTable | 
 
 def recommendations_by_ids(session: Session, ids: Iterable[str]) -> dict[str, RecommendationTable]:
     wanted = select(RecommendationTable).where(col(RecommendationTable.id).in_(set(ids)))
+    return {row.id: row for row in session.exec(wanted).all()}
+
+
+def training_plans_by_ids(session: Session, ids: Iterable[str]) -> dict[str, TrainingPlanTable]:
+    wanted = select(TrainingPlanTable).where(col(TrainingPlanTable.id).in_(set(ids)))
     return {row.id: row for row in session.exec(wanted).all()}
 
 

@@ -44,6 +44,10 @@ class Nodes:
     pointer: str
     carries: float = 1.0
     nodes_per_step: int = 1
+    busy_fraction: float | None = None
+    interrupted_together: int = 1
+    preempted: bool = False
+    """The plan that it is of counts already what interruptions take."""
     sold_as_devices: int | None = None
     note: str | None = None
 
@@ -167,9 +171,19 @@ def whole(asked: AlternativeIn, part: Nodes, defaults: CostDefaults, machines: M
         count=count,
         carries=carries,
         nodes_per_step=step,
+        busy_fraction=shared_over(part.busy_fraction, needed, count * sold.devices),
         sold_as_devices=sold.devices,
         note=note,
     )
+
+
+def shared_over(busy_fraction: float | None, needed: int, there: int) -> float | None:
+    """The mean share of time in which so many work, where only some of them are needed.
+
+    >>> shared_over(0.8, 6, 8), shared_over(None, 6, 8)
+    (0.6000000000000001, None)
+    """
+    return None if busy_fraction is None else busy_fraction * needed / there
 
 
 def _rented(
@@ -192,7 +206,8 @@ def _rented(
         resolved.notes.append(
             f"no source says which grid feeds {part.offer or part.machine.node}: no emissions are claimed"
         )
-    if acquisition == "spot":
+    interruptible = acquisition == "spot" and not part.preempted
+    if interruptible:
         defaults |= prices.defaults.spot()
     term = TERM_MONTHS.get(acquisition)
     upfront = 0.0
@@ -228,11 +243,13 @@ def _rented(
         figures={**used, "rent_usd_per_node_hour": price.figure},
         term_months=term,
         upfront_fraction=upfront,
-        interruptible=acquisition == "spot",
+        interruptible=interruptible,
         follows_demand=asked.follows_demand,
         carries=part.carries,
         nodes_per_step=part.nodes_per_step,
         in_advance=asked.payment_timing == "in_advance",
+        busy_fraction=part.busy_fraction,
+        interrupted_together=part.interrupted_together,
     )
 
 
@@ -306,7 +323,10 @@ def _bought(
         resolved.notes.append(
             f"{count} of {part.machine.node} are bought so that {part.count} work on average at {works:.1%} of the time"
         )
-        part = replace(part, count=count, carries=max(1.0, part.carries * count * works / part.count))
+        part = replace(
+            part, count=count, carries=max(1.0, part.carries * count * works / part.count),
+            busy_fraction=shared_over(part.busy_fraction, part.count, count),
+        )  # fmt: skip
     try:
         terms = purchase_terms(asked.purchase, part.machine, part.count, defaults, {**owned, **own})
     except FigureMissingError as missing:
@@ -337,6 +357,7 @@ def _bought(
         carries=part.carries,
         nodes_per_step=part.nodes_per_step,
         lead_time_months=asked.purchase.lead_time_months,
+        busy_fraction=part.busy_fraction,
     )
 
 

@@ -157,6 +157,11 @@ class MonthSheet(ABC):
         del month
         return None
 
+    def working(self) -> str:
+        """Share of all hours in which the nodes work."""
+        busy = self.used.busy_fraction
+        return self.of("utilisation_fraction") + ("" if busy is None else f"*{busy!r}")
+
     def typical(self, name: str) -> float:
         return next((one.typical for one in self.used.inputs if one.input == name), 0.0)
 

@@ -240,7 +240,7 @@ class OwnedSheet(MonthSheet):
         nodes, inflation = self.at("nodes", month), self.at("inflation_factor", month - 1)
         idle, serving = self.of("idle_power_fraction"), self.of("serving_power_fraction")
         kilowatts = f"{nodes}*{self.of('peak_w_per_node')}/1000"
-        energy = f"{kilowatts}*({idle}+({serving}-{idle})*{self.of('utilisation_fraction')})*{HOURS}"
+        energy = f"{kilowatts}*({idle}+({serving}-{idle})*{self.working()})*{HOURS}"
         tariff = f"{self.of('electricity_usd_per_kwh')}*{inflation}"
         effectiveness = self.of("power_usage_effectiveness")
         if name in ("maintenance", "support", "insurance"):

@@ -46,6 +46,7 @@ class RentedSheet(ServedSheet):
         if not self.used.interruptible:
             return hour
         lost = f"{self.of('spot_interruptions_per_node_month')}*{self.of('spot_lost_hours_per_interruption')}"
+        lost += f"*{self.used.interrupted_together or 1}"
         return f"{hour}/(1-{lost}/{HOURS})"
 
     def _by_the_hour(self, month: int) -> str | None:
@@ -77,6 +78,8 @@ class RentedSheet(ServedSheet):
 
     def _node_hours(self, month: int) -> str:
         nodes = self.at("nodes", month)
+        if self.used.busy_fraction is not None:
+            return f"{nodes}*{self.working()}*{HOURS}"
         profile = self.comparison.request.hourly_profile
         if not self.used.follows_demand or profile is None:
             return f"{nodes}*{HOURS}"

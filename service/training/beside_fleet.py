@@ -11,13 +11,12 @@ from sqlmodel import Session
 from service.answers.queries import answer_by_id
 from service.fleets.tables import FleetTable
 from service.problems import FieldError, InvalidFieldsError
+from service.training.said import IDLE
 from service.wire.fleet_answers import FleetResultOut
 from solver.hardware import Node, Offer
 from solver.training.programme import HOURS_OF_DAY
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
-IDLE = "idle:"
-"""Before the name of the offer or purchase whose nodes the fleet leaves idle."""
 BY_THE_HOUR = ("on_demand", "spot")
 HOURS_OF_WEEK = 168
 Hours = tuple[int, ...]

@@ -16,9 +16,8 @@ from service.deployments.words import shell_command, yaml_documents
 from service.llms.queries import llms_by_ids
 from service.problems import ConflictError, FieldError, InvalidFieldsError
 from service.recommendations.from_rows import llm_from_row
-from service.training.inputs import PAIR_SEQUENCES
 from service.training.present import present_stored
-from service.training.recommend import tokens_of
+from service.training.said import PAIR_SEQUENCES, tokens_of
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
 from service.wire.training_plans import (

@@ -9,6 +9,7 @@ import numpy as np
 from catalog.read_training import TrainingCatalog, read_training
 from catalog.rows import ConstantRow
 from catalog.training_rows import TrainingStackRow
+from service.training.said import PAIR_SEQUENCES
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device, Node
 from solver.llm_shape import LlmShape
@@ -35,8 +36,6 @@ DEFAULT_SEQUENCE = "default_sequence_tokens"
 USUAL_OPTIMIZER = "adamw"
 """What each stack's own constant is of."""
 FITTED_BASES = ("measured", "corrected")
-PAIR_SEQUENCES = 2
-"""Of one preference: the chosen one and the rejected one."""
 
 
 @dataclass(frozen=True, eq=False)

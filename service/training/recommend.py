@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
-from service.training.beside_fleet import IDLE, Beside, Hours, idle_hours, worked_s_a_day
-from service.training.inputs import PAIR_SEQUENCES, Trained, TrainingModel, training_device
+from service.training.beside_fleet import Beside, Hours, idle_hours, worked_s_a_day
+from service.training.inputs import Trained, TrainingModel, training_device
 from service.training.measured import MeasuredRun
 from service.training.predict import anchored, own_runs, prepared
+from service.training.said import IDLE, tokens_of, tokens_once
 from service.wire.recommendations import LimitsIn
 from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, SolverError
@@ -133,17 +134,6 @@ def node_counts(offer: Offer, most_devices: int) -> Iterator[int]:
     for count in sorted({2**n * m for n in range(13) for m in (1, 3)}):
         if count <= most:
             yield count
-
-
-def tokens_of(job: TrainingJobIn) -> float:
-    """Trained on in all."""
-    return tokens_once(job) * job.epochs
-
-
-def tokens_once(job: TrainingJobIn) -> float:
-    """Of one epoch. A sample of preferences is a pair of sequences."""
-    each = float(job.sequence_tokens or 0) * (PAIR_SEQUENCES if job.method == "dpo" else 1)
-    return job.tokens if job.tokens is not None else float(job.samples or 0) * each
 
 
 def _allocation(

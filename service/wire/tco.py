@@ -192,7 +192,8 @@ class ApiIn(Request):
 
 
 class AlternativeIn(Request):
-    """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API.
+    """One way to serve the workload: the plan of a stored recommendation, an explicit fleet, or an API; or to train: a stored
+    training plan.
 
     acquisition: null keeps each offer's own. payment: of a commitment. follows_demand: nodes on demand are released and
     taken again through the day; needs ``hourly_profile``. carries: how many times the demand of the start the nodes serve
@@ -205,6 +206,7 @@ class AlternativeIn(Request):
 
     name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
     recommendation: Name | None = None
+    training_plan: Name | None = None
     fleet: Annotated[tuple[FleetPartIn, ...], Field(min_length=1, max_length=MOST_NODE_KINDS)] | None = None
     api: ApiIn | None = None
     acquisition: Acquisition | None = None
@@ -221,9 +223,11 @@ class AlternativeIn(Request):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        stated = [n for n in ("recommendation", "fleet", "api") if getattr(self, n) is not None]
+        stated = [n for n in ("recommendation", "training_plan", "fleet", "api") if getattr(self, n) is not None]
         if len(stated) != 1:
-            raise ValueError("state exactly one of recommendation, fleet, api")
+            raise ValueError("state exactly one of recommendation, training_plan, fleet, api")
+        if self.training_plan is not None and (self.carries is not None or self.follows_demand):
+            raise ValueError("carries and follows_demand are of machines that serve, not of jobs that end")
         if self.api is not None and (self.acquisition is not None or self.follows_demand):
             raise ValueError("an API has no acquisition and follows demand by itself")
         if (self.acquisition == "lease") != (self.lease is not None):
@@ -271,9 +275,11 @@ class ComparisonIn(Request):
     """What is compared, and the circumstances that all alternatives share. Null takes the catalog's figure.
 
     utilisation_fraction: average demand over the demand of the peak hour, for which fleets are sized;
-    hourly_profile states it hour by hour instead. ramp_months: demand rises evenly to that of the workloads over so many
-    months. tax_percent: on what is bought; income_tax_percent: saved on expenses when they are paid and on machines as they
-    are written off, counted only where stated. workloads: needed unless a recommendation brings them.
+    hourly_profile states it hour by hour instead. Of training plans: the share of the hours in which the plan that takes
+    longest would be training; training_runs_per_month states it as how often all jobs are done instead. ramp_months: demand
+    rises evenly to that of the workloads over so many months. tax_percent: on what is bought;
+    income_tax_percent: saved on expenses when they are paid and on machines as they are written off, counted only where
+    stated. workloads: needed unless a recommendation brings them.
     """
 
     horizon_months: Months = 36
@@ -282,6 +288,7 @@ class ComparisonIn(Request):
     hourly_profile: (
         Annotated[tuple[Fraction, ...], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None
     ) = None
+    training_runs_per_month: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     growth_percent_per_month: Annotated[float, Field(ge=-50, le=100, allow_inf_nan=False)] = 0.0
     ramp_months: Annotated[int, Field(ge=0, le=LONGEST_HORIZON_MONTHS)] = 0
     inflation_percent_per_year: Annotated[float, Field(ge=-20, le=100, allow_inf_nan=False)] | None = None
@@ -303,6 +310,26 @@ class ComparisonIn(Request):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        trains = [one.training_plan is not None for one in self.alternatives]
+        if any(trains):
+            return self._of_training(all(trains))
+        if self.training_runs_per_month is not None:
+            raise ValueError("training_runs_per_month is of training plans")
         if (self.utilisation_fraction is None) == (self.hourly_profile is None):
             raise ValueError("state either utilisation_fraction or hourly_profile")
+        return self
+
+    def _of_training(self, nothing_else: bool) -> Self:
+        if not nothing_else:
+            raise ValueError(
+                "training plans are compared with training plans: what serves and what trains do not do the same"
+            )
+        if (self.utilisation_fraction is None) == (self.training_runs_per_month is None):
+            raise ValueError("of training plans, state either utilisation_fraction or training_runs_per_month")
+        if self.workloads is not None or self.hourly_profile is not None:
+            raise ValueError("workloads and hourly_profile are of what serves, not of training plans")
+        if self.growth_percent_per_month or self.ramp_months:
+            raise ValueError(
+                "growth_percent_per_month and ramp_months are of demand that serves, not of training plans"
+            )
         return self

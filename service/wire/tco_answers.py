@@ -125,7 +125,9 @@ class ComputedFromOut(Answer):
     nodes_by_month: paid for in each month; started_by_month: bought, leased or committed in it; needed_by_month: those that
     demand needs. Empty for an API. usd_by_line: by month, where the alternative has several kinds of node; empty where
     ``lines`` are those of the only one. in_advance: rent, instalments and rates are paid at the start of a month.
-    lease_months: null without a lease. held_nodes: there already, ``held_age_months`` old at the start.
+    busy_fraction: share of the demand's hours in which the nodes train, null of what serves; by the hour they are rented only
+    then. interrupted_together: nodes that stop when one of them is interrupted. lease_months: null without a lease. held_nodes: there
+    already, ``held_age_months`` old at the start.
     """
 
     name: str
@@ -137,6 +139,8 @@ class ComputedFromOut(Answer):
     upfront_fraction: float | None
     interruptible: bool
     follows_demand: bool
+    busy_fraction: float | None = None
+    interrupted_together: int | None = None
     life_months: int | None
     finance_months: int | None
     lead_time_months: int | None
@@ -157,6 +161,7 @@ class AlternativeCostOut(Answer):
     kind: str
     acquisition: str | None
     recommendation: str | None
+    training_plan: str | None = None
     parts: list[PartOut]
     computed_from: list[ComputedFromOut]
     lines: list[CostLineOut]
@@ -208,8 +213,24 @@ class DefaultOut(Answer):
     origins: list[OriginOut]
 
 
+class TrainedOut(Answer):
+    """What every training plan does. runs: how often all jobs are done over the horizon, at ``hours_per_run`` of the plan that
+    takes longest; runs_per_month_at_most: back to back."""
+
+    jobs: list[str]
+    tokens_per_run: float
+    hours_per_run: float
+    runs: float
+    runs_per_month_at_most: float
+
+
 class DemandOut(Answer):
-    """What every alternative serves: the peak hour's requests and mean tokens of a request."""
+    """What every alternative serves: the peak hour's requests and mean tokens of a request.
+
+    Of training plans a request is one run of all jobs, its input the tokens trained on, and the peak is runs back to back."""
+
+    trained: TrainedOut | None = None
+    """Null of what serves."""
 
     requests_per_s: float
     input_tokens: float

@@ -66,6 +66,9 @@ class RentedFleet:
     carries: the demand that the nodes serve within their targets, relative to the demand at the start: what a plan left
     spare is used before a node is added. nodes_per_step: nodes are added in whole steps, those of one replica.
     in_advance: rent and instalments are paid at the start of each month instead of its end.
+    busy_fraction: of the time that demand at its peak takes, the share in which these nodes work: jobs that end. By the hour
+    they are rented only while they work. None: nodes serve whenever anything does, and stand for the peak hour.
+    interrupted_together: nodes that lose the hours when any one of them is interrupted.
     """
 
     name: str
@@ -79,6 +82,8 @@ class RentedFleet:
     carries: float = 1.0
     nodes_per_step: int = 1
     in_advance: bool = False
+    busy_fraction: float | None = None
+    interrupted_together: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ class PurchasedFleet:
     depreciation: how book value falls (it moves no cash).
     carries, nodes_per_step: as for rented nodes. lead_time_months: how long before they are needed nodes are ordered and
     paid for; those of the start stand ready. lease: whose machines they are until it ends; None: one's own. held: those
-    of the start that are there already.
+    of the start that are there already. busy_fraction: as for rented nodes; they draw power idle for the rest.
     """
 
     name: str
@@ -128,6 +133,7 @@ class PurchasedFleet:
     lead_time_months: int = 0
     lease: Lease | None = None
     held: HeldMachines | None = None
+    busy_fraction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,9 @@ def _check_one(alternative: Single, scenario: Scenario, name: str) -> None:
             raise CostInputError("upfront_fraction", "must be between 0 and 1", name)
         if alternative.follows_demand and (alternative.term_months is not None or scenario.hourly_profile is None):
             raise CostInputError("follows_demand", "needs an hourly profile and no commitment", name)
+        _check_count("interrupted_together", alternative.interrupted_together, MOST_NODES, name)
+        if alternative.follows_demand and alternative.busy_fraction is not None:
+            raise CostInputError("follows_demand", "jobs that end have no hourly profile", name)
         if alternative.interruptible:
             needed += SPOT_REQUIRED
         if "egress_gb_per_month" in have:
@@ -268,6 +277,8 @@ def _check_nodes(fleet: RentedFleet | PurchasedFleet, name: str) -> None:
     _check_count("nodes", fleet.nodes, MOST_NODES, name)
     _check_count("devices_per_node", fleet.devices_per_node, MOST_NODES, name)
     _check_count("nodes_per_step", fleet.nodes_per_step, MOST_NODES, name)
+    if fleet.busy_fraction is not None and not 0.0 < fleet.busy_fraction <= 1.0:
+        raise CostInputError("busy_fraction", f"must be above 0 and at most 1; got {fleet.busy_fraction:g}", name)
     if not 1.0 <= fleet.carries <= MOST_GROWTH:
         raise CostInputError("carries", f"must be between 1 and {MOST_GROWTH:g}; got {fleet.carries:g}", name)
 

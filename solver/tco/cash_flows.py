@@ -155,13 +155,15 @@ def _rented(fleet: RentedFleet, scenario: Scenario, values: Values) -> Flows:
     else:
         lines["rent"] = bills(rent_by_month(fleet, needed, scenario, values), months, fleet.in_advance)
     lines |= _beside_rent(scenario, values)
-    return Flows(lines, *_energy(powered, scenario, values))
+    return Flows(lines, *_energy(fleet, powered, scenario, values))
 
 
 def rent_by_month(fleet: RentedFleet, needed: Array, scenario: Scenario, values: Values) -> Array:
     """Rent by the hour for each month, whenever it is paid. needed: nodes by month."""
     if fleet.follows_demand and scenario.hourly_profile is not None:
         hours = renting.node_hours_following(needed, scenario.hourly_profile)
+    elif fleet.busy_fraction is not None:
+        hours = np.asarray(renting.node_hours_per_month(needed * _working(fleet, values)))
     else:
         hours = np.asarray(renting.node_hours_per_month(needed))
     return np.asarray(renting.rent_usd_per_month(hours, _market_rent_per_hour(fleet, scenario, values)))
@@ -182,7 +184,8 @@ def _market_rent_per_hour(fleet: RentedFleet, scenario: Scenario, values: Values
     price = values["rent_usd_per_node_hour"]
     if fleet.interruptible:
         price = price * renting.spot_overhead_factor(
-            values["spot_interruptions_per_node_month"], values["spot_lost_hours_per_interruption"]
+            values["spot_interruptions_per_node_month"] * fleet.interrupted_together,
+            values["spot_lost_hours_per_interruption"],
         )
     return np.asarray(price * price_factors(scenario, values, "rent_change_fraction_per_year"))
 
@@ -244,7 +247,7 @@ def _bought(fleet: PurchasedFleet, scenario: Scenario, values: Values, started: 
         if "decommissioning" in lines:
             lines["decommissioning"] = lines["decommissioning"] + taken_out(fleet, fleet.held, scenario, values)
     lines |= _running(fleet, scenario, values, alive, installed)
-    flows = _taxed(Flows(lines, *_energy(alive, scenario, values)), values)
+    flows = _taxed(Flows(lines, *_energy(fleet, alive, scenario, values)), values)
     if "income_tax_fraction" not in values:
         return flows
     spent = np.asarray(sum(outlays.values()))
@@ -291,7 +294,7 @@ def _running(
     inflation = inflation_factors(scenario, values)
     tariff = values["electricity_usd_per_kwh"] * inflation
     effectiveness = values["power_usage_effectiveness"]
-    it_kwh = electricity.energy_kwh_per_month(_average_w(values)) * alive
+    it_kwh = electricity.energy_kwh_per_month(_average_w(values, _working(fleet, values))) * alive
     peak_w = values["peak_w_per_node"] * alive
     demand_charge = values["demand_charge_usd_per_kw_month"] * inflation
     bills: dict[Line, Quantity] = {
@@ -312,21 +315,32 @@ def _running(
     return {line: at_month_ends(bill, months) for line, bill in bills.items()}
 
 
-def _average_w(values: Values) -> Quantity:
+def _working(fleet: RentedFleet | PurchasedFleet, values: Values) -> Array:
+    """Share of all hours in which the nodes work."""
+    share = values["utilisation_fraction"]
+    return share if fleet.busy_fraction is None else np.asarray(share * fleet.busy_fraction)
+
+
+def _average_w(values: Values, working: Quantity) -> Quantity:
     return electricity.average_w(
-        values["peak_w_per_node"],
-        values["idle_power_fraction"],
-        values["serving_power_fraction"],
-        values["utilisation_fraction"],
+        values["peak_w_per_node"], values["idle_power_fraction"], values["serving_power_fraction"], working
     )
 
 
-def _energy(nodes: Array, scenario: Scenario, values: Values) -> tuple[Array | None, Array | None, Array | None]:
-    """Energy of the machines and of the whole building, and what it emits, by month, where every input is known."""
+def _energy(
+    fleet: RentedFleet | PurchasedFleet, nodes: Array, scenario: Scenario, values: Values
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Energy of the machines and of the whole building, and what it emits, by month, where every input is known.
+
+    Nodes that are rented for a job and given back draw nothing between jobs.
+    """
     names = ("peak_w_per_node", "idle_power_fraction", "serving_power_fraction", "power_usage_effectiveness")
     if any(name not in values for name in names):
         return None, None, None
-    it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_w(values)) * nodes)
+    working = _working(fleet, values)
+    if isinstance(fleet, RentedFleet) and fleet.busy_fraction is not None and fleet.term_months is None:
+        nodes, working = nodes * working, np.ones_like(working)
+    it_kwh = np.asarray(electricity.energy_kwh_per_month(_average_w(values, working)) * nodes)
     it_kwh = np.broadcast_to(it_kwh, (it_kwh.shape[0], scenario.horizon_months))
     facility_kwh = np.asarray(it_kwh * values["power_usage_effectiveness"])
     carbon = values.get("grid_kg_co2e_per_kwh")

@@ -56,6 +56,7 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
     hour = value["rent_usd_per_node_hour"]
     if part["interruptible"]:
         lost = value["spot_interruptions_per_node_month"] * value["spot_lost_hours_per_interruption"]
+        lost *= part["interrupted_together"]
         hour *= HOURS / (HOURS - lost)
     yearly, ramp = 1 + value["rent_change_fraction_per_year"], answer["request"]["ramp_months"]
     for month in range(months):
@@ -66,6 +67,8 @@ def _rent(answer: dict[str, Any], part: dict[str, Any], value: dict[str, float],
     if part["term_months"] is None:
         for k in range(1, months + 1):
             hours = HOURS * part["nodes_by_month"][k - 1]
+            if part["busy_fraction"] is not None:
+                hours *= part["busy_fraction"] * value["utilisation_fraction"]
             if part["follows_demand"]:
                 day = answer["request"]["hourly_profile"]
                 hours = sum(math.ceil(part["nodes_by_month"][k - 1] * share - 1e-9) for share in day) * HOURS / 24
@@ -216,9 +219,8 @@ def _run(
 ) -> None:
     """One month of machines in one's own hall."""
     column, dearer = month + 1, prices_rise ** (month / 12)
-    share = value["idle_power_fraction"] + value["utilisation_fraction"] * (
-        value["serving_power_fraction"] - value["idle_power_fraction"]
-    )
+    works = value["utilisation_fraction"] * (1.0 if part["busy_fraction"] is None else part["busy_fraction"])
+    share = value["idle_power_fraction"] + works * (value["serving_power_fraction"] - value["idle_power_fraction"])
     kilowatts = nodes * value["peak_w_per_node"] / 1000
     energy = kilowatts * share * HOURS
     tariff = value["electricity_usd_per_kwh"] * dearer
