@@ -3,7 +3,8 @@
 Options as each project documents them, read on 2026-11-24: TRL trl/scripts/dpo.py @00bb368845b6 and docs/source/dpo_trainer.md;
 Megatron-LM examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and
 its argument list; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to multi-node jobs.
-From memory: options of the Hugging Face Trainer, torchrun and SLURM.
+Hugging Face src/transformers/training_args.py @00349ae87edd (what the command line may say, and that FSDP recomputes layers by
+``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM doc/man/man1/sbatch.1 @15679445bfea.
 """
 
 from collections.abc import Callable, Mapping
@@ -164,13 +165,14 @@ def _trl(started: Started) -> list[str]:
             f"{started.job.name}: its layout splits the model, which the Trainer does not; take megatron or torchtitan"
         )
     of_a_sample = PAIR_SEQUENCES if method == "dpo" else 1
+    wrapped = layout.sharding == "zero3" and started.line.devices > 1
     words = [
         "-m", f"trl.scripts.{'dpo' if method == 'dpo' else 'sft'}",
         "--model_name_or_path", started.hub or started.job.llm, "--dataset_name", DATA,
         "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens), "--bf16", "true",
         "--per_device_train_batch_size", str(layout.micro_batch_sequences // of_a_sample),
         "--gradient_accumulation_steps", str(started.accumulated), "--max_steps", str(started.steps),
-        "--gradient_checkpointing", "true" if layout.recompute == "full" else "false",
+        "--gradient_checkpointing", "true" if layout.recompute == "full" and not wrapped else "false",
         "--include_num_input_tokens_seen", "true", "--logging_steps", "10",
     ]  # fmt: skip
     if method != "dpo":
@@ -181,8 +183,10 @@ def _trl(started: Started) -> list[str]:
         words += ["--use_peft", "--lora_r", str(started.job.adapter_rank or 16)]
     if trains == "qlora":
         words += ["--load_in_4bit", "--bnb_4bit_quant_type", "nf4"]
-    if layout.sharding == "zero3" and started.line.devices > 1:
+    if wrapped:
         words += ["--fsdp", "full_shard auto_wrap"]
+        if layout.recompute == "full":  # by FSDP itself: the Trainer's own way gathers the weights once more
+            words += ["--fsdp_config", '{"activation_checkpointing": true}']
     return words
 
 

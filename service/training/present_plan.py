@@ -129,7 +129,7 @@ def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
         )
     if column.offer not in planned.nodes_of_offer:
         told.append(
-            f"{column.job}: ask whether {column.offer} has {allocation.nodes} nodes; nobody publishes how many there are"
+            f"{column.job}: ask whether {column.offer} has {allocation.nodes} node{'s' * (allocation.nodes > 1)}; nobody publishes how many there are"
         )
     return told
 

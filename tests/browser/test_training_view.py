@@ -30,6 +30,39 @@ class TestTraining:
         page.goto(f"/#/training/{stored['id']}")
         expect(page.get_by_role("heading", name="Start it")).to_be_visible(timeout=PATIENCE_MS)
 
+    def test_a_plan_is_priced_over_years(self, page: Page) -> None:
+        page.goto(
+            "/#/training?llm=llama-3.1-8b&method=lora&tokens=50&sequence_tokens=4096&device=h100-sxm&max_devices=8"
+        )
+        expect(page.get_by_role("heading", name="What it costs over time")).to_be_visible(timeout=PATIENCE_MS)
+        page.get_by_label("Times a month").fill("4")
+        page.get_by_role("button", name="Compare").click()
+        expect(page.get_by_text("job done 144 times")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text(re.compile("Rent while it trains is cheapest over 36 months"))).to_be_visible()
+        assert Axe().run(page).violations_count == 0
+        page.get_by_role("link", name="Link to this comparison").click()
+        expect(page.get_by_text("job done 144 times")).to_be_visible(timeout=PATIENCE_MS)
+
+    def test_preferences_are_planned_with_adapters_and_started(self, page: Page, server: ServerProcess) -> None:
+        page.goto("/#/training")
+        page.get_by_label("Language model").fill("llama-3.1-8b")
+        page.get_by_label("Method").select_option("dpo lora")
+        page.get_by_label("Device", exact=True).fill("h100-sxm")
+        page.get_by_label("Devices at most").fill("8")
+        page.get_by_role("button", name="Plan the training").click()
+        expect(page.get_by_role("heading", name="Start it")).to_be_visible(timeout=PATIENCE_MS)
+        (stored,) = httpx.get(f"{server.address}/v1/training/recommendations", params={"limit": 1}).json()["items"]
+        assert stored["jobs"] == ["job"]
+        asked = httpx.get(f"{server.address}/v1/training/recommendations/{stored['id']}").json()
+        assert "dpo" in page.url
+        expect(page.get_by_text("no published run of preference tuning was compared")).to_be_visible()
+        page.get_by_role("button", name="Make the files").click()
+        expect(page.get_by_text("trl.scripts.dpo")).to_be_visible(timeout=PATIENCE_MS)
+        assert asked["plan"]
+        assert Axe().run(page).violations_count == 0
+        page.reload()
+        expect(page.get_by_label("Method")).to_have_value("dpo lora")
+
     def test_a_refusal_is_said(self, page: Page) -> None:
         page.goto("/#/training?llm=nobody-9b&tokens=50")
         expect(page.get_by_role("alert")).to_be_visible(timeout=PATIENCE_MS)

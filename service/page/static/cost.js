@@ -33,35 +33,7 @@ export function costTab(answer, { signal }) {
     return { horizon_months: Number(months.value), utilisation_fraction: Number(used.value) / 100, ...(rate.value ? { discount_rate_percent: Number(rate.value) } : {}), alternatives };
   }
 
-  /** Posts it; an alternative that the catalog has no price for is left out by name, and the others are compared. */
-  async function settled(asked, refused = []) {
-    try {
-      return { said: await post("/v1/tco/comparisons", asked, { signal }), asked, refused };
-    } catch (problem) {
-      const wrong = problem.status === 422 ? problem.errors.map((e) => [/^\/alternatives\/(\d+)/.exec(e.pointer ?? "")?.[1], e.detail]).filter(([index]) => index > 0) : [];
-      if (!wrong.length) throw problem;
-      const out = new Map(wrong.map(([index, detail]) => [Number(index), detail]));
-      return settled({ ...asked, alternatives: asked.alternatives.filter((_, i) => !out.has(i)) }, [...refused, ...[...out].map(([i, detail]) => [asked.alternatives[i].name, detail])]);
-    }
-  }
-
-  async function compare() {
-    empty(panel, h("p.loading", {}, "Counting…"));
-    try {
-      const { said, asked, refused } = await settled(body());
-      empty(panel, comparison(said),
-        refused.length ? h("div", {}, h("h3", {}, "Left out"), h("ul", {}, refused.map(([name, detail]) => h("li", {}, h("strong", {}, name), `: ${detail.replace(/^'[^']*': /, "")}`))), h("p.muted", {}, "What has no price in the catalog is not guessed.")) : null,
-        h("p.buttons", {},
-          copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
-          h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
-      say(`Cheapest: ${said.cheapest.name}`);
-    } catch (problem) {
-      if (problem.name === "AbortError") return;
-      if (!(problem instanceof Problem)) throw problem;
-      empty(panel, problemCard(problem));
-      say(problem.message);
-    }
-  }
+  const compare = () => showCosts(panel, body(), signal);
   compare();
   return h("section.card", {}, h("h2", {}, "What it costs over time"),
     h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
@@ -71,6 +43,37 @@ export function costTab(answer, { signal }) {
       h("div.row", {}, field("Bought: USD per node", nodePrice), field("API: USD per million input tokens", apiIn), field("API: USD per million output tokens", apiOut)),
       h("button.primary", { type: "submit" }, "Compare")),
     h("p.muted", {}, "Demand that changes by the hour and grows is better served by a mix: ", h("a", { href: `#/fleets/new?plan=${answer.id}` }, "plan a fleet over time"), "."), panel);
+}
+
+/** Posts it; an alternative that the catalog has no price for is left out by name, and the others are compared. */
+async function settled(asked, signal, refused = []) {
+  try {
+    return { said: await post("/v1/tco/comparisons", asked, { signal }), asked, refused };
+  } catch (problem) {
+    const wrong = problem.status === 422 ? problem.errors.map((e) => [/^\/alternatives\/(\d+)/.exec(e.pointer ?? "")?.[1], e.detail]).filter(([index]) => index > 0) : [];
+    if (!wrong.length) throw problem;
+    const out = new Map(wrong.map(([index, detail]) => [Number(index), detail]));
+    return settled({ ...asked, alternatives: asked.alternatives.filter((_, i) => !out.has(i)) }, signal, [...refused, ...[...out].map(([i, detail]) => [asked.alternatives[i].name, detail])]);
+  }
+}
+
+/** Asks for a comparison and shows it, with what had to be left out of it. */
+export async function showCosts(panel, body, signal) {
+  empty(panel, h("p.loading", {}, "Counting…"));
+  try {
+    const { said, asked, refused } = await settled(body, signal);
+    empty(panel, comparison(said),
+      refused.length ? h("div", {}, h("h3", {}, "Left out"), h("ul", {}, refused.map(([name, detail]) => h("li", {}, h("strong", {}, name), `: ${detail.replace(/^'[^']*': /, "")}`))), h("p.muted", {}, "What has no price in the catalog is not guessed.")) : null,
+      h("p.buttons", {},
+        copyButton(() => curlOf("POST", "/v1/tco/comparisons", asked), "this comparison as a curl command", "Copy as curl"),
+        h("a.button.quiet", { href: `#/cost/${said.id}` }, "Link to this comparison")));
+    say(`Cheapest: ${said.cheapest.name}`);
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    if (!(problem instanceof Problem)) throw problem;
+    empty(panel, problemCard(problem));
+    say(problem.message);
+  }
 }
 
 /** What sellers of tokens ask for the plan's model, by the catalog, cheapest answers first. */
@@ -111,7 +114,7 @@ export function comparison(said) {
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
     paysLess(said),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
-    h("p.muted", {}, `With demand ${said.request.utilisation_fraction === null ? "by the hour as stated" : `at ${percent(said.request.utilisation_fraction)} of the peak on average`}, and with rents and prices that change over the years as the figures taken from the catalog say. The answer's month and price of a million tokens are at the peak and at today's prices.`),
+    h("p.muted", {}, said.demand.trained ? trainedWords(said.demand.trained) : `With demand ${said.request.utilisation_fraction === null ? "by the hour as stated" : `at ${percent(said.request.utilisation_fraction)} of the peak on average`}, and with rents and prices that change over the years as the figures taken from the catalog say. The answer's month and price of a million tokens are at the peak and at today's prices.`),
     said.warnings.length ? h("ul.notes", {}, said.warnings.map((warning) => h("li", {}, warning))) : null,
     chart(alternatives.slice(0, 5).map((one) => ({ name: one.name, kind: "line", points: cumulative(one.usd_by_month) })), { title: "Paid so far", x: "months", y: "USD, cumulative", yZero: true, format: (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : usd(v, 0)) }),
     table(`Alternatives; M: million; cheapest in: share of the draws below; energy: of what runs at this demand`, ["", "total", "net present value", "per M output tokens", "per M tokens", "cheapest in", "energy"], alternatives.map((one) => [
@@ -124,6 +127,10 @@ export function comparison(said) {
     said.defaults.length ? h("details", {}, h("summary", {}, `${said.defaults.length} figures taken from the catalog, with their sources`), table("Figures from the catalog", ["input", "typical", "from", "to", "unit", "source"], said.defaults.map((d) => [words(d.input), figure(d.typical), figure(d.low), figure(d.high), words(d.unit), d.origins.map((o) => `${o.source} (${o.as_of})`).join("; ")]), { right: [1, 2, 3] })) : null,
   ];
 }
+
+/** How often jobs are done, and what is paid for between runs. */
+const trainedWords = ({ jobs, runs, tokens_per_run, hours_per_run }) =>
+  `${jobs.join(", ")} done ${figure(runs)} times: ${figure(runs * tokens_per_run / 1e6)} million tokens, ${figure(hours_per_run)} hours each time. By the hour machines are rented while they train, others are paid for all the time; rents and prices change over the years as the figures taken from the catalog say.`;
 
 const MOST_MOVERS = 8;
 const amount = (v) => (Math.abs(v) >= 1e6 ? `${usd(v / 1e6, 2)} M` : Math.abs(v) >= 1e4 ? `${usd(v / 1e3, 0)} k` : usd(v, 0));

@@ -3,6 +3,7 @@ import { badge, intervalWords } from "./answer.js";
 import { Problem, curlOf, get, knownIds, post } from "./api.js";
 import { question } from "./asked.js";
 import { stack } from "./chart.js";
+import { showCosts } from "./cost.js";
 import { button, copyButton, count, day, download, empty, facts, field, figure, h, interval, number, percent, say, select, suggest, table, usd, words } from "./dom.js";
 import { problemCard, showAtFields } from "./form.js";
 
@@ -78,7 +79,7 @@ function cards(plan, actions) {
     plan.cautions.length ? h("section.card", {}, h("h2", {}, "Before you sign"), h("ul", {}, plan.cautions.map((c) => h("li", {}, c)))) : null,
     ...plan.fronts.filter((f) => f.points.length).map((front) => h("section.card", {}, h("h2", {}, `What ending sooner costs: ${front.job}`),
       table("No other way is both cheaper and sooner", ["takes", "USD", "rents"], front.points.map((p) => [spanOf(p.duration_days), usd(p.usd), `${p.nodes} × ${p.offer}`]), { right: [1] }))),
-    whyNot(plan, actions), plan.plan.length ? filesCard(plan, actions) : null,
+    whyNot(plan, actions), plan.plan.length ? costsCard(plan, actions) : null, plan.plan.length ? filesCard(plan, actions) : null,
   ];
 }
 
@@ -94,7 +95,7 @@ function lineCard(line, solve) {
     ]),
     h("h3", {}, `Memory of the fullest device: ${words(line.memory.verdict)}`),
     stack(["weights", "gradients", "optimizer", "activations", "logits", "reserved"].map((name) => ({ name, value: line.memory[`${name}_gib`] })).filter((part) => part.value > 0.005), "GiB"),
-    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); prices of ${day(line.starts_at)}.`));
+    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); prices of ${day(line.starts_at)}.`));
 }
 
 function whyNot(plan, { signal }) {
@@ -106,6 +107,19 @@ function whyNot(plan, { signal }) {
     said.excluded_by.length ? h("p", {}, `Left out by ${said.excluded_by.join(", ")}; priced as if it were not.`) : null, said.reasons.length ? h("ul", {}, said.reasons.map((r) => h("li", {}, r))) : null), { signal });
   return h("section.card", {}, h("h2", {}, "Why not another device?"),
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); asked.ask(); } }, field("Device", device), suggest(device, () => knownIds("devices")), asked.start), asked.panel);
+}
+
+/** The plan done again and again: rented while it trains, committed to, bought. */
+function costsCard(plan, { signal }) {
+  const num = (id, value) => h("input", { id: `train-${id}`, type: "number", step: "any", min: "0", value });
+  const months = num("months", "36"), runs = num("runs", "1");
+  const panel = h("div", { "aria-live": "polite" });
+  const ways = [["Rent while it trains", {}], ["Commit for 1 year", { acquisition: "reserved_1y" }], ["Commit for 3 years", { acquisition: "reserved_3y" }], ["Buy", { acquisition: "purchase" }]];
+  const compare = (event) => {
+    event.preventDefault();
+    showCosts(panel, { horizon_months: Number(months.value), training_runs_per_month: Number(runs.value), alternatives: ways.map(([name, how]) => ({ name, training_plan: plan.id, ...how })) }, signal);
+  };
+  return h("section.card", {}, h("h2", {}, "What it costs over time"), h("form.inline", { onsubmit: compare }, field("Months", months), field("Times a month", runs), h("button", { type: "submit" }, "Compare")), panel);
 }
 
 function filesCard(plan, { signal }) {
