@@ -4,7 +4,8 @@ Options as each project documents them, read on 2026-11-24: TRL trl/scripts/dpo.
 Megatron-LM examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and
 its argument list; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to multi-node jobs.
 Hugging Face src/transformers/training_args.py @00349ae87edd (what the command line may say, and that FSDP recomputes layers by
-``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM doc/man/man1/sbatch.1 @15679445bfea.
+``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM's manual
+page of sbatch.
 """
 
 from collections.abc import Callable, Mapping

@@ -128,9 +128,8 @@ def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
             " planned without the jobs, and both planned together may cost less"
         )
     if column.offer not in planned.nodes_of_offer:
-        told.append(
-            f"{column.job}: ask whether {column.offer} has {allocation.nodes} node{'s' * (allocation.nodes > 1)}; nobody publishes how many there are"
-        )
+        nodes = f"{allocation.nodes} node{'s' * (allocation.nodes > 1)}"
+        told.append(f"{column.job}: ask whether {column.offer} has {nodes}; nobody publishes how many there are")
     return told
 
 
