@@ -1244,6 +1244,7 @@ class AlternativeCostOut(TypedDict):
     recommendation: str | None
     """Id of a stored recommendation."""
     training_plan: NotRequired[str | None]
+    """Id of a stored training plan."""
     parts: list[PartOut]
     """Nodes by kind."""
     computed_from: list[ComputedFromOut]
@@ -1320,6 +1321,7 @@ class AlternativeIn(TypedDict):
     recommendation: NotRequired[str | None]
     """Id of a stored recommendation."""
     training_plan: NotRequired[str | None]
+    """Id of a stored training plan."""
     fleet: NotRequired[list[FleetPartIn] | None]
     """Nodes by kind or offer."""
     api: NotRequired[ApiIn | None]
@@ -1909,6 +1911,7 @@ class ComparisonIn(TypedDict):
     hourly_profile: NotRequired[list[float] | None]
     """Average demand of each hour of a day over that of the peak hour: 24 shares, 0 to 1."""
     training_runs_per_month: NotRequired[float | None]
+    """How often all jobs are done in a month."""
     growth_percent_per_month: NotRequired[float]
     """Growth of demand, per cent a month."""
     ramp_months: NotRequired[int]
@@ -2023,7 +2026,8 @@ class ComputedFromOut(TypedDict):
     """Nodes on demand are released and taken again through the day; needs `hourly_profile`."""
     busy_fraction: NotRequired[float | None]
     """Share of the time in which it works, 0 to 1."""
-    interrupted_together: NotRequired[int]
+    interrupted_together: NotRequired[int | None]
+    """Nodes that stop when one of them is interrupted, a count."""
     life_months: int | None
     """Months a bought machine is used, a count."""
     finance_months: int | None
@@ -2200,7 +2204,7 @@ class DemandOut(TypedDict):
     request is one run of all jobs, its input the tokens trained on, and the peak is runs back to back.
     """
     trained: NotRequired[TrainedOut | None]
-    """Null of what serves."""
+    """What is trained, how often. Null of what serves."""
     requests_per_s: float
     """Rate of the peak hour, requests a second."""
     input_tokens: float
@@ -6326,10 +6330,13 @@ class TrainedOut(TypedDict):
     jobs: list[str]
     """What is to be trained."""
     tokens_per_run: float
+    """Tokens trained on in one run, a count."""
     hours_per_run: float
+    """Hours from the beginning of a run to its end, a count."""
     runs: float
     """Measured runs: how many, or each of them."""
     runs_per_month_at_most: float
+    """Runs a month, back to back."""
 
 
 class TrainingAnchorIn(TypedDict):
@@ -6744,6 +6751,11 @@ class TrainingRecommendationIn(TypedDict):
     """A stored fleet (POST /v1/fleets): jobs may use the nodes that it has reserved or bought at the hours of the day
     at which it leaves them idle, and share the quotas of its request. Its month 0 begins with the plan.
     """
+    serving: NotRequired[str | None]
+    """What is served beside training jobs; a recommendation's id in requests. A stored recommendation, served from the
+    plan's beginning until the last deadline by its plan or one of its alternatives: whichever makes serving and
+    training together cheapest within what offers have. Its cost counts against ``limits.max_usd`` of the plan.
+    """
     starts_at: NotRequired[str | None]
     """When it begins, RFC 3339 with offset; of a request null: now."""
     price_as_of: NotRequired[str | None]
@@ -6760,6 +6772,10 @@ class TrainingRecommendationOut(TypedDict):
     """How the answer was found and what is proven."""
     plan: list[TrainingLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    serving: NotRequired[TrainingServingOut | None]
+    """What is served beside training jobs; a recommendation's id in requests. Null where nothing is served beside the
+    jobs, or there is no plan.
+    """
     fronts: list[TrainingFrontOut]
     """For each job, what ending it sooner costs."""
     conflicts: list[str]
@@ -6891,8 +6907,36 @@ class TrainingRunOut(TypedDict):
     """Logged steps that the rate is the median of; null where it was stated."""
 
 
+class TrainingServedNodesOut(TypedDict):
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer."""
+
+
+class TrainingServingOut(TypedDict):
+    """Which of a recommendation's plans serves beside the jobs. why: the alternative's own reason; null: its plan.
+    usd_apart: what serving and jobs would cost if serving took its cheapest plan first; null where it leaves the
+    jobs too little.
+    """
+    recommendation: str
+    """Id of a stored recommendation."""
+    why: str | None
+    """What is different, or why, in words."""
+    nodes: list[TrainingServedNodesOut]
+    """Nodes (machines), a count; in changes, which ones by offer."""
+    usd_per_hour: str
+    """Price, US dollars an hour; null where there is none."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so."""
+    usd_apart: str | None
+    """What both cost planned one after the other, US dollars."""
+    considered: int
+    """How many layouts, or columns, were compared."""
+
+
 class TrainingSolveOut(TypedDict):
-    """How the plan was found."""
+    """How the plan was found. usd: of all jobs, and of ``serving`` where it is planned with them."""
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     """Its state."""
     usd: str | None

@@ -44,6 +44,8 @@ def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
     body: dict[str, Any] = {"jobs": [job], "limits": limits}
     if arguments.beside_fleet is not None:
         body["beside_fleet"] = arguments.beside_fleet
+    if arguments.serving is not None:
+        body["serving"] = arguments.serving
     answer = Client(settings, arguments.url).post("/v1/training/recommendations", body)
     if arguments.json:
         print_json(answer)
@@ -75,6 +77,8 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
             f"{rate['expected']:,.0f} tokens/s a device, MFU {100 * line['mfu_fraction']['expected']:.0f} %,"
             f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
         )
+    if answer["serving"] is not None:
+        say(serving_text(answer["serving"], float(solve["usd"])))
     say(f"plan {answer['id']}")
     if answer["plan"]:
         say(
@@ -89,6 +93,25 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
     for front in answer["fronts"]:
         for point in front["points"]:
             say(f"in {days_text(point['duration_days'])}: ${money(point['usd'])} ({point['nodes']} × {point['offer']})")
+
+
+def serving_text(serving: Mapping[str, Any], usd: float) -> str:
+    """Which of its plans serves beside the jobs, and what planning both together saves.
+
+    >>> node = {"offer": "aws:p5", "nodes": 2}
+    >>> serving_text({"why": None, "nodes": [node], "usd": "50.0", "usd_apart": "80.0", "considered": 3}, 70.0)
+    'served beside: its own plan, 2 × aws:p5, $50.00 until the last deadline; 1 of 3 ways; one after the other $10.00 more'
+    """
+    nodes = ", ".join(f"{one['nodes']} × {one['offer']}" for one in serving["nodes"])
+    apart = serving["usd_apart"]
+    saved = (
+        "one after the other there is no plan" if apart is None
+        else f"one after the other ${float(apart) - usd:,.2f} more"
+    )  # fmt: skip
+    return (
+        f"served beside: {serving['why'] or 'its own plan'}, {nodes}, ${money(serving['usd'])} until the last deadline;"
+        f" 1 of {serving['considered']} ways; {saved}"
+    )
 
 
 def days_text(days: float) -> str:

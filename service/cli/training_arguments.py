@@ -72,6 +72,11 @@ def add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beside-fleet", metavar="ID", help="use what this stored fleet leaves idle, and what its quotas leave over"
     )
+    parser.add_argument(
+        "--serving",
+        metavar="ID",
+        help="plan it together with what this stored recommendation serves; needs --days or --by",
+    )
     parser.add_argument("--device", action="append", default=[], help="only an accelerator named so; may be repeated")
     parser.add_argument("--provider", action="append", default=[], help="only a provider named so; may be repeated")
     add_run_arguments(parser)

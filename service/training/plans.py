@@ -24,6 +24,7 @@ from service.training.measured import MeasuredRun, measured_runs
 from service.training.present import present_stored
 from service.training.present_plan import present_plan
 from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, plan_training
+from service.training.serving import Serving, read_serving
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut, TrainingResultOut
@@ -39,6 +40,7 @@ class PreparedPlan:
     snapshot: CatalogSnapshot
     runs: tuple[MeasuredRun, ...]
     beside: Beside
+    serving: Serving | None
     starts_at: dt.datetime
     price_as_of: dt.datetime
 
@@ -77,7 +79,7 @@ def result_of(prepared: PreparedPlan) -> TrainingResultOut:
     """Runs in a solver thread or a job's process; no database connection is held."""
     planned = plan_training(
         prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs,
-        beside=prepared.beside,
+        beside=prepared.beside, serving=prepared.serving,
     )  # fmt: skip
     return present_plan(planned, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, training_model())
 
@@ -105,6 +107,7 @@ def prepare_plan(
         known = llm_ids(session) if len(shapes) < len({job.llm for job in jobs}) else []
         runs = measured_runs(session, shapes, now)
         beside = read_beside(session, asked.beside_fleet, snapshot.nodes, _latest_s(asked, starts_at))
+        serving = read_serving(session, asked.serving)
     wrong = [
         FieldError(unknown_name("llm", job.llm, known), pointer=f"/jobs/{n}/llm")
         for n, job in enumerate(jobs)
@@ -112,7 +115,8 @@ def prepare_plan(
     ]
     if wrong:
         raise InvalidFieldsError(wrong)
-    return PreparedPlan(asked.model_copy(update={"jobs": jobs}), shapes, snapshot, runs, beside, starts_at, as_of)
+    fixed = asked.model_copy(update={"jobs": jobs})
+    return PreparedPlan(fixed, shapes, snapshot, runs, beside, serving, starts_at, as_of)
 
 
 def _latest_s(asked: TrainingRecommendationIn, starts_at: dt.datetime) -> float:

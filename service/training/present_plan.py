@@ -7,6 +7,7 @@ from decimal import Decimal
 from service.training.inputs import TrainingModel
 from service.training.predict import cautions, interval, present_layout, present_memory
 from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, relaxed
+from service.training.serving import SERVED
 from service.wire.quantities import Interval
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import (
@@ -15,6 +16,8 @@ from service.wire.training_plans import (
     TrainingPointOut,
     TrainingRelaxationOut,
     TrainingResultOut,
+    TrainingServedNodesOut,
+    TrainingServingOut,
     TrainingSolveOut,
 )
 from solver.llm_shape import LlmShape
@@ -36,8 +39,8 @@ def present_plan(
 ) -> TrainingResultOut:
     """On the wire: dates, days, dollars; each line with what is doubtful about it."""
     chosen = planned.chosen
-    lines = [present_line(planned, column, starts_at) for column in chosen.columns or ()]
-    told = [note for column in chosen.columns or () for note in _doubts(planned, column, shapes[column.job])]
+    lines = [present_line(planned, column, starts_at) for column in planned.taken]
+    told = [note for column in planned.taken for note in _doubts(planned, column, shapes[column.job])]
     found = chosen.columns is not None
     status = (
         ("proven_optimal" if chosen.proven else "feasible")
@@ -57,6 +60,7 @@ def present_plan(
                 }
             ),
             "plan": lines,
+            "serving": present_serving(planned),
             "fronts": [_front(planned, task.name) for task in planned.tasks],
             "conflicts": [] if found else conflicts(planned),
             "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
@@ -107,6 +111,24 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
         usd=usd(column.usd),
         usd_low=usd(job_usd(offer, allocation.nodes, fast)),
         usd_high=usd(job_usd(offer, allocation.nodes, slow)),
+    )
+
+
+def present_serving(planned: Planned) -> TrainingServingOut | None:
+    """Which plan serves beside the jobs, and what the two would cost planned one after the other."""
+    column = next((c for c in planned.chosen.columns or () if c.job == SERVED), None)
+    if planned.serving is None or column is None:
+        return None
+    choice = planned.serving.choices[column.key]
+    apart = planned.apart
+    return TrainingServingOut(
+        recommendation=planned.serving.recommendation,
+        why=choice.why,
+        nodes=[TrainingServedNodesOut(offer=offer, nodes=nodes) for offer, nodes in column.held],
+        usd_per_hour=usd(choice.usd_per_hour),
+        usd=usd(column.usd),
+        usd_apart=None if apart is None or apart.columns is None else usd(apart.usd),
+        considered=len(planned.serving.choices),
     )
 
 

@@ -12,6 +12,7 @@ from service.training.inputs import Trained, TrainingModel, training_device
 from service.training.measured import MeasuredRun
 from service.training.predict import anchored, own_runs, prepared
 from service.training.said import IDLE, tokens_of, tokens_once
+from service.training.serving import SERVED, Serving
 from service.wire.recommendations import LimitsIn
 from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, SolverError
@@ -20,7 +21,7 @@ from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.memory import optimizer_bytes, verdict, weights_bytes
-from solver.training.programme import Capacity, Chosen, JobColumn, Task, all_day, choose
+from solver.training.programme import Capacity, Chosen, JobColumn, Task, all_day, choose, one_after_the_other
 from solver.training.step import reference_pass_s
 
 SECONDS_PER_DAY = 86_400.0
@@ -69,7 +70,15 @@ class Planned:
     nodes_of_offer: Capacity
     chosen: Chosen
     beside: Beside
+    serving: Serving | None = None
+    apart: Chosen | None = None
+    """Serving first, the jobs on what it leaves."""
     dropped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Sequence[JobColumn]:
+        """Of the jobs, in their order; none without a plan."""
+        return [column for column in self.chosen.columns or () if column.job != SERVED]
 
 
 def limits_of(asked: TrainingRecommendationIn) -> LimitsIn:
@@ -90,14 +99,17 @@ def plan_training(
     runs: Sequence[MeasuredRun] = (),
     only: Callable[[str, Offer], bool] = lambda _job, _offer: True,
     beside: Beside = ALONE,
+    serving: Serving | None = None,
 ) -> Planned:
     """Enumerate and choose. runs: measured ones, by which predictions are corrected. only: which offers a job may have. beside:
-    what a fleet leaves to the jobs.
+    what a fleet leaves to the jobs. serving: what is served until their last deadline, planned with them.
 
     Raises what the solver raises when nothing can be computed.
     """
     allowed = (*(beside.left_of(o) for o in allowed_offers(offers, limits_of(asked))), *beside.idle)
     limited = {o.id: all_day(o.max_nodes) for o in allowed if o.max_nodes is not None} | dict(beside.free)
+    if serving is not None:
+        limited = {**serving.quotas(offers), **limited}
     tasks, columns, allocations, dropped = [], list[JobColumn](), list[Allocation](), dict[str, int]()
     for job in asked.jobs:
         deadline_s = None if job.deadline is None else (job.deadline - starts_at).total_seconds()
@@ -115,8 +127,14 @@ def plan_training(
                 columns += [one for one in own if one is not None and one.finish_s <= _end_s(offer, beside)]
                 allocations.append(allocation)
     budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
-    chosen = choose(tasks, columns, limited, budget, asked.time_limit_s)
-    return Planned(tasks, columns, allocations, {o.id: o for o in allowed}, limited, chosen, beside, dropped)
+    every, apart = tasks, None
+    if serving is not None:
+        every = [*tasks, serving.task]
+        columns += serving.columns(max(task.deadline_s or 0.0 for task in tasks))
+        apart = one_after_the_other(SERVED, every, columns, limited, budget, asked.time_limit_s)
+    chosen = choose(every, columns, limited, budget, asked.time_limit_s)
+    named = {o.id: o for o in allowed}
+    return Planned(tasks, columns, allocations, named, limited, chosen, beside, serving, apart, dropped)
 
 
 def _end_s(offer: Offer, beside: Beside) -> float:

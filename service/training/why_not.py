@@ -88,7 +88,7 @@ def _answer(
 
     planned = plan_training(
         asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs, only,
-        prepared.beside,
+        prepared.beside, prepared.serving,
     )  # fmt: skip
     found = planned.chosen.columns is not None
     cost = usd(planned.chosen.usd) if found else None
@@ -102,7 +102,7 @@ def _answer(
             "outcome": ("optimal" if planned.chosen.proven else "feasible") if found else "infeasible",
             "usd": cost,
             "extra_usd": None if cost is None or stored.solve.usd is None else cost - stored.solve.usd,
-            "plan": [present_line(planned, column, prepared.starts_at) for column in planned.chosen.columns or ()],
+            "plan": [present_line(planned, column, prepared.starts_at) for column in planned.taken],
             "reasons": [] if found else conflicts(planned),
             "seconds": time.perf_counter() - began,
         }

@@ -63,6 +63,9 @@ class TrainingRecommendationIn(Request):
     beside_fleet: Name | None = None
     """A stored fleet (POST /v1/fleets): jobs may use the nodes that it has reserved or bought at the hours of the day at which it leaves
     them idle, and share the quotas of its request. Its month 0 begins with the plan."""
+    serving: Name | None = None
+    """A stored recommendation, served from the plan's beginning until the last deadline by its plan or one of its alternatives: whichever
+    makes serving and training together cheapest within what offers have. Its cost counts against ``limits.max_usd`` of the plan."""
     starts_at: Instant | None = None
     price_as_of: Instant | None = None
     time_limit_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 10.0
@@ -72,6 +75,10 @@ class TrainingRecommendationIn(Request):
         names = [job.name for job in self.jobs]
         if len(set(names)) < len(names):
             raise ValueError("two jobs have the same name")
+        if self.serving is not None and self.beside_fleet is not None:
+            raise ValueError("serving is planned with the jobs, beside_fleet is planned already: state one")
+        if self.serving is not None and any(job.deadline is None for job in self.jobs):
+            raise ValueError("serving lasts until the last deadline: state one of every job")
         return self
 
 
@@ -131,8 +138,26 @@ class TrainingRelaxationOut(Answer):
     usd: Usd
 
 
+class TrainingServedNodesOut(Answer):
+    offer: str
+    nodes: int
+
+
+class TrainingServingOut(Answer):
+    """Which of a recommendation's plans serves beside the jobs. why: the alternative's own reason; null: its plan. usd_apart: what
+    serving and jobs would cost if serving took its cheapest plan first; null where it leaves the jobs too little."""
+
+    recommendation: str
+    why: str | None
+    nodes: list[TrainingServedNodesOut]
+    usd_per_hour: Usd
+    usd: Usd
+    usd_apart: Usd | None
+    considered: int
+
+
 class TrainingSolveOut(Answer):
-    """How the plan was found."""
+    """How the plan was found. usd: of all jobs, and of ``serving`` where it is planned with them."""
 
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     usd: Usd | None
@@ -147,6 +172,8 @@ class TrainingResultOut(Answer):
     outcome: Literal["optimal", "feasible", "infeasible"]
     solve: TrainingSolveOut
     plan: list[TrainingLineOut]
+    serving: TrainingServingOut | None = None
+    """Null where nothing is served beside the jobs, or there is no plan."""
     fronts: list[TrainingFrontOut]
     conflicts: list[str]
     relaxations: list[TrainingRelaxationOut]

@@ -1,4 +1,5 @@
-"""Which machines each job rents and when it starts: set packing over enumerated columns, solved by HiGHS with a proof."""
+"""Which machines each job rents and when it starts, and which of its plans serves beside them: set packing over enumerated columns,
+solved by HiGHS with a proof."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ class JobColumn:
     """One way to do one job: so many nodes of an offer from a slot on. The layout is solved already.
 
     slots: days in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job. hours: of each day in
-    which it holds them; empty: all.
+    which it holds them; empty: all. beside: nodes of further offers that it holds at the same times.
     """
 
     job: str
@@ -37,6 +38,15 @@ class JobColumn:
     key: int = 0
     """Whose layout and rate it has, in the caller's table."""
     hours: tuple[int, ...] = ()
+    beside: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def held(self) -> tuple[tuple[str, int], ...]:
+        """Offers with their nodes."""
+        return ((self.offer, self.nodes), *self.beside)
+
+    def takes_limited(self, nodes_of_offer: Capacity) -> bool:
+        return any(offer in nodes_of_offer for offer, _ in self.held)
 
     def holds(self, slot: int, hour: int) -> bool:
         return slot in self.slots and (not self.hours or hour in self.hours)
@@ -106,14 +116,31 @@ def choose(
     )
 
 
+def one_after_the_other(
+    first: str,
+    tasks: Sequence[Task],
+    columns: Sequence[JobColumn],
+    nodes_of_offer: Capacity,
+    max_usd: float | None = None,
+    time_limit_s: float = 10.0,
+) -> Chosen:
+    """The plan of two steps: the task ``first`` takes what is cheapest for it, the others what it leaves. Never cheaper than
+    ``choose``, and none where it leaves too little."""
+    alone = choose([t for t in tasks if t.name == first], columns, nodes_of_offer, max_usd, time_limit_s)
+    if alone.columns is None:
+        return alone
+    kept = [c for c in columns if c.job != first or c == alone.columns[0]]
+    return choose(tasks, kept, nodes_of_offer, max_usd, time_limit_s)
+
+
 def undominated(columns: Sequence[JobColumn], nodes_of_offer: Capacity) -> list[JobColumn]:
     """Without columns of unlimited offers that another of the same job beats in cost and end: they are in no cheapest plan.
 
     Only a column that itself takes nothing limited may stand in for another.
     """
-    kept = [c for c in columns if c.offer in nodes_of_offer]
+    kept = [c for c in columns if c.takes_limited(nodes_of_offer)]
     free = sorted(
-        (c for c in columns if c.offer not in nodes_of_offer),
+        (c for c in columns if not c.takes_limited(nodes_of_offer)),
         key=lambda c: (c.job, c.usd, c.finish_s, c.offer, c.nodes),
     )
     cheapest: dict[str, JobColumn] = {}
@@ -130,13 +157,14 @@ def _programme(
     programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True))
     for task in tasks:
         programme += pulp.lpSum(x for c, x in zip(columns, taken, strict=True) if c.job == task.name) == 1
-    held: dict[tuple[str, int], list[int]] = {}
+    held: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for position, column in enumerate(columns):
-        for slot in column.slots if column.offer in nodes_of_offer else ():
-            held.setdefault((column.offer, slot), []).append(position)
+        for offer, nodes in column.held:
+            for slot in column.slots if offer in nodes_of_offer else ():
+                held.setdefault((offer, slot), []).append((position, nodes))
     for (offer, _), members in sorted(held.items()):
-        for together, nodes in _at_once([columns[n].hours for n in members], nodes_of_offer[offer]):
-            programme += pulp.lpSum(columns[members[n]].nodes * taken[members[n]] for n in together) <= nodes
+        for together, there in _at_once([columns[n].hours for n, _ in members], nodes_of_offer[offer]):
+            programme += pulp.lpSum(members[m][1] * taken[members[m][0]] for m in together) <= there
     if max_usd is not None:
         programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True)) <= max_usd
     return programme, taken
@@ -167,8 +195,8 @@ def is_plan(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Ca
         for hour in range(HOURS_OF_DAY):
             used: dict[str, int] = {}
             for column in plan:
-                if column.holds(slot, hour):
-                    used[column.offer] = used.get(column.offer, 0) + column.nodes
+                for offer, nodes in column.held if column.holds(slot, hour) else ():
+                    used[offer] = used.get(offer, 0) + nodes
             if any(nodes > nodes_of_offer[offer][hour] for offer, nodes in used.items() if offer in nodes_of_offer):
                 return False
     return True

@@ -7,7 +7,7 @@ import pytest
 
 from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
-from solver.training.programme import JobColumn, Task, all_day, choose, frontier, is_plan, verify
+from solver.training.programme import JobColumn, Task, all_day, choose, frontier, is_plan, one_after_the_other, verify
 
 DAY = 86_400.0
 
@@ -87,3 +87,40 @@ def test_more_devices_lose_more_time() -> None:
     shares = [goodput_fraction(steady, n, n // 8) for n in (8, 512, 4096, 16_384)]
     assert shares == sorted(shares, reverse=True)
     assert goodput_fraction(steady, 512, 64) > goodput_fraction(Reliability(50_677.0, 60.0, 900.0, 0.02), 512, 64)
+
+
+def with_serving(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, tuple[int, ...]], float | None]:
+    """A tiny problem, and a workload that is served all the while by one of a few plans, each on one or two offers."""
+    tasks, columns, limited, budget = tiny(seed)
+    draw = random.Random(1_000_000 + seed)
+    limited = {f"o{n}": all_day(draw.randint(2, 5)) for n in range(4)} | limited
+    for number in range(draw.randint(2, 5)):
+        offers = draw.sample([f"o{n}" for n in range(4)], draw.randint(1, 2))
+        (first, nodes), *rest = [(offer, draw.randint(1, 4)) for offer in offers]
+        usd = float(draw.randint(10, 16))
+        columns.append(JobColumn("served", first, nodes, 0, tuple(range(8)), 0.0, usd, number, beside=tuple(rest)))
+    return [*tasks, Task("served")], columns, limited, budget
+
+
+def test_jobs_and_a_served_workload_together_equal_trying_every_plan() -> None:
+    feasible = cheaper = rescued = 0
+    for seed in range(600):
+        tasks, columns, limited, budget = with_serving(seed)
+        best = cheapest_of_all(tasks, columns, limited, budget)
+        found = choose(tasks, columns, limited, budget)
+        assert found.proven
+        assert (found.columns is None) == (best is None), seed
+        apart = one_after_the_other("served", tasks, columns, limited, budget)
+        if best is None:
+            assert apart.columns is None, seed
+            continue
+        feasible += 1
+        assert found.usd == pytest.approx(best), seed
+        if apart.columns is None:
+            rescued += 1
+        else:
+            assert found.usd <= apart.usd + 1e-6, seed
+            cheaper += found.usd < apart.usd - 1e-6
+    assert feasible > 100
+    assert cheaper > 10
+    assert rescued > 10
