@@ -166,8 +166,10 @@ def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quant
         parts.append(ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * (blocks.dense_width(ffn) / tp)) * tokens)
         if ffn.experts > 0:
             inner = blocks.expert_width(ffn, shape)
-            per_expert = 2.0 * ffn.matrices * ffn.expert_intermediate + 4.0 * inner
-            parts.append(ffn.layers * tokens * (ffn.top_k * per_expert / spread + 2.0 * h))
+            # A cut of every expert still reads its rows' whole inputs and writes whole outputs; whole experts see their own rows.
+            within = 2.0 * ffn.matrices * ffn.expert_intermediate / spread
+            around = 4.0 * inner / rates.expert_parallel
+            parts.append(ffn.layers * tokens * (ffn.top_k * (within + around) + 2.0 * h))
     return total(parts)
 
 
