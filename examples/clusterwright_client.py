@@ -2512,6 +2512,10 @@ class DraftingEngineIn(TypedDict):
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. What requests of
     sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe.
     """
+    admission_interval_steps: NotRequired[int | None]
+    """New requests are taken in once in so many decode steps, and after every step with prompts. SGLang's
+    --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1.
+    """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
 

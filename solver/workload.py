@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from solver.adapters import Adapters
-from solver.errors import InvalidInputError
+from solver.errors import InvalidInputError, UnsupportedError
 from solver.lengths import Lengths, mixed_lengths
 from solver.vision import Images
 
@@ -117,6 +117,26 @@ def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, floa
     most = max(1, context_tokens - 1)
     prompt, output = _cut(traffic.prompt, most), _cut(traffic.output, most)
     return replace(traffic, prompt=prompt, output=output, longest_tokens=context_tokens), min(share, 1.0)
+
+
+def check_prompts_fit(traffic: Traffic, context_tokens: int) -> None:
+    """Raises UnsupportedError where more than half of the prompts leave no room for a reply: an engine refuses such requests, and what
+    it serves of the others is not the traffic that was asked about.
+
+    >>> from solver.lengths import fixed_lengths, uniform_lengths
+    >>> check_prompts_fit(Traffic(uniform_lengths(10, 90), fixed_lengths(80)), 60)
+    """
+    fitting = math.fsum(
+        share
+        for prompt, share in zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)
+        if prompt < context_tokens
+    )
+    if fitting < 0.5:
+        raise UnsupportedError(
+            "context_too_long",
+            f"{100.0 * (1.0 - fitting):.0f} % of the prompts leave no room for a reply in a context of {context_tokens} tokens: "
+            "engines refuse them; state a longer max_context_tokens or shorter prompts",
+        )
 
 
 def _cut(lengths: Lengths, most: int) -> Lengths:
@@ -319,3 +339,5 @@ class EngineSettings:
     max_context_tokens: int | None = None
     host_cache_bytes: float = 0.0
     """Of host memory, for each device of a replica, that may keep what requests of sessions leave in the cache."""
+    admission_interval_steps: int = 1
+    """New requests are taken in once in so many decode steps, and after every step that prefills."""

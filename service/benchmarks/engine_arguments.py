@@ -80,6 +80,7 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
         (("--max-num-seqs", "--max-running-requests", "--max_batch_size"), "max_sequences", int),
         (("--gpu-memory-utilization",), "memory_fraction", float),
         (("--max-model-len", "--context-length", "--max_seq_len"), "max_context_tokens", int),
+        (("--scheduler-recv-interval",), "admission_interval_steps", int),
         *(LLAMA_CPP if name == "llama.cpp" else ()),
     ):
         for flag in flags:

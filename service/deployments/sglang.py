@@ -69,6 +69,8 @@ def sglang_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launc
         words += ["--context-length", str(settings.max_context_tokens)]
     words += ["--max-running-requests", str(settings.max_sequences)]
     words += ["--chunked-prefill-size", str(settings.max_batched_tokens)]
+    if (settings.admission_interval_steps or 1) > 1:
+        words += ["--scheduler-recv-interval", str(settings.admission_interval_steps)]
     words += adapter_words(kind, "--max-loras-per-batch", "--max-loaded-loras")
     words += ["--mem-fraction-static", f"{static_fraction(kind.memory):g}"]
     if settings.host_cache_gib:  # of each rank, in GB

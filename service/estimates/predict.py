@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from catalog.engine_recipes import documented_admission_interval
 from service.estimates.roofline import present_roofline
 from service.recommendations.adapters import adapters_from_wire, present_adapters, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
@@ -43,7 +44,7 @@ from solver.sessions import served_within
 from solver.step.constants import Constants, resolve_constants
 from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
-from solver.workload import SpeculativeDecoding, Traffic
+from solver.workload import SpeculativeDecoding, Traffic, check_prompts_fit
 
 Outcome = EstimatedOut | DoesNotFitOut | UnsupportedOut | SaturatedOut
 
@@ -64,7 +65,7 @@ def predict(case: Case) -> EstimatedOut:
     """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
     if case.shape.embeds and own_traffic(case.asked, case.shape).output.maximum > 1:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
-    asked = with_context(case.asked, case.shape)
+    asked = as_documented(with_context(case.asked, case.shape), case.device)
     traffic, clipped = served_traffic(asked, case.shape)
     asked, shape = served_shape(asked, case.shape, traffic)
     deployed = deploy(
@@ -155,11 +156,26 @@ def with_context(asked: EstimateIn, shape: LlmShape) -> EstimateIn:
     return asked.model_copy(update={"engine": asked.engine.model_copy(update={"max_context_tokens": context})})
 
 
+def as_documented(asked: EstimateIn, device: Device) -> EstimateIn:
+    """The case with what it does not say of its server as the engine's documentation starts the model there.
+
+    Of an open load nobody knows beforehand how many requests are in flight: the documentation's first choice, for few.
+    """
+    if asked.engine.admission_interval_steps is not None:
+        return asked
+    clients = asked.load.concurrency if asked.load.kind == "closed" else 1
+    steps = documented_admission_interval(asked.engine.name, device.id, asked.llm, clients)
+    return asked.model_copy(update={"engine": asked.engine.model_copy(update={"admission_interval_steps": steps})})
+
+
 def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
     traffic = own_traffic(asked, shape)
     context = min(asked.engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
-    return (traffic, 0.0) if asked.over_context == "refuse" else served_within(traffic, context)
+    if asked.over_context == "refuse":
+        return traffic, 0.0
+    check_prompts_fit(traffic, context)
+    return served_within(traffic, context)
 
 
 def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:

@@ -183,7 +183,7 @@ def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
 def prior_from_row(row: Mapping[str, Any]) -> ConstantPrior:
     """A constant keeps the unit of its row: solver.step.constants knows the factor to SI."""
     fields = ("name", "family", "device", "engine", "value", "low", "high", "basis")
-    return ConstantPrior(**{name: row[name] for name in fields})
+    return ConstantPrior(**{name: row[name] for name in fields}, llm=row.get("llm", "*"))
 
 
 LengthsIn = FixedLength | UniformLength | LognormalLength | HistogramLength
@@ -267,7 +267,7 @@ def precision_from_wire(asked: PrecisionIn) -> Precision:
 def engine_from_wire(asked: EngineIn) -> EngineSettings:
     return EngineSettings(
         asked.name, asked.version, asked.max_batched_tokens, asked.max_sequences, asked.memory_fraction,
-        asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib),
+        asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib), asked.admission_interval_steps or 1,
     )  # fmt: skip
 
 

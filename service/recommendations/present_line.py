@@ -51,6 +51,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
             memory_fraction=settings.memory_fraction,
             max_context_tokens=settings.max_context_tokens,
             host_cache_gib=gib_from_bytes(settings.host_cache_bytes),
+            admission_interval_steps=settings.admission_interval_steps,
             speculative=None if drafting is None else _drafting(drafting.decoding),
         ),
         max_concurrency=entry.max_concurrency,

@@ -49,3 +49,5 @@ class EngineIn(Request):
     max_context_tokens: TokenCount | None = None
     host_cache_gib: HostCacheGib = 0.0
     """What requests of sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe."""
+    admission_interval_steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """SGLang's --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1."""

@@ -103,6 +103,7 @@ class Configuration:
             preempts=profile.preempts,
             block_slack_tokens=(profile.block_tokens - 1) / 2.0,
             lag_fraction=c("schedule_lag_fraction"),
+            admission_interval_steps=self.engine.admission_interval_steps,
             request_overhead_s=c("request_overhead_ms"),
             request_ingest_s=front_end(self.constants, self.shape).request_ingest_s,
             prompt_token_s=c("prompt_token_us"),

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from solver.deployment.configuration import Configuration
 from solver.deployment.documented import (
     check_adapters_served,
+    check_admission,
     check_embedding_served,
     check_engine_available,
     check_formats_documented,
     check_layout_documented,
 )
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
-from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -56,7 +56,7 @@ def deploy(
 
     Raises UnsupportedError (engine, precision, layout, context), DoesNotFitError and FigureMissingError.
     """
-    engine_profile(engine.name)
+    check_admission(engine)
     check_engine_available(device, engine.name)
     check_formats_documented(device, engine.name, precision)
     check_layout_documented(device, engine.name, layout)

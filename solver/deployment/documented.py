@@ -1,7 +1,7 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
 from solver.adapted_products import check_adapters
-from solver.engine.profiles import drafts, launched_drafts, release
+from solver.engine.profiles import drafts, engine_profile, launched_drafts, release
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -9,6 +9,7 @@ from solver.llm_shape import LlmShape
 from solver.memory.weights import weight_format
 from solver.precision import Precision
 from solver.step.constants import Constants
+from solver.workload import EngineSettings
 
 
 def drafts_on(device: Device, engine: str, pipeline_parallel: int) -> bool:
@@ -72,6 +73,16 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
                 "format_not_in_engine",
                 f"{engine} documents no {what} of {asked} on {device.id}; it takes {', '.join(known)} there",
             )
+
+
+def check_admission(settings: EngineSettings) -> None:
+    """Raises UnsupportedError for an unknown engine, or one that cannot be told to let requests wait for some decode steps."""
+    profile = engine_profile(settings.name)
+    if settings.admission_interval_steps > 1 and not profile.admits_in_intervals:
+        raise UnsupportedError(
+            "option_not_in_engine",
+            f"{settings.name} takes new requests in at every step; admission_interval_steps is an option of SGLang",
+        )
 
 
 def undocumented_division(device: Device, engine: str, layout: Layout) -> str | None:

@@ -34,6 +34,7 @@ class EngineProfile:
     source: where the behaviour is documented.
     family_graphs: captured sizes of families of models for which the engine captures others.
     memory_graphs: captured sizes by the memory of a device and the degree of tensor parallelism, the first that fits.
+    admits_in_intervals: can be told to take new requests in once in so many decode steps.
     """
 
     name: str
@@ -46,6 +47,7 @@ class EngineProfile:
     source: str
     family_graphs: Mapping[str, GraphSizes] = field(default_factory=dict)
     memory_graphs: tuple[MemoryGraphs, ...] = ()
+    admits_in_intervals: bool = False
 
     def graphs_of(self, family: str, memory_bytes: float, tensor_parallel: int) -> GraphSizes:
         """Captured sizes for a family of models on devices with so much memory.
@@ -93,8 +95,9 @@ PROFILES: dict[str, EngineProfile] = {
                       {"gpt-oss": VLLM_GPT_OSS_GRAPHS}),
         EngineProfile("sglang", True, False, False, True, sglang_graphs(512), 1,
                       "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size; captured sizes by "
-                      "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs), read 2026-11-24",
-                      memory_graphs=SGLANG_MEMORY_GRAPHS),
+                      "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs); admission in intervals: "
+                      "SchedulerRecvSkipper of sglang/srt/managers/scheduler_recv_skipper.py; read 2026-11-24",
+                      memory_graphs=SGLANG_MEMORY_GRAPHS, admits_in_intervals=True),
         EngineProfile("tensorrt-llm", True, True, False, False, TRT_GRAPHS, 32,
                       "TensorRT-LLM in-flight batching with the GUARANTEED_NO_EVICT capacity scheduler"),
         EngineProfile("tgi", False, False, False, False, GraphSizes((1, 2, 4, 8, 16, 32)), 16,

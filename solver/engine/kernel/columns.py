@@ -104,6 +104,7 @@ def engine_rules(
         static_batching=int(schedule.static_batching),
         preempts=int(schedule.preempts),
         prefilled=int(schedule.prefilled),
+        admission_interval=schedule.admission_interval_steps,
         windowed=int(tables.windowed),
         closed=int(closed),
         notes_gaps=int(notes_gaps),

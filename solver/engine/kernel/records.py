@@ -25,6 +25,7 @@ class Rules:
     static_batching: int
     preempts: int
     prefilled: int
+    admission_interval: int
     windowed: int
     closed: int
     notes_gaps: int
@@ -89,6 +90,7 @@ class State:
     evicted: int = 0
     partial: int = 0
     gaps: int = 0
+    since_admission: int = 0
     pending: int = 0
     started: int = 0
     oldest: int = -1

@@ -15,6 +15,7 @@ from solver.engine.kernel.timing import (
     mixed_duration,
     note_gap,
     read_tokens,
+    steps_to_admission,
     steps_until,
 )
 from solver.engine.kernel.turns import begin, next_ready, send_due, send_next
@@ -57,6 +58,7 @@ def mixed_step(
         u.step += 1
         u.context += decoding * rules.gain
         note_gap(rules, u, gaps, u.front - before, decoding * rules.gain)
+    u.since_admission = 0
     sample_first_tokens(rules, u, requests, queues, whole)
     if decoding:
         retire(rules, u, requests, queues)
@@ -89,8 +91,9 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
     if (u.sent > u.queued or u.pending) and not u.blocked and not rules.static_batching:
         ready = next_ready(rules, u, requests, queues)
         until = steps_until(ready - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
-        if until <= steps - 1:
-            steps = max(1, math.ceil(until))
+        joins = steps_to_admission(rules, u, until)
+        if joins < steps:
+            steps = joins
     duration = steps * start_s + growth * steps * (steps - 1) / 2.0
     produced = steps * sequences * gain
     u.moved += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences * width])
@@ -115,6 +118,7 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
     if rules.sessions:
         forget(rules, u, queues.chains, produced - sequences * gain)
     u.step += steps
+    u.since_admission = (u.since_admission + steps) % rules.admission_interval
     u.context += produced
     retire(rules, u, requests, queues)
 
@@ -128,9 +132,10 @@ def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: 
             send_next(rules, u, requests, queues)
         u.now = max(u.now, requests.ready[queues.order[u.queued]])
         u.previous = 0.0
+        u.since_admission = 0
     send_due(rules, u, requests, queues)
     cutoff = u.now - rules.lag_fraction * u.previous
-    while u.queued < u.sent and requests.ready[queues.order[u.queued]] <= cutoff:
+    while u.since_admission == 0 and u.queued < u.sent and requests.ready[queues.order[u.queued]] <= cutoff:
         u.queued += 1
     waiting = u.evicted or u.queued > u.admitted
     if u.partial or (waiting and not u.blocked and not (rules.static_batching and u.running)):

@@ -117,6 +117,15 @@ def steps_until(wait_s: float, start_s: float, growth_s: float, lag: float) -> f
 
 
 @inner
+def steps_to_admission(rules: Rules, u: State, least: float) -> int:
+    """Decode steps until the engine next takes requests in, at least so many from now; a whole number."""
+    first = rules.admission_interval - u.since_admission
+    if least <= first:
+        return first
+    return first + rules.admission_interval * math.ceil((least - first) / rules.admission_interval)
+
+
+@inner
 def note_gap(rules: Rules, u: State, gaps: Gaps, seconds: float, tokens: float) -> None:
     if rules.notes_gaps:
         gaps.seconds[u.gaps] = seconds
