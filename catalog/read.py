@@ -101,7 +101,7 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
         benchmarks = read_benchmark_files(root / "benchmarks")
     except BenchmarkFilesError as error:
         problems.extend(f"benchmarks/{problem}" for problem in error.problems)
-    problems.extend(relation_errors(devices, nodes, offers, prices, constants))
+    problems.extend(relation_errors(devices, nodes, offers, prices, constants, llms))
     problems.extend(partition_errors(devices, partitions))
     problems.extend(line_errors(devices, lines.values()))
     problems.extend(provider_errors(offers, providers))

@@ -23,6 +23,7 @@ def relation_errors(
     offers: Mapping[str, OfferRow],
     prices: Sequence[PriceRow],
     constants: Sequence[ConstantRow],
+    llms: Mapping[str, LlmRow],
 ) -> Iterator[str]:
     """Every broken relation, as a sentence."""
     for device in devices.values():
@@ -33,7 +34,7 @@ def relation_errors(
         if offer.node not in nodes:
             yield f"offer {offer.id}: unknown node {offer.node!r}"
     yield from _price_errors(offers, prices)
-    yield from _constant_errors(devices, constants)
+    yield from _constant_errors(devices, constants, llms)
 
 
 def benchmark_errors(
@@ -138,7 +139,9 @@ def _price_errors(offers: Mapping[str, OfferRow], prices: Sequence[PriceRow]) ->
             yield f"offer {offer}: no price"
 
 
-def _constant_errors(devices: Mapping[str, DeviceRow], constants: Sequence[ConstantRow]) -> Iterator[str]:
+def _constant_errors(
+    devices: Mapping[str, DeviceRow], constants: Sequence[ConstantRow], llms: Mapping[str, LlmRow]
+) -> Iterator[str]:
     families = {device.family for device in devices.values()}
     for constant in constants:
         who = f"constant {constant.name} ({constant.family}, {constant.device}, {constant.engine})"
@@ -146,5 +149,7 @@ def _constant_errors(devices: Mapping[str, DeviceRow], constants: Sequence[Const
             yield f"{who}: unknown family"
         if constant.device != "*" and constant.device not in devices:
             yield f"{who}: unknown device"
+        if constant.llm != "*" and constant.llm not in llms:
+            yield f"{who}: unknown llm {constant.llm!r}"
         if not constant.low <= constant.value <= constant.high:
             yield f"{who}: {constant.value} is outside its range {constant.low} to {constant.high}"

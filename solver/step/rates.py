@@ -176,7 +176,7 @@ def rates(
     eight_bit_cache = kv_bytes < 2.0
     stored = WEIGHT_FORMATS[precision.weights].bytes_per_weight
     beside = stored if beside_experts_bytes is None else beside_experts_bytes
-    widened = not narrow and beside < 1.0
+    widened, widened_experts = not narrow and beside < 1.0, not narrow and stored < 1.0
     # A checkpoint that keeps all but its experts in 16 bits has nothing to quantise in front of dense products.
     narrow_dense = narrow and beside < 2.0
     c = constants.si
@@ -210,7 +210,7 @@ def rates(
         partial_tile_slowdown=c("partial_tile_slowdown_8bit") if narrow_dense else 0.0,
         partial_tile_read_slowdown=c("partial_tile_read_slowdown_8bit") if narrow_dense else 0.0,
         gemm_flop_per_s=dense_flop_per_s,
-        expert_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]),
+        expert_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]) * (c("widened_expert_share") if widened_experts else 1.0),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
         expert_half_width=c(f"expert_half_width_{bits}"),
         expert_evenness=c(f"expert_evenness_{bits}"),
