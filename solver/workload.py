@@ -121,21 +121,21 @@ def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, floa
 
 def check_prompts_fit(traffic: Traffic, context_tokens: int) -> None:
     """Raises UnsupportedError where more than half of the prompts leave no room for a reply: an engine refuses such requests, and what
-    it serves of the others is not the traffic that was asked about.
+    it serves of the others is not the traffic that was asked about. Sessions end where they no longer fit.
 
     >>> from solver.lengths import fixed_lengths, uniform_lengths
     >>> check_prompts_fit(Traffic(uniform_lengths(10, 90), fixed_lengths(80)), 60)
     """
-    fitting = math.fsum(
-        share
-        for prompt, share in zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)
-        if prompt < context_tokens
-    )
+    if traffic.sessions is not None:
+        return
+    room = 1 if traffic.output.maximum > 1 else 0
+    pairs = zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)
+    fitting = math.fsum(share for tokens, share in pairs if tokens + room <= context_tokens)
     if fitting < 0.5:
         raise UnsupportedError(
             "context_too_long",
             f"{100.0 * (1.0 - fitting):.0f} % of the prompts leave no room for a reply in a context of {context_tokens} tokens: "
-            "engines refuse them; state a longer max_context_tokens or shorter prompts",
+            "engines refuse them; state a longer context or shorter prompts",
         )
 
 

@@ -50,6 +50,7 @@ from solver.workload import (
     Traffic,
     TrafficClass,
     Workload,
+    check_prompts_fit,
 )
 
 if TYPE_CHECKING:
@@ -239,6 +240,16 @@ def contexts(inputs: PlanningInputs) -> list[ContextOut]:
     return found
 
 
+def _check_prompts_fit(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], context_tokens: int) -> None:
+    """Raises InvalidFieldsError where an engine would refuse most of a stream's prompts."""
+    for stream, one in zip(asked.streams, traffic, strict=True):
+        try:
+            check_prompts_fit(one, context_tokens)
+        except UnsupportedError as error:
+            place = stream.place if asked.context_tokens is None else "context_tokens"
+            raise InvalidFieldsError([FieldError(str(error), pointer=f"/workloads/{position}/{place}")]) from None
+
+
 def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Workload:
     """Raises InvalidFieldsError where requests are longer than the context, and the request forbids cutting them."""
     made = next((n for n, one in enumerate(traffic) if shape.embeds and one.output.maximum > 1), None)
@@ -255,6 +266,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         )
         place = asked.streams[too_long].place if asked.context_tokens is None else "context_tokens"
         raise InvalidFieldsError([FieldError(problem, pointer=f"/workloads/{position}/{place}")])
+    _check_prompts_fit(position, asked, traffic, context)
     try:
         traffic = tuple(served_within(one, context)[0] for one in traffic)
     except InvalidInputError as error:

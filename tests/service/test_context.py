@@ -52,6 +52,15 @@ class TestPlans:
         assert error["pointer"] == "/workloads/0/context_tokens"
         assert "over_context" in error["detail"]
 
+    def test_prompts_that_leave_no_room_are_refused_by_name(self, client: TestClient) -> None:
+        traffic = SMALL["workloads"][0]["traffic"] | SHORT
+        body = changed(changed(SMALL, "workloads/0/traffic", traffic), "workloads/0/context_tokens", 600)
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 422
+        (error,) = response.json()["errors"]
+        assert error["pointer"] == "/workloads/0/context_tokens"
+        assert "600 tokens" in error["detail"]
+
 
 class TestEstimates:
     def test_unstated_the_context_is_that_of_the_longest_request(self, client: TestClient) -> None:
@@ -70,3 +79,18 @@ class TestEstimates:
         cut = estimated(client, changed(STEADY, "engine", {"max_context_tokens": 1000}))
         assert cut["e2e_ms"]["p95"]["expected"] < 0.6 * whole["e2e_ms"]["p95"]["expected"]
         assert cut["output_tokens_per_s"]["expected"] < whole["output_tokens_per_s"]["expected"]
+
+    @pytest.mark.parametrize("over", [{}, {"over_context": "clip"}, {"over_context": "refuse"}])
+    def test_prompts_that_leave_no_room_are_refused_by_name(self, client: TestClient, over: dict[str, str]) -> None:
+        body = changed(STEADY, "engine", {"max_context_tokens": 600}) | over
+        (found,) = client.post("/v1/estimates", json={"estimates": [body]}).json()["estimates"]
+        assert (found["outcome"], found["reason"]) == ("unsupported", "context_too_long")
+        assert "600 tokens" in found["detail"]
+
+    def test_a_few_too_long_prompts_are_cut_and_counted(self, client: TestClient) -> None:
+        mixed = {
+            "distribution": "histogram",
+            "histogram": [{"tokens": 100, "share": 0.9}, {"tokens": 900, "share": 0.1}],
+        }
+        body = changed(changed(STEADY, "engine", {"max_context_tokens": 600}), "traffic/prompt_tokens", mixed)
+        assert estimated(client, body)["clipped_fraction"] == pytest.approx(0.1, abs=0.01)

@@ -75,6 +75,8 @@ class NaiveEngine:
         self.prefilling: list[Job] = []
         self.running: list[Job] = []
         self.closed_to_new = False
+        self.steps_not_asked = 0
+        """Decode steps since requests were last taken in."""
         self.trace = NaiveTrace(self.jobs)
         if arrivals_s is None:
             for _ in range(min(concurrency, len(self.jobs))):
@@ -108,7 +110,9 @@ class NaiveEngine:
         if not (self.running or self.prefilling or self.preempted or self.waiting):
             self.now = max(self.now, min(job.ready for job in self.upcoming))
             self.previous = 0.0
-        for job in sorted(self.upcoming, key=lambda j: (j.ready, j.number)):
+            self.steps_not_asked = 0
+        asks = self.steps_not_asked == 0
+        for job in sorted(self.upcoming, key=lambda j: (j.ready, j.number)) if asks else ():
             if job.ready <= self.now - s.lag_fraction * self.previous:
                 self.upcoming.remove(job)
                 self.waiting.append(job)
@@ -194,6 +198,7 @@ class NaiveEngine:
 
     def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
         s, t = self.s, self.tables
+        self.steps_not_asked = 0 if chunks else (self.steps_not_asked + 1) % s.admission_interval_steps
         work = sum(size for _, size in chunks)
         finished = [job for job, size in chunks if job.prefilled + size >= job.to_prefill]
         rows = len(decoding) + len(finished)

@@ -74,6 +74,7 @@ def random_case(seed: int) -> Case:
         chunked_prefill=profile.chunked_prefill,
         static_batching=profile.static_batching,
         preempts=profile.preempts,
+        admission_interval_steps=rng.choice([1, 4, 30]) if profile.admits_in_intervals else 1,
     )
     # When a batch is closed for good at one instant, who makes it is decided by rounding: all clients start at once.
     if engine == "static" or rng.random() < 0.5:
@@ -295,3 +296,23 @@ class TestRefused:
         self.one()
         with pytest.raises(InvalidInputError):
             self.one(**changes)
+
+
+class TestAdmissionInterval:
+    """New requests taken in once in so many decode steps, as SGLang's --scheduler-recv-interval makes it."""
+
+    def times(self, steps: int, clients: int) -> SimulationTrace:
+        tables, schedule = tables_of(MODELS[0], 8192, 64)
+        rng = np.random.default_rng(5)
+        prompts, outputs = rng.integers(700, 1000, 160), rng.integers(150, 250, 160)
+        schedule = replace(schedule, mixes=False, admission_interval_steps=steps)
+        return simulate(tables, schedule, prompts, outputs, concurrency=clients)
+
+    def test_a_request_waits_half_an_interval_more_on_average(self) -> None:
+        at_once, waiting = self.times(1, 4), self.times(30, 4)
+        later_s = float(np.mean(waiting.time_to_first_token_s) - np.mean(at_once.time_to_first_token_s))
+        step_s = float(np.mean(at_once.time_per_output_token_s))
+        assert 8.0 * step_s < later_s < 22.0 * step_s
+
+    def test_one_client_does_not_wait(self) -> None:
+        assert self.times(30, 1).time_to_first_token_s == pytest.approx(self.times(1, 1).time_to_first_token_s)
