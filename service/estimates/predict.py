@@ -171,7 +171,7 @@ def as_documented(asked: EstimateIn, device: Device) -> EstimateIn:
 def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
     traffic = own_traffic(asked, shape)
-    context = min(asked.engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
+    context = asked.engine.max_context_tokens or shape.max_context_tokens
     if asked.over_context == "refuse":
         return traffic, 0.0
     check_prompts_fit(traffic, context)

@@ -16,7 +16,7 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.fits import MemoryPlan, engine_memory, max_concurrent_requests, memory_plan
+from solver.memory.fits import MemoryPlan, context_limit, engine_memory, max_concurrent_requests, memory_plan
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype
@@ -67,7 +67,7 @@ def deploy(
     if problem is not None:
         raise UnsupportedError(problem.reason, problem.message)
     longest = traffic.maximum
-    limit = min(engine.max_context_tokens or shape.max_context_tokens, shape.max_context_tokens)
+    limit = context_limit(shape, engine)
     if longest > limit:
         raise UnsupportedError(
             "context_too_long", f"requests of up to {longest} tokens exceed the {limit} tokens this deployment takes"

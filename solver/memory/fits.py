@@ -240,12 +240,13 @@ def memory_plan(
 
 
 def context_limit(shape: LlmShape, settings: EngineSettings) -> int:
-    """Longest request the engine admits: its setting, at most the model's context."""
+    """Longest request the engine admits: its setting, or the model's context. Stated beyond that, positions are extended, as published
+    models are by scaled rotary embeddings; what a step takes does not depend on it."""
     if settings.max_context_tokens is None:
         return shape.max_context_tokens
     if settings.max_context_tokens < 1:
         raise InvalidInputError(f"context of {settings.max_context_tokens} tokens")
-    return min(settings.max_context_tokens, shape.max_context_tokens)
+    return settings.max_context_tokens
 
 
 def _stage_plan(

@@ -94,3 +94,12 @@ class TestEstimates:
         }
         body = changed(changed(STEADY, "engine", {"max_context_tokens": 600}), "traffic/prompt_tokens", mixed)
         assert estimated(client, body)["clipped_fraction"] == pytest.approx(0.1, abs=0.01)
+
+    def test_a_context_stated_beyond_the_models_own_is_an_extended_one(self, client: TestClient) -> None:
+        long = {"prompt_tokens": {"distribution": "fixed", "tokens": 63_488}, "output_tokens": {"distribution": "fixed", "tokens": 200}}
+        body = ESTIMATE | {"llm": "qwen3-32b", "traffic": long, "load": {"kind": "closed", "concurrency": 1}}
+        (refused,) = client.post("/v1/estimates", json={"estimates": [body]}).json()["estimates"]
+        assert (refused["outcome"], refused["reason"]) == ("unsupported", "context_too_long")
+        found = estimated(client, body | {"engine": {"max_context_tokens": 131_072}})
+        assert found["clipped_fraction"] == 0.0
+        assert found["tpot_ms"]["mean"]["low"] < found["tpot_ms"]["mean"]["high"]
