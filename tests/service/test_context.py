@@ -96,7 +96,10 @@ class TestEstimates:
         assert estimated(client, body)["clipped_fraction"] == pytest.approx(0.1, abs=0.01)
 
     def test_a_context_stated_beyond_the_models_own_is_an_extended_one(self, client: TestClient) -> None:
-        long = {"prompt_tokens": {"distribution": "fixed", "tokens": 63_488}, "output_tokens": {"distribution": "fixed", "tokens": 200}}
+        long = {
+            "prompt_tokens": {"distribution": "fixed", "tokens": 63_488},
+            "output_tokens": {"distribution": "fixed", "tokens": 200},
+        }
         body = ESTIMATE | {"llm": "qwen3-32b", "traffic": long, "load": {"kind": "closed", "concurrency": 1}}
         (refused,) = client.post("/v1/estimates", json={"estimates": [body]}).json()["estimates"]
         assert (refused["outcome"], refused["reason"]) == ("unsupported", "context_too_long")
