@@ -39,6 +39,7 @@ from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.llm_shape import LlmShape, makes_no_tokens
+from solver.memory.fits import context_limit
 from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.sessions import served_within
 from solver.step.constants import Constants, resolve_constants
@@ -171,9 +172,9 @@ def as_documented(asked: EstimateIn, device: Device) -> EstimateIn:
 def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     """The requests as the engine serves them, and the share that it cuts; uncut where the case forbids that."""
     traffic = own_traffic(asked, shape)
-    context = asked.engine.max_context_tokens or shape.max_context_tokens
     if asked.over_context == "refuse":
         return traffic, 0.0
+    context = context_limit(shape, engine_from_wire(asked.engine))
     check_prompts_fit(traffic, context)
     return served_within(traffic, context)
 

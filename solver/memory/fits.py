@@ -240,13 +240,17 @@ def memory_plan(
 
 
 def context_limit(shape: LlmShape, settings: EngineSettings) -> int:
-    """Longest request the engine admits: its setting, or the model's context. Stated beyond that, positions are extended, as published
-    models are by scaled rotary embeddings; what a step takes does not depend on it."""
+    """Longest request the engine admits: its setting, which may be beyond what the model was published with where engines scale
+    positions (``--max-model-len`` with YaRN); without one the model's context. Encoders have learnt positions and take no more."""
     if settings.max_context_tokens is None:
         return shape.max_context_tokens
     if settings.max_context_tokens < 1:
         raise InvalidInputError(f"context of {settings.max_context_tokens} tokens")
-    return settings.max_context_tokens
+    return (
+        min(settings.max_context_tokens, shape.max_context_tokens)
+        if shape.bidirectional
+        else settings.max_context_tokens
+    )
 
 
 def _stage_plan(
