@@ -2500,6 +2500,10 @@ class DraftingEngineIn(TypedDict):
     """Its name. Unless stated: vLLM, or the device's own where that is not known to run."""
     version: NotRequired[str | None]
     """Version."""
+    release: NotRequired[Literal["any", "planned"]]
+    """Of an engine without a stated version: `planned` is the release that a plan's files start; with `any` intervals
+    hold what releases differ by.
+    """
     max_batched_tokens: NotRequired[int]
     """Most tokens the engine processes in one step, a count."""
     max_sequences: NotRequired[int]

@@ -341,3 +341,6 @@ class EngineSettings:
     """Of host memory, for each device of a replica, that may keep what requests of sessions leave in the cache."""
     admission_interval_steps: int = 1
     """New requests are taken in once in so many decode steps, and after every step that prefills."""
+    any_release: bool = False
+    """Asked about without a release, or with one of an earlier generation: intervals hold what releases differ by. What is planned
+    starts with a release of today."""

@@ -2,8 +2,10 @@
 
 import argparse
 import datetime as dt
+import math
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +16,9 @@ from catalog.read import read_catalog
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import print_rows, standard_output
 from service.settings import Settings
+
+if TYPE_CHECKING:
+    from solver.corrections.miss_levels import LevelRange
 
 EXPLAINED = "error in % on what the fit had not seen (by physics alone), share inside the 90 % interval"
 METRIC_TITLES = {
@@ -28,7 +33,9 @@ METRIC_TITLES = {
 
 
 def calibrate_command(arguments: argparse.Namespace, _settings: Settings) -> int:
-    """Fit and print; with --write, keep the set as the next number."""
+    """Fit and print; with --write, keep the set as the next number. With --intervals the ranges that intervals rest on instead."""
+    if arguments.intervals:
+        return calibrate_intervals(write=arguments.write)
     from service.corrections.calibrate import calibrate
 
     known = read_correction_sets()
@@ -46,6 +53,53 @@ def calibrate_command(arguments: argparse.Namespace, _settings: Settings) -> int
     print_accuracy(row, markdown=False)
     print_constants(row)
     return ExitCode.ok
+
+
+def calibrate_intervals(*, write: bool) -> int:
+    """Ranges of misses from published runs, each judged on groups left out; with --write, into the catalog's constants."""
+    from catalog.read import DEFAULT_ROOT as CATALOG
+    from service.corrections.intervals import as_toml, fitted_intervals
+
+    console = Console(stderr=True)
+    with console.status("predicting published runs (some twenty seconds)"):
+        found = fitted_intervals(read_catalog())
+    print_rows(
+        INTERVALS_EXPLAINED, INTERVAL_TITLES, [interval_line(one.name, one.found) for one in found], standard_output()
+    )
+    if write:
+        path = CATALOG / "constants" / "intervals.toml"
+        path.write_text(as_toml(found, dt.datetime.now(dt.UTC).date()), encoding="utf-8")
+        console.print(f"kept as {path}")
+    return ExitCode.ok
+
+
+INTERVALS_EXPLAINED = "measured over predicted beyond the ranges of constants, by what public runs say"
+INTERVAL_TITLES = (
+    "constant",
+    "of",
+    "groups",
+    "runs",
+    "inside without",
+    "low",
+    "high",
+    "left out inside",
+    "score",
+    "score of the rest",
+    "",
+)
+
+
+def interval_line(name: str, found: "LevelRange") -> list[str]:
+    level = found.level
+    of = (
+        " ".join(filter(None, (level.device.strip("*"), "+".join(level.families), level.engine.strip("*"))))
+        or "everything"
+    )
+    scores = ["", ""] if math.isnan(found.score) else [f"{found.score:.2f}", f"{found.wider:.2f}"]
+    return [
+        name, of, str(found.clusters), str(found.runs), f"{100 * found.inside:.0f} %", f"{found.range[0]:.2f}", f"{found.range[1]:.2f}",
+        f"{100 * found.left_out_inside:.0f} %", *scores, "" if found.taken else "not taken",
+    ]  # fmt: skip
 
 
 def accuracy_command(arguments: argparse.Namespace, _settings: Settings) -> int:

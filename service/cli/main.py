@@ -144,6 +144,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     calibrate = _add(commands, "calibrate", "fit the performance model to the measured runs, print how accurate it is")
     calibrate.add_argument("--write", action="store_true", help="keep the result as the catalog's next correction set")
+    calibrate.add_argument(
+        "--intervals", action="store_true", help="what intervals hold beyond constants, from published runs, instead"
+    )
     calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
     accuracy = _add(
         commands, "accuracy", "predicted against measured, of the correction set that ships with this version"

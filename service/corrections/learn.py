@@ -18,6 +18,7 @@ from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
 from service.corrections.cells import cell_from_text, device_of_note
+from service.corrections.load_points import points_of, with_loads
 from service.corrections.queries import (
     UPLOADS,
     AcceptedResidual,
@@ -86,7 +87,7 @@ def prepare(session: Session) -> ComputedSet | None:
     base = release.number if release is not None else 0
     devices = sorted(device for text in changed if (device := device_of_note(text)) is not None)
     cells = [
-        cell_content(text, release, accepted_residuals(session, text, base, MOST_RESULTS))
+        cell_content(text, release, with_loads(session, accepted_residuals(session, text, base, MOST_RESULTS)))
         for text in sorted(changed)
         if device_of_note(text) is None
     ]
@@ -118,6 +119,7 @@ def cell_content(text: str, release: CorrectionSet | None, accepted: list[Accept
         "benchmarks": [run.benchmark_id for run in accepted] + (list(own.benchmarks) if own and accepted else []),
         "factors": factors,
         "ranges": ranges,
+        "points": points_of(accepted, METRICS),
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Executable, String, bindparam, func, insert, or_
 from sqlmodel import Session, col, delete, select
@@ -22,6 +22,8 @@ class AcceptedResidual(NamedTuple):
     benchmark_id: str
     engine_version: str | None
     residuals: dict[str, float]
+    load: tuple[float, float] | None = None
+    """Clients of a replica and the mean prompt, of a closed loop."""
 
 
 class VersionedResidual(NamedTuple):
@@ -110,6 +112,15 @@ def accepted_residuals(session: Session, cell: str, base: int, most: int) -> lis
         .limit(most)
     )
     return [AcceptedResidual(*row) for row in session.exec(wanted).all()]
+
+
+def loads_of(session: Session, ids: Collection[str]) -> dict[str, tuple[Any, Any, Any]]:
+    """Load, traffic and layout that runs state, by id."""
+    document = col(BenchmarkTable.document)
+    wanted = select(BenchmarkTable.id, document["load"], document["traffic"], document["context", "layout"]).where(
+        col(BenchmarkTable.id).in_(list(ids))
+    )
+    return {name: (load, traffic, layout) for name, load, traffic, layout in session.exec(wanted).all()}
 
 
 def versioned_residuals(session: Session, base: int, most: int) -> list[VersionedResidual]:

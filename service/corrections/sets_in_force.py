@@ -6,6 +6,7 @@ from typing import Any
 from sqlmodel import Session
 
 from service.corrections.cells import cell_from_text
+from service.corrections.load_points import load_points
 from service.corrections.queries import newest_number, sets_from_uploads
 from service.corrections.snapshot import probed_constants
 from solver.corrections.applied import Cell, CellEvidence, CorrectionSet
@@ -49,4 +50,10 @@ def _evidence(content: dict[str, Any]) -> CellEvidence | None:
     if not content["factors"]:
         return None
     ranges = {metric: (least, most) for metric, (least, most) in content.get("ranges", {}).items()}
-    return CellEvidence(tuple(content["versions"]), tuple(content["benchmarks"]), dict(content["factors"]), ranges)
+    return CellEvidence(
+        tuple(content["versions"]),
+        tuple(content["benchmarks"]),
+        dict(content["factors"]),
+        ranges,
+        load_points(content.get("points", ())),
+    )

@@ -12,6 +12,7 @@ from typing import Any
 from catalog.engine_adapters import adapters_on
 from catalog.engine_encoders import embeds_on
 from catalog.engine_formats import formats_of
+from catalog.read_serving import is_current
 from service.offers.tables import OfferTable, PriceStepTable
 from service.wire.deployment import EngineIn, LayoutIn, PrecisionIn
 from service.wire.traffic import (
@@ -268,6 +269,7 @@ def engine_from_wire(asked: EngineIn) -> EngineSettings:
     return EngineSettings(
         asked.name, asked.version, asked.max_batched_tokens, asked.max_sequences, asked.memory_fraction,
         asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib), asked.admission_interval_steps or 1,
+        any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
         engine_settings=DraftingEngineIn(
             name=settings.name,
             version=settings.version,
+            release="planned",
             max_batched_tokens=settings.max_batched_tokens,
             max_sequences=settings.max_sequences,
             memory_fraction=settings.memory_fraction,

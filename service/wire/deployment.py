@@ -1,6 +1,6 @@
 """How a model is deployed: layout, precision, engine."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -43,6 +43,7 @@ class EngineIn(Request):
     name: Slug = "vllm"
     """Unless stated: vLLM, or the device's own where that is not known to run."""
     version: Name | None = None
+    release: Literal["any", "planned"] = "any"
     max_batched_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 8192
     max_sequences: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     memory_fraction: PositiveFraction = 0.92

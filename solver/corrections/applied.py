@@ -7,14 +7,15 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from solver.corrections.kin import Relative, kin_of
+from solver.corrections.kin import Kin, MeasuredLoad, Relative, Shrinkage, kin_of
 from solver.deployment.configuration import Configuration
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
 from solver.prediction.estimate import Correction
-from solver.prediction.spreads import in_quadrature
+from solver.prediction.spreads import in_quadrature, joined
 from solver.step.constants import ConstantPrior
 
 METRICS = (
@@ -83,6 +84,8 @@ class CellEvidence:
     factors: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Least and largest of measured over predicted among the uploads, by metric."""
+    points: tuple[MeasuredLoad, ...] = ()
+    """Uploads of closed loops, by load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class CorrectionSet:
             return []
         taken = {(cell.precision, cell.layout) for cell in own}
         found = [(cell.precision.weights, self.cells[cell]) for cell in own]
-        known = [Relative(weights, c.versions, c.benchmarks, c.factors, True) for weights, c in found]
+        known = [Relative(weights, c.versions, c.benchmarks, c.factors, True, c.points) for weights, c in found]
         return known + [
             Relative(e.precision.weights, home.versions, e.benchmarks, e.factors, False)
             for home in self.corrections
@@ -144,7 +147,7 @@ def correction_for(
     model_class: str,
     precision: Precision,
     layout: Layout,
-    kin_shrinkage: Callable[[], float] | None = None,
+    kin_shrinkage: Callable[[], Shrinkage] | None = None,
 ) -> Correction | None:
     """What the set says about one configuration; None where nothing measured reaches it.
 
@@ -167,9 +170,10 @@ def correction_for(
         else None
     )
     shared = with_followers(kin.factors) if kin is not None else {}
+    by_load = partial(_kin_at, kin) if kin is not None and kin.relatives else None
     cited = kin.benchmarks if kin is not None else ()
     if found is None:
-        return Correction("borrowed", cited, shared) if kin is not None else None
+        return Correction("borrowed", cited, shared, by_load=by_load) if kin is not None else None
     at_home = found.device == device and (version is None or version in found.versions)
     own = next(
         (e for e in found.evidence if (e.llm, e.precision, e.layout) == (llm, precision, layout)), None
@@ -185,7 +189,11 @@ def correction_for(
         (found,) if at_home else (c for c in current.corrections if (c.family, c.engine) == (found.family, engine))
     )
     spreads = _widened(tuple(measured), model_class, widening)
-    return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads)
+    return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads, by_load=by_load)
+
+
+def _kin_at(kin: Kin, clients: float, prompt_tokens: float) -> Mapping[str, float]:
+    return with_followers(kin.at(clients, prompt_tokens))
 
 
 def _widened(measured: Sequence[EngineCorrection], model_class: str, exponent: float) -> dict[str, tuple[float, float]]:
@@ -265,10 +273,18 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         model_class=model_class,
         precision=configuration.precision,
         layout=configuration.layout,
-        kin_shrinkage=lambda: configuration.constants.si("kin_shrinkage"),
+        kin_shrinkage=lambda: Shrinkage(
+            *(configuration.constants.si(name) for name in ("kin_shrinkage", "kin_run_shrinkage", "kin_bandwidth"))
+        ),
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
+    unstated = configuration.engine.any_release and configuration.engine.version is None
+    if (
+        found is not None and unstated and not found.ranges
+    ):  # what was uploaded is of the very engine that is asked about
+        released = configuration.constants.range_si("interval_release_miss")
+        found = replace(found, spreads=joined(found.spreads, released, released))
     shape = configuration.shape
     as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
     as_measured = as_measured and not shape.guided_fraction

@@ -18,9 +18,8 @@ from solver.prediction.estimate import (
     percentile_intervals,
     prefill_terms,
     stretched,
-    widened,
 )
-from solver.prediction.spreads import moved_spreads, power_spread
+from solver.prediction.spreads import moved_spreads, power_spread, widened
 from solver.replay.disaggregated import (
     Utilisation,
     cache_bytes_sent,
@@ -88,7 +87,9 @@ def estimate_disaggregated(
             for slow in (True, False)
         ]
         unseen = max(p.configuration.constants.si("interval_widening_unseen") for p in (prefill, decode))
-        spreads, factors = widened(moved_spreads(result, ends[0], ends[1], prefill.configuration.constants), unseen), {}
+        one = prefill.configuration
+        moved = moved_spreads(result, ends[0], ends[1], one.constants, any_release=one.engine.any_release)
+        spreads, factors = widened(moved, unseen), {}
     basis = max((_basis(p, c) for p, c in zip((prefill, decode), corrections, strict=True)), key=BASES.index)
     bound = disaggregated_bound(prefill, decode, link.bytes_per_s, traffic, load)
     power = (

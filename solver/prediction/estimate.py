@@ -1,7 +1,7 @@
 """Predict one fixed deployment: replay its load, name what its time is made of, say how sure the prediction is."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
@@ -10,7 +10,7 @@ import numpy as np
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
-from solver.prediction.spreads import moved_spreads
+from solver.prediction.spreads import moved_spreads, widened
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
 from solver.replay.long_run import LongRun, Metric, draw, replayed
 from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
@@ -50,6 +50,14 @@ class Correction:
     spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Least and largest of measured over predicted among the runs that are cited, where they are known."""
+    by_load: Callable[[float, float], Mapping[str, float]] | None = None
+    """factors of a closed loop by its clients a replica and its mean prompt, where runs tell loads apart."""
+
+    def at(self, load: Load, traffic: Traffic, replicas: int) -> "Correction":
+        """The same with the factors of this load. Of an open one, whose clients nobody states, with those of any."""
+        if self.by_load is None or load.kind != "closed" or not load.concurrency:
+            return self
+        return replace(self, factors=self.by_load(load.concurrency / replicas, traffic.prompt.mean))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ def estimate(
     (``solver.prediction.step_error``). What one draw of an open load differs from the next widens every interval.
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
+    correction = correction.at(load, traffic, configuration.layout.data_parallel) if correction is not None else None
     configuration = without_probes(configuration, correction)
     tables = configuration.tables()
     run = replayed(configuration, tables, traffic, load)
@@ -148,7 +157,9 @@ def estimated(
         assert moved is not None
         basis = correction.basis if correction else configuration.constants.basis
         basis = "borrowed" if basis in ("measured", "corrected") and correction is None else basis
-        spreads = moved_spreads(run.centre, *moved, configuration.constants)
+        spreads = moved_spreads(
+            run.centre, *moved, configuration.constants, any_release=configuration.engine.any_release
+        )
         if configuration.speculation is not None:
             spreads = widened(spreads, configuration.constants.si("interval_widening_unseen"))
         factors: Mapping[str, float] = correction.factors if correction else {}
@@ -310,15 +321,6 @@ def at_least(interval: PredictedInterval, other: PredictedInterval) -> Predicted
     return PredictedInterval(
         max(interval.expected, other.expected), max(interval.low, other.low), max(interval.high, other.high)
     )
-
-
-def widened(spreads: Mapping[str, tuple[float, float]], exponent: float) -> dict[str, tuple[float, float]]:
-    """Spreads to a power above 1: for what was never measured.
-
-    >>> widened({"power": (0.5, 2.0)}, 2.0)
-    {'power': (0.25, 4.0)}
-    """
-    return {metric: (low**exponent, high**exponent) for metric, (low, high) in spreads.items()}
 
 
 def decode_terms(

@@ -138,11 +138,20 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "kin_shrinkage": ConstantLaw(
         "ratio", 1.0, 0.0, 100.0, "variance of errors within a model's configurations over that between models, on one device"
     ),
+    "kin_run_shrinkage": ConstantLaw("runs", 1.0, 0.0, 100.0, "runs that agree with the prediction, beside those near a load"),
+    "kin_bandwidth": ConstantLaw("ratio", 1.0, 0.05, 10.0, "how far a run's error reaches, in logarithms of clients and of the prompt"),
     "interval_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "half width of a power interval no measured run speaks of"),
     "interval_token_miss": ConstantLaw(
         "ratio", 1.0, 0.01, 100.0, "measured over predicted time per token beyond the ranges of constants; its range counts"
     ),
     "interval_first_token_miss": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
+    "interval_token_miss_any_release": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "the same of the time per token where the release is not stated or of an earlier generation"
+    ),
+    "interval_first_token_miss_any_release": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
+    "interval_release_miss": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "times of runs of an unstated release over those predicted from runs of a stated one; its range counts"
+    ),
     "interval_saturated_stretch": ConstantLaw(
         "ratio", 1.0, 1.0, 10.0, "least factor on times at the slow end of an interval where the load saturates only there"
     ),

@@ -1,0 +1,53 @@
+"""Published serving runs, their sources, generations of engines and the levels that ranges are made of."""
+
+import collections
+
+import pytest
+
+from catalog.read_serving import is_current, read_generations, read_levels, read_public_runs, read_public_sources
+from service.corrections.public_runs import asked
+from solver.corrections.misses import MISS_CONSTANTS
+from tests.solver.samples import catalog
+
+RUNS = read_public_runs()
+
+
+def test_every_run_is_of_what_the_catalog_knows_and_every_source_is_used() -> None:
+    known = catalog()
+    assert len({run.id for run in RUNS}) == len(RUNS) > 1_000
+    assert {run.source for run in RUNS} == set(read_public_sources())
+    for run in RUNS:
+        assert run.device in known.devices, run.id
+        assert run.llm in known.llms, run.id
+        asked(run)
+
+
+def test_runs_are_not_given_twice() -> None:
+    """A source states a run once; one harness that repeats a load is told apart by what it measured."""
+    seen = collections.Counter(run.model_dump_json(exclude={"id"}) for run in RUNS)
+    assert [run for run, times in seen.items() if times > 2] == []
+
+
+def test_levels_are_of_families_and_devices_that_are() -> None:
+    families = {device.family for device in catalog().devices.values()}
+    for level in read_levels():
+        assert set(level.families) <= families
+        assert level.device is None or level.device in catalog().devices
+        assert level.families or level.device
+
+
+@pytest.mark.parametrize("engine", sorted(read_generations()))
+def test_runs_of_both_generations_are_there(engine: str) -> None:
+    told = {is_current(run.engine, run.engine_version, run.measured_on) for run in RUNS if run.engine == engine}
+    assert True in told
+    assert engine == "sglang" or False in told
+
+
+def test_every_range_holds_no_error_and_has_a_row_for_everything() -> None:
+    rows = [row for row in catalog().constants if row.name in MISS_CONSTANTS]
+    assert {row.name for row in rows if (row.family, row.device, row.engine) == ("*", "*", "*")} == set(MISS_CONSTANTS)
+    assert all(row.low <= 1.0 <= row.high for row in rows)
+    # A family or device with a range of its own for today's releases has one for any release too.
+    subjects = {name: {(r.family, r.device, r.engine) for r in rows if r.name == name} for name in MISS_CONSTANTS}
+    for metric in ("token", "first_token"):
+        assert subjects[f"interval_{metric}_miss"] == subjects[f"interval_{metric}_miss_any_release"]
