@@ -99,7 +99,7 @@ class SteadyLane:
             if requests_per_s > self._capacity_requests_per_s:
                 raise SaturatedError(self._capacity_requests_per_s)
         first = int(requests * STEADY_WARM_UP_FRACTION)
-        to_first, per_token, whole = np.split(percentiles(found.rows_from(first)), 3)
+        to_first, per_token, whole = percentiles(found.rows_from(first)).reshape(3, len(draws), -1)
         if any(draw.single is not None for draw in draws):
             steady = zip(found.time_per_output_token_s[:, first:], draws, strict=True)
             per_token = np.stack([_of_some(row[draw.outputs[first:] > 1]) for row, draw in steady])
@@ -142,24 +142,38 @@ def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return percentiles(values[None, :])[0] if len(values) else np.zeros(len(PERCENTILES))
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where percentiles of so many values lie: ranks of order statistics, and of each percentile which two of them it is between and
+    how far from the lower one."""
+
+    ranks: NDArray[np.int64]
+    below: NDArray[np.int64]
+    above: NDArray[np.int64]
+    beyond: NDArray[np.float64]
+
+
 @lru_cache(maxsize=64)
-def _places(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Between which order statistics of ``count`` values each percentile lies, and how far from the lower one."""
+def _places(count: int) -> _Places:
     at = np.array([QUANTILES[name] / 100.0 * (count - 1) for name in PERCENTILES if name != "mean"])
     below = np.floor(at).astype(np.int64)
-    return below, np.minimum(below + 1, count - 1), at - below
+    above = np.minimum(below + 1, count - 1)
+    ranks = np.unique(np.concatenate([below, above]))
+    return _Places(ranks, np.searchsorted(ranks, below), np.searchsorted(ranks, above), at - below)
 
 
 def percentiles(values: Matrix) -> Matrix:
-    """(rows, PERCENTILES): the mean and percentiles of each row, linear between order statistics.
+    """(rows, PERCENTILES): the mean and percentiles of each row of times, linear between order statistics.
 
     >>> percentiles(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])).round(2).tolist()
     [[3.0, 3.0, 4.6, 4.8, 4.96]]
     """
-    below, above, beyond = _places(values.shape[1])
-    ordered = np.sort(values, axis=1)  # numpy sorts with vector instructions, and partitions without
-    low, high = ordered[:, below], ordered[:, above]
+    from solver.engine.kernel.selection import ordered_at  # imports numba
+
+    places = _places(values.shape[1])
+    ordered = ordered_at(values, places.ranks)
+    low, high = ordered[:, places.below], ordered[:, places.above]
     found = np.empty((len(values), len(PERCENTILES)))
     found[:, 0] = values.mean(axis=1)
-    found[:, 1:] = low + (high - low) * beyond
+    found[:, 1:] = low + (high - low) * places.beyond
     return found

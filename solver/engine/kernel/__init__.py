@@ -14,6 +14,7 @@ the dataclasses below (reading an array element by element is slower in Python t
     prefill         prompts cut into chunks
     stepping        one scheduling event after the other; what Python calls
     columns         records and columns made from step tables, a schedule and requests
+    selection       order statistics of what a run says
     compiled        the one place that knows numba
 
     symbol          meaning                                                                 unit

@@ -25,8 +25,8 @@ def pop(heap: Column, size: int) -> None:
     at = 0
     child = 1
     while child < last:
-        if child + 1 < last and heap[child + 1] < heap[child]:
-            child += 1
+        # Without a branch, which no processor could guess. The last key, still at its old place, ends the way down where it is taken.
+        child += int(heap[child + 1] < heap[child])
         if heap[child] >= key:
             break
         heap[at] = heap[child]
