@@ -9,6 +9,8 @@ from solver.workload import Percentile, Targets
 
 QUICK_EXCESS = 1.3
 """A quick look that far above a target is believed: it shows too little crowding, so a long run shows more."""
+QUICK_LIKELY = 0.8
+"""A quick look below that much of a target is most likely right: ``python -m tests.bench.beliefs`` counts how often."""
 QUICK_EASE = 0.4
 """A quick look that far below a target is believed once one draw agrees."""
 IDLE_EXCESS = 1.1

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 
-from solver.capacity.goal import DRAW_EASE, DRAW_EXCESS, IDLE_EXCESS, QUICK_EASE, QUICK_EXCESS, Goal
+from solver.capacity.goal import DRAW_EASE, DRAW_EXCESS, IDLE_EXCESS, QUICK_EASE, QUICK_EXCESS, QUICK_LIKELY, Goal
 from solver.deployment.configuration import Configuration
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.latencies import Latencies, SteadyLane
@@ -121,6 +121,14 @@ class Runs:
     def is_not_clearly_too_much(self, requests_per_s: float, goal: Goal) -> bool:
         """Does one draw of a long run, too, leave it open?"""
         return self.clearly_holds(requests_per_s, goal) is not False
+
+    def is_likely_to_hold(self, requests_per_s: float, goal: Goal, *, simulate: bool = True) -> bool:
+        """Does a quick look say that a replica keeps well within the goal at this rate? False, too, where that is not known."""
+        looks = self.by_rate.get(requests_per_s)
+        if not simulate and (looks is None or looks.known < 1):
+            return False
+        quick = self._looks(requests_per_s, 1).quick
+        return quick is not None and goal.ratio_of(quick) <= QUICK_LIKELY
 
     def holds_idle(self, requests_per_s: float, goal: Goal, *, simulate: bool = True) -> bool | None:
         """Does a replica that hardly any request shares keep within the goal, a few per cent aside? As ``holds`` else."""

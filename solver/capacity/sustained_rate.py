@@ -5,11 +5,17 @@
 The bisection visits the same rungs whatever is asked, in the same order, so the verdict at every rung it meets can only
 turn from no to yes as a target is loosened, and the rate it ends at never falls: capacities are monotone in every target by
 construction, whatever the noise of simulation is. Nothing but what a question turns on is simulated.
+
+Far below the end a long run would only repeat what a quick look says. So a rung that a quick look leaves within the goal is believed
+to hold while the stretch above it is wide, until a rung at least FAR above is seen to hold in the long run, which then stands for it.
+Where none is, it is decided by its own long run, and where that fails the bisection goes on as if it had failed at once. So the
+rate it ends at has been seen to hold, and is another than without beliefs only where a rate fails that is FAR below one that holds: then
+it is higher. A looser target believes what a tighter one does and sees hold what that sees, so it is monotone as before.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from solver.capacity.goal import Goal
 from solver.capacity.runs import Runs, rung, rung_at_least
@@ -116,6 +122,43 @@ class CandidateReplica:
         return rung(fails) * (1.0 - 1e-6)
 
 
+FAR = 64
+"""Rungs, 8 per cent: from a rate to one whose long run stands for its own, where both hold in a quick look. Which rate is the last to
+hold is up to 5 per cent a matter of the draw (docs/decisions/0050)."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Rungs between which a bisection has its end. believed: low ends before each rung that is believed to hold; the last of those
+    rungs is ``low``."""
+
+    low: int
+    high: int
+    believed: list[int] = field(default_factory=list)
+
+    @property
+    def sure(self) -> int:
+        """The highest rung that is more than believed to hold."""
+        return self.believed[0] if self.believed else self.low
+
+    def next(self) -> int:
+        """The rung to be looked at: in the middle, or the low end where nothing above it is far enough to stand for it."""
+        return self.low if self.believed and self.high - self.low <= FAR else (self.low + self.high) // 2
+
+    def believe(self, at: int) -> None:
+        self.believed.append(self.low)
+        self.low = at
+
+    def holds(self, at: int) -> None:
+        self.believed.clear()
+        self.low = at
+
+    def fails(self, at: int) -> None:
+        if at == self.low:
+            self.low = self.believed.pop()
+        self.high = at
+
+
 def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough | None = None) -> Bracket:
     """What is known of the sustained rate after simulating until it is ``enough``; None: simulate nothing.
 
@@ -124,28 +167,33 @@ def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough
     """
     if most <= 0.0 or anchor <= 0.0:
         return Bracket(0.0, 0.0)
-    high = rung_at_least(anchor) + 1
-    low = lowest = high - RUNGS
-    idle = runs.holds_idle(rung(low), goal, simulate=enough is not None)
+    high, simulate = rung_at_least(anchor) + 1, enough is not None
+    lowest = high - RUNGS
+    idle = runs.holds_idle(rung(lowest), goal, simulate=simulate)
     if idle is None:
         return Bracket(0.0, min(most, rung(high - 1)))
     if not idle:
         return Bracket(0.0, 0.0)
+    left = _Stretch(lowest, high)
     while True:
-        bracket = Bracket(rung(low) if low > lowest else 0.0, min(most, rung(high - 1)))
-        if high - low == 1:
+        bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - 1)))
+        if left.high - left.low == 1:
             return Bracket(bracket.holds, bracket.holds)
-        middle = (low + high) // 2
-        rate = rung(middle)
-        if rate > most:
-            high = middle
+        at = left.next()
+        if rung(at) > most:
+            left.high = at
             continue
         if enough is not None and enough(bracket):
             return bracket
-        verdict = runs.holds(rate, goal, simulate=enough is not None)
+        surer = replace(bracket, holds=rung(left.low))
+        if enough is not None and left.believed and enough(surer) and runs.holds(rung(left.low), goal):
+            return (
+                surer  # where it fails, a rung above may still stand for it: the end must not depend on what is asked
+            )
+        if at - left.low >= 2 * FAR and runs.is_likely_to_hold(rung(at), goal, simulate=simulate):
+            left.believe(at)
+            continue
+        verdict = runs.holds(rung(at), goal, simulate=simulate)
         if verdict is None:
             return bracket
-        if verdict:
-            low = middle
-        else:
-            high = middle
+        (left.holds if verdict else left.fails)(at)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from solver.capacity.goal import DRAW_EXCESS, QUICK_EXCESS, Goal
+from solver.capacity.goal import DRAW_EXCESS, QUICK_EXCESS, QUICK_LIKELY, Goal
 from solver.capacity.runs import rung, rung_at_least
 from solver.capacity.sustained_rate import (
+    FAR,
     ONE_DRAW,
     QUICK_LOOK,
     RUNGS,
@@ -20,8 +21,10 @@ from solver.capacity.sustained_rate import (
     is_settled,
     sustained,
 )
+from solver.replay.latencies import Latencies
+from solver.replay.long_run import QUICK_SEED
 from solver.workload import PERCENTILES, Percentile, Targets
-from tests.solver.confirmation.noise import growing, noisy
+from tests.solver.confirmation.noise import growing, made_up, noisy
 
 NEXT_RUNG = rung(1)
 
@@ -105,7 +108,6 @@ class TestNoise:
         assert len(runs.by_rate) <= 1
         sustained(runs, goal, 10.0, 10.0, is_settled)
         settled = runs.simulations
-        assert len(runs.by_rate) <= 1 + math.ceil(math.log2(RUNGS))
         sustained(runs, goal, 10.0, 10.0, is_settled)
         assert runs.simulations == settled
 
@@ -146,6 +148,30 @@ class TestPlainCases:
             bracket = one.carrying(rate, bracket, looked=number > 0)
             assert bracket.holds <= end <= bracket.at_most
             assert bracket.holds >= rate or bracket.at_most < rate
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_no_more_rates_are_looked_at_than_a_bisection_meets(self, seed: int) -> None:
+        rng = random.Random(seed)
+        exponent, anchor = rng.uniform(0.5, 6.0), rng.uniform(1.1, 50.0)
+        runs = growing(1.0, exponent)
+        sustained(runs, Goal(Targets({"p95": 1.0})), anchor, anchor, is_settled)
+        assert len(runs.by_rate) <= 1 + math.ceil(math.log2(RUNGS))
+        far = [rate for rate, looks in runs.by_rate.items() if looks.known == 3 and rate < 1.0 / rung(4 * FAR)]
+        far = [rate for rate in far if rate**exponent <= QUICK_LIKELY]
+        assert not far, "a rate far below the edge is believed for its quick look"
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_what_a_quick_look_wrongly_leaves_within_the_goal_is_not_sustained(self, seed: int) -> None:
+        """Quick looks that show too little by far: what is found in the end is where the long run ends."""
+        rng = random.Random(seed)
+        knee, exponent, shown = math.exp(rng.uniform(-2.0, 3.0)), rng.uniform(0.5, 6.0), rng.uniform(0.05, 1.0)
+        long, anchor = growing(knee, exponent), knee * rng.uniform(1.5, 9.0)
+
+        def replayed(requests_per_s: float, seeds: tuple[int, ...]) -> Latencies | None:
+            return long.replayed(requests_per_s * (shown if seeds == (QUICK_SEED,) else 1.0), seeds)
+
+        end = sustained(made_up(replayed), Goal(Targets({"p95": 1.0})), anchor, anchor, is_settled).holds
+        assert knee / NEXT_RUNG * (1.0 - 1e-9) <= end <= knee
 
     def test_without_targets_the_bound_is_found(self) -> None:
         found = sustained(growing(1.0, 1.0), Goal(Targets()), 7.0, 30.0, is_settled).holds
