@@ -33,15 +33,23 @@ def asked_in_full(workload: Mapping[str, Any]) -> str:
     'qwen3-8b, prompts of 512 tokens, replies of 300 (p95 900), 2 requests/s, TTFT p95 ≤ 800 ms'
     """
     traffic = workload.get("traffic")
-    lengths = (
-        [
-            f"prompts of {_lengths(traffic['prompt_tokens'], ' tokens')}",
-            f"replies of {_lengths(traffic['output_tokens'])}",
-        ]
-        if traffic
-        else []
-    )
+    lengths = [_asked_of(traffic), f"replies of {_lengths(traffic['output_tokens'])}"] if traffic else []
     return ", ".join([workload["llm"], *lengths, asked_for(workload)])
+
+
+def _asked_of(traffic: Mapping[str, Any]) -> str:
+    """What is sent: prompts, or turns of sessions and how they are routed.
+
+    >>> two = {"distribution": "fixed", "tokens": 2}
+    >>> _asked_of({"sessions": {"turns": two, "user_tokens": two, "routing": "least_loaded", "replicas": None}})
+    'sessions of 2 turns, each adding 2 tokens, routed least_loaded'
+    """
+    sessions = traffic.get("sessions")
+    if sessions is None:
+        return f"prompts of {_lengths(traffic['prompt_tokens'], ' tokens')}"
+    over = f" over {sessions['replicas']} replicas" if sessions["replicas"] else ""
+    turns, added = _lengths(sessions["turns"], " turns"), _lengths(sessions["user_tokens"], " tokens")
+    return f"sessions of {turns}, each adding {added}, routed {sessions['routing']}{over}"
 
 
 def _lengths(tokens: Mapping[str, Any], unit: str = "") -> str:

@@ -1,6 +1,6 @@
 """Screen every candidate of one workload: the rate each replica serves within the targets, and why others cannot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -153,6 +153,16 @@ class Screened:
         """``alike`` of many rows."""
         base = len(self.space.rows) // self.copies
         return rows // base * base + self.space.twin[rows]
+
+    def with_at_most(self, at_most: Mapping[int, float]) -> "Screened":
+        """The same where replicas of these rows, the first of their like, are known to sustain no more."""
+        if not at_most:
+            return self
+        rows = np.arange(len(self.only.most_requests_per_s))
+        known = np.full(len(rows), np.inf)
+        known[list(at_most)] = [max(rate, LEAST_REQUESTS_PER_S) for rate in at_most.values()]
+        most = np.minimum(self.only.most_requests_per_s, known[self.all_alike(rows)])
+        return replace(self, classes=(replace(self.only, most_requests_per_s=most),))
 
     def siblings(self, row: int) -> list[int]:
         """First of their like: the same layout on the same device, in every precision."""

@@ -41,7 +41,8 @@ class Deployment:
     replica over several nodes takes them whole. capacity_requests_per_s: by traffic class, alone on the replica.
     regions: where it serves that much, because users are so far away; None is anywhere. split: how its one device is
     divided, of which a replica takes one instance; None is not at all. exchange: what the other side of an exchange must
-    share with a prefill or decode replica, beside provider and region.
+    share with a prefill or decode replica, beside provider and region. copies: of the model that a replica has, each with a cache of
+    its own.
     """
 
     workload: int
@@ -55,6 +56,7 @@ class Deployment:
     split: Split | None = None
     role: Role = "aggregated"
     exchange: str = ""
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,7 @@ class DeploymentTable:
     where a deployment may run; ANY_SITE is anywhere, and None says so of all. split: index into ``splits``, where a
     replica takes one instance of a device divided so; WHOLE is not divided, and None says so of all. role: index into
     ``ROLES``; None: all are aggregated. exchange: of prefill and decode rows, a number of what both sides must share.
+    copies: of the model in a replica, counted by ``Demand.most_copies``; None: one in all.
     """
 
     node_type_ids: tuple[str, ...]
@@ -82,6 +85,7 @@ class DeploymentTable:
     splits: tuple[Split, ...] = ()
     role: IntArray | None = None
     exchange: IntArray | None = None
+    copies: IntArray | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.key)
@@ -100,6 +104,8 @@ class DeploymentTable:
             raise InvalidInputError("a deployment names an unknown site")
         self._check_splits(rows)
         self._check_roles(rows)
+        if self.copies is not None and (len(self.copies) != rows or self.copies.min() < 1):
+            raise InvalidInputError("a replica has at least one copy of its model")
         if self.node_type.min() < 0 or self.node_type.max() >= len(self.node_type_ids):
             raise InvalidInputError("a deployment names an unknown node type")
         if self.devices_per_replica.min() < 1 or self.nodes_per_replica.min() < 1 or self.workload.min() < 0:
@@ -133,6 +139,11 @@ class DeploymentTable:
         return np.zeros(len(self), dtype=np.int64) if self.role is None else self.role
 
     @property
+    def copies_of_model(self) -> IntArray:
+        """Copies of the model in a replica of each deployment."""
+        return np.ones(len(self), dtype=np.int64) if self.copies is None else self.copies
+
+    @property
     def instances(self) -> IntArray:
         """Into how many instances, of which a replica takes one, its device is divided: 1 is not at all."""
         counts = np.array([*(split.instances for split in self.splits), 1], dtype=np.int64)
@@ -159,6 +170,7 @@ class DeploymentTable:
             *_sites(rows),
             *_splits(rows),
             *_roles(rows),
+            copies=np.array([row.copies for row in rows], dtype=np.int64),
         )
 
     def __len__(self) -> int:
@@ -179,6 +191,7 @@ class DeploymentTable:
             split=None if self.split is None else self.split[rows],
             role=None if self.role is None else self.role[rows],
             exchange=None if self.exchange is None else self.exchange[rows],
+            copies=None if self.copies is None else self.copies[rows],
         )
 
     def sites_of(self, region: str) -> frozenset[int]:

@@ -74,6 +74,8 @@ class Demand:
     is_fixed: served once, whatever multiple of the other workloads the objective throughput finds. min_replicas: so many at
     least take part in each phase, prefill and decode; an aggregated replica in both.
     most_places: of how many different places of a kind its replicas may be, at most.
+    most_copies: of its model (``DeploymentTable.copies``) all of its replicas have together at most; None is no limit.
+    fills_nodes: do devices that are paid for and left over run more of its replicas? Never where copies are limited.
     """
 
     requests_per_s: tuple[float, ...]
@@ -82,6 +84,8 @@ class Demand:
     allowed_offer_ids: frozenset[str] | None = None
     is_fixed: bool = False
     most_places: tuple[tuple[PlaceKind, int], ...] = ()
+    most_copies: int | None = None
+    fills_nodes: bool = True
 
     def __post_init__(self) -> None:
         if any(most < 1 for _, most in self.most_places) or len(dict(self.most_places)) < len(self.most_places):
@@ -94,6 +98,8 @@ class Demand:
             raise InvalidInputError("utilisation_limit_fraction must lie in (0, 1]")
         if self.min_replicas < 0:
             raise InvalidInputError("min_replicas is negative")
+        if self.most_copies is not None and self.most_copies < 1:
+            raise InvalidInputError("most_copies must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ traffic goes where. Everything here is arithmetic and deterministic; the same nu
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
 from solver.fleet.problem import FleetProblem
 from solver.fleet.routing import Placed, route
-from solver.fleet.splits import divide, put_on_instances, splits_of
+from solver.fleet.splits import divide, fills_items, put_on_instances, splits_of
 
 Slots = Mapping[int, Sequence[tuple[int, ...]]]
 """Sizes on each node by group (its first offer), where the solver had to choose how nodes are cut up."""
@@ -61,7 +61,7 @@ def _place(
         node_groups[offer, spanned, ((int(table.key[row]), 1),)] += count
     if any(count < 0 for count in left.values()):
         raise PlanBrokenError("replicas span more nodes than an offer gives")
-    power_is_free = not (problem.matters("power") or problem.matters("carbon"))
+    fills = _that_fill(problem, [row for row, _, _ in replicas])
     for anchor, wanted in sorted(inside.items()):
         group = group_of_anchor[anchor]
         wanted, instances = divide(table, wanted)
@@ -73,10 +73,10 @@ def _place(
             packed = fill_paths(wanted, sizes, slots[anchor])
         if len(packed) > free:
             raise PlanBrokenError(f"{len(packed)} nodes of {group.node_type_id} are needed, {free} taken")
-        if power_is_free:
-            for node in packed:
-                _fill(node, sizes, group.devices)
-        put_on_instances(table, packed, instances, fill=power_is_free)
+        more = fills_items(wanted, instances, fills)
+        for node in packed:
+            _fill(node, sizes, group.devices, more)
+        put_on_instances(table, packed, instances, fills)
         contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
         places = [offer for offer in group.offers for _ in range(room[offer])]
         for content, offer in zip(contents, places, strict=False):
@@ -92,10 +92,19 @@ def _place(
     )
 
 
-def _fill(node: Counter[int], sizes: Mapping[int, int], devices: int) -> None:
-    """Devices that are paid for run one more replica of what the node already runs."""
+def _that_fill(problem: FleetProblem, rows: Iterable[int]) -> frozenset[int]:
+    """Deployments of which devices that are paid for run more than what is needed."""
+    if problem.matters("power") or problem.matters("carbon"):
+        return frozenset()
+    demands, workload = problem.demands, problem.deployments.workload
+    of = {row: demands[int(workload[row])] for row in rows}
+    return frozenset(row for row, demand in of.items() if demand.fills_nodes and demand.most_copies is None)
+
+
+def _fill(node: Counter[int], sizes: Mapping[int, int], devices: int, items: Container[int]) -> None:
+    """Devices that are paid for run one more replica of what the node already runs, among these items."""
     free = devices - sum(sizes[row] * count for row, count in node.items())
-    for row in sorted(node, key=lambda r: (-sizes[r], r)):
+    for row in sorted((r for r in node if r in items), key=lambda r: (-sizes[r], r)):
         more = free // sizes[row]
         node[row] += more
         free -= more * sizes[row]

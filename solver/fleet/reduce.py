@@ -142,8 +142,9 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
     """Rows whose deployment no other of the same workload, node type, site and role replaces.
 
     j replaces i when t replicas of j fit where one of i stood, t = max_k ⌈μ_ik / μ_jk⌉ ≤ ⌊g_i / g_j⌋ (whole nodes
-    count G devices, a device split for j its instances), and draw no more power if power or carbon matters. An instance
-    of a split device is replaced by one of the same split only. Exact: replicas cost nothing of their own.
+    count G devices, a device split for j its instances), and draw no more power if power or carbon matters, nor are more copies of
+    the model if those are limited. An instance of a split device is replaced by one of the same split only. Exact: replicas cost
+    nothing of their own.
     """
     table = problem.deployments
     power_matters = problem.matters("power") or problem.matters("carbon")
@@ -180,6 +181,7 @@ def undominated(problem: FleetProblem, pairs: Pairs) -> BoolArray:
                 node_devices[table.node_type[members[:, 0]]],
                 table.power_w_per_replica[members] if power_matters else None,
                 None if table.split is None else (table.split[members], table.instances[members]),
+                None if problem.demands[workload].most_copies is None else table.copies_of_model[members],
             )
     kept: BoolArray = keep[back]
     return kept
@@ -196,6 +198,7 @@ def _undominated_in_groups(
     node_devices: IntArray,
     power_w: FloatArray | None,
     splits: tuple[IntArray, IntArray] | None,
+    copies: IntArray | None,
 ) -> BoolArray:
     """(groups, rows of each): see ``undominated``. capacity has classes on top, node_devices one value a group."""
     mine, other = capacity[:, :, None, :], capacity[:, None, :, :]
@@ -219,6 +222,8 @@ def _undominated_in_groups(
     replaces = needed <= room
     if power_w is not None:
         replaces &= needed * by_column(power_w) <= by_row(power_w) * (1 + 1e-12)
+    if copies is not None:
+        replaces &= needed * by_column(copies) <= by_row(copies)
     row = np.arange(devices.shape[1])
     replaces[:, row, row] = False
     earlier = row[None, :] < row[:, None]

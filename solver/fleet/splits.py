@@ -6,7 +6,7 @@ there afterwards. Items are numbered beside rows of the deployment table, below 
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from solver.fleet.deployments import WHOLE, DeploymentTable
 
@@ -32,12 +32,23 @@ def divide(table: DeploymentTable, wanted: Mapping[int, int]) -> tuple[dict[int,
     return items, instances
 
 
+def fills_items(
+    items: Iterable[int], instances: Mapping[int, Mapping[int, int]], fills: Container[int]
+) -> frozenset[int]:
+    """Of what takes whole devices, that of which there may be more: of a split all that runs on its instances."""
+    of_item = {_item(split): tuple(running) for split, running in instances.items()}
+    return frozenset(item for item in items if all(row in fills for row in of_item.get(item, (item,))))
+
+
 def put_on_instances(
-    table: DeploymentTable, nodes: Sequence[Counter[int]], instances: Mapping[int, Mapping[int, int]], fill: bool
+    table: DeploymentTable,
+    nodes: Sequence[Counter[int]],
+    instances: Mapping[int, Mapping[int, int]],
+    fills: Container[int],
 ) -> None:
     """Replace split devices in ``nodes`` by the replicas on their instances, device after device.
 
-    fill: instances left over run one more replica of what their node runs on such instances, each in turn.
+    fills: of these rows, instances left over run one more replica of what their node runs on such instances, each in turn.
     """
     for split, running in sorted(instances.items()):
         waiting = [row for row, count in sorted(running.items()) for _ in range(count)]
@@ -46,8 +57,8 @@ def put_on_instances(
         for node in nodes:
             slots = node.pop(_item(split), 0) * table.splits[split].instances
             here = [waiting.pop() for _ in range(min(slots, len(waiting)))]
-            if fill:
-                turns = sorted(set(here)) or [last]
+            turns = [row for row in sorted(set(here)) or [last] if row in fills]
+            if turns:
                 here += [turns[i % len(turns)] for i in range(slots - len(here))]
             node.update(here)
 

@@ -86,6 +86,7 @@ def verify_plan(problem: FleetProblem, plan: Plan, multiple: float) -> list[str]
     errors += _check_losses(problem, plan, row_of, multiple)
     errors += _check_required(problem, plan)
     errors += _check_places(problem, plan, row_of)
+    errors += _check_copies(problem, plan, row_of)
     return errors
 
 
@@ -384,3 +385,17 @@ def _check_places(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> 
             if len(places) > most:
                 errors.append(f"workload {w} is in {len(places)} places of kind {kind}, at most {most} are allowed")
     return errors
+
+
+def _check_copies(problem: FleetProblem, plan: Plan, row_of: dict[int, int]) -> list[str]:
+    """No workload has more copies of its model than it may."""
+    table = problem.deployments
+    found: Counter[int] = Counter()
+    for (key, _), count in plan.replicas().items():
+        row = row_of[key]
+        found[int(table.workload[row])] += count * (1 if table.copies is None else int(table.copies[row]))
+    return [
+        f"workload {w} has {found[w]} copies of its model, at most {demand.most_copies} are allowed"
+        for w, demand in enumerate(problem.demands)
+        if demand.most_copies is not None and found[w] > demand.most_copies
+    ]

@@ -144,6 +144,7 @@ def assemble(
         splits=tuple(splits),
         role=roles if travels else None,
         exchange=exchange if travels else None,
+        copies=column(lambda part, one: one.space.data_parallel[part.rows]),
     )
     demands = tuple(_demand(one.workload, slots, planning.limits.most_places) for one in screened)
     problem = FleetProblem(slots, table, demands, _limits(planning), planning.objective)
@@ -271,6 +272,16 @@ def _limits(planning: PlanningInput) -> Limits:
         quotas=asked.quotas,
         fault_tolerance=asked.fault_tolerance,
     )
+
+
+def with_most_copies(assembly: Assembly, most: Sequence[int | None], spreads: Sequence[bool]) -> Assembly:
+    """The problem in which workloads have at most so many copies of their models (None: no limit), and those whose turns all replicas
+    share (``spreads``) no more than they need: each further one has its share of them, and finds less."""
+    demands = tuple(
+        replace(demand, most_copies=limit, fills_nodes=not shared)
+        for demand, limit, shared in zip(assembly.problem.demands, most, spreads, strict=True)
+    )
+    return replace(assembly, problem=replace(assembly.problem, demands=demands))
 
 
 def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | None) -> bool:

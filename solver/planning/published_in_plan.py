@@ -52,6 +52,7 @@ def units_in(
         splits=table.splits,
         role=None if table.role is None else np.concatenate([table.role, ones * AGGREGATED]),
         exchange=None if table.exchange is None else np.concatenate([table.exchange, ones * 0]),
+        copies=np.concatenate([table.copies_of_model, ones]),
     )
     slots = tuple(_slot(offer, default_max_nodes) for offer in offers)
     return replace(problem, deployments=joined, offers=(*problem.offers, *slots))

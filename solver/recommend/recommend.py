@@ -9,6 +9,7 @@ from typing import TypeVar
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, of_classes, screen
 from solver.candidates.space import SearchSpace, build_space
+from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.confirmation.mixes import groups_of, learn, mixed_workloads
@@ -18,13 +19,13 @@ from solver.explain.freed import lower_precision, with_lower_formats
 from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
-from solver.fleet import FleetResult, Plan, verify
+from solver.fleet import FleetResult, Plan, SolveOptions, solve_fleet, verify
 from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
-from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits
-from solver.planning.placements import entries_of_units, machines_of, plan_entries, split_devices
+from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits, with_most_copies
+from solver.planning.placements import entries_of_units, machines_of, placements, plan_entries, split_devices
 from solver.planning.types import (
     Alternative,
     Binding,
@@ -52,7 +53,7 @@ from solver.recommend.exchanges import (
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
-from solver.recommend.spread import is_open, solve_spread
+from solver.recommend.spread import Means, SpreadProblem, is_open, solve_spread
 from solver.traffic_classes import with_rate
 from solver.workload import EngineSettings, Workload
 
@@ -94,14 +95,42 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
 def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> SolvedRequest:
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     if any(is_open(workload) for workload in planning.workloads):
-        return solve_spread(planning, lambda spread: solve_request(spread, memo, observe))
+        return solve_spread(planning, _means(memo, observe))
+    return _solve_stated(SpreadProblem(planning, (), (), ()), memo, observe)
+
+
+def _means(memo: SpaceMemo, observe: Observer) -> Means:
+    """How requests with turns spread over stated numbers of replicas are solved, bounded and checked."""
+
+    def screened_assembly(problem: SpreadProblem) -> Assembly:
+        planning = problem.planning
+        every = [screened(planning, w, memo) for w in planning.workloads]
+        return with_most_copies(assemble(planning, every), problem.most_copies, problem.spreads)
+
+    def bound(problem: SpreadProblem) -> float | None:
+        options = SolveOptions(problem.planning.time_limit_s, problem.planning.gap_fraction)
+        return solve_fleet(screened_assembly(problem).problem, options).bound
+
+    def holds(answer: SolvedRequest, problem: SpreadProblem) -> bool:
+        assert answer.result.plan is not None
+        here = replace(answer.assembly, screened=screened_assembly(problem).screened)
+        return Brackets(here.screened).hold(here, placements(here, answer.result.plan), lambda: True)
+
+    return Means(lambda problem: _solve_stated(problem, memo, observe), bound, holds)
+
+
+def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) -> SolvedRequest:
+    """``solve_request`` where among how many replicas turns are spread is stated."""
+    planning = problem.planning
     began = planning.clock()
     observe(SearchProgress("screening"))
     asked, planning = planning, checked(planning)
     every = [screened(planning, w, memo) for w in planning.workloads]
+    if problem.at_most:
+        every = [one.with_at_most(rates) for one, rates in zip(every, problem.at_most, strict=True)]
     confirmations = Confirmations(spent_s=planning.clock() - began)
     if not planning.exchanges_caches:
-        solved_request = _solved(planning, every, confirmations, observe)
+        solved_request = _solved(planning, every, confirmations, observe, problem)
         if asked.exchanges_caches:
             refused = PoolsReport(chosen=False, reason=not_considered(asked))
             solved_request = replace(solved_request, pools=PoolSearch(refused))
@@ -130,9 +159,15 @@ def _solved_with_pools(
 
 
 def _solved(
-    planning: PlanningInput, every: Sequence[Screened], confirmations: Confirmations, observe: Observer
+    planning: PlanningInput,
+    every: Sequence[Screened],
+    confirmations: Confirmations,
+    observe: Observer,
+    spread: SpreadProblem | None = None,
 ) -> SolvedRequest:
     assembly = assemble(planning, every)
+    if spread is not None and spread.spreads:
+        assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
     learn_alone(planning, assembly, confirmations)

@@ -20,7 +20,7 @@ from solver.fleet.groups.losses import headroom_factor
 from solver.fleet.groups.offer_groups import OfferGroup, Pairs, lost_together
 from solver.fleet.groups.places import in_few_places, keeps_to_few
 from solver.fleet.groups.required import lacking, left_by
-from solver.fleet.heuristic.taken import Fleet, PlacementKey
+from solver.fleet.heuristic.taken import Fleet, PlacementKey, keeps_to_copies
 from solver.fleet.problem import FleetProblem, Resource
 from solver.units import kg_per_hour
 
@@ -59,6 +59,7 @@ class _Step:
     class_value: FloatArray
     room: FloatArray
     spare_price: FloatArray
+    most_replicas: FloatArray
 
     def work(self, share: FloatArray) -> FloatArray:
         """Replicas' worth of work in what a pair can serve of the remaining shares."""
@@ -74,7 +75,7 @@ class _Step:
             slots > 0, np.ceil(replicas / np.maximum(slots, 1)), replicas * self.pairs.nodes_per_replica[rows]
         )
         cost = nodes * (self.node_price + NOTHING) + replicas * self.replica_price + self.spare_price
-        cost[(self.refused @ (share > 0) > 0) | (nodes > self.room)] = math.inf
+        cost[(self.refused @ (share > 0) > 0) | (nodes > self.room) | (replicas > self.most_replicas)] = math.inf
         if not len(cost):
             return math.inf, -1, 0
         best = int(cost.argmin())
@@ -203,6 +204,8 @@ def _finish(problem: FleetProblem, fleet: Fleet, multiple: float) -> Draft | Non
             return None
     # The anchor stands for its group here too: all its offers are of one place.
     if not keeps_to_few(problem, ((int(problem.deployments.workload[row]), o) for row, o, _ in replicas)):
+        return None
+    if not keeps_to_copies(problem, replicas):
         return None
     return Draft(nodes, replicas, multiple if problem.objective == "throughput" else taken[problem.objective], multiple)
 
@@ -359,7 +362,19 @@ def _costs(fleet: Fleet, pairs: Pairs, start: int, end: int, resource: Resource,
         class_value,
         room,
         spare_price,
+        _copies_left(fleet, pairs, start, end),
     )
+
+
+def _copies_left(fleet: Fleet, pairs: Pairs, start: int, end: int) -> FloatArray:
+    """Replicas of each pair of one workload that it may have beside those placed."""
+    table = fleet.problem.deployments
+    most = fleet.problem.demands[int(pairs.workload[start])].most_copies if end > start else None
+    if most is None:
+        return np.full(end - start, math.inf)
+    copies, w = table.copies_of_model, pairs.workload[start]
+    placed = sum(int(copies[row]) * count for (row, _, _), count in fleet.replicas.items() if table.workload[row] == w)
+    return np.floor((most - placed) / copies[pairs.deployment[start:end]])
 
 
 def _next_steps(

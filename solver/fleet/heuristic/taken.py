@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from solver.fleet.deployments import WHOLE
@@ -121,3 +122,12 @@ class Fleet:
         p, size = int(pairs.group[row]), int(pairs.devices[row])
         devices = sum((devices // size) * nodes for devices, nodes in self.free.get(p, Counter()).items())
         return devices * int(pairs.instances[row]) + self.free_instances[p, int(pairs.split[row])]
+
+
+def keeps_to_copies(problem: FleetProblem, replicas: Mapping[PlacementKey, int]) -> bool:
+    """Has no workload more copies of its model than it may?"""
+    limited = {w: demand.most_copies for w, demand in enumerate(problem.demands) if demand.most_copies is not None}
+    table, found = problem.deployments, Counter[int]()
+    for (row, _, _), count in replicas.items():
+        found[int(table.workload[row])] += count * int(table.copies_of_model[row])
+    return all(found[w] <= most for w, most in limited.items())

@@ -46,6 +46,7 @@ def build_model(reduced: ReducedProblem) -> FleetProgramme:
     add_exchanges(model, model.routing)
     add_capacity(model)
     add_minimum_replicas(model)
+    add_most_copies(model)
     add_required(model)
     add_split_devices(model)
     add_packing(model)
@@ -148,6 +149,17 @@ def add_minimum_replicas(model: FleetProgramme) -> None:
         for side in sorted(sides) or [AGGREGATED]:
             terms: Terms = {model.replicas[i]: 1.0 for i in range(start, end) if role[i] in (AGGREGATED, side)}
             model.at_least(terms, problem.demands[w].min_replicas, f"replicas_{w}" + f"_{ROLES[side]}" * bool(sides))
+
+
+def add_most_copies(model: FleetProgramme) -> None:
+    """Σ_i k_i x_i ≤ most, k_i the copies of the model in a replica, for each workload that may have so many."""
+    reduced = model.reduced
+    copies = reduced.problem.deployments.copies_of_model[reduced.pairs.deployment]
+    for w, (start, end) in enumerate(workload_ranges(reduced.problem, reduced.pairs)):
+        most = reduced.problem.demands[w].most_copies
+        if most is not None and end > start:
+            terms: Terms = {model.replicas[i]: float(copies[i]) for i in range(start, end)}
+            model.at_most(terms, float(most), f"copies_{w}")
 
 
 def add_required(model: FleetProgramme) -> None:

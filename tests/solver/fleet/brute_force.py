@@ -101,6 +101,7 @@ class _Enumeration:
         host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
         fewer_matter = problem.objective == "power" or limits.power_w is not None or self.carbon_matters
         fewer_matter = fewer_matter or bool(self.kinds)
+        fewer_matter = fewer_matter or any(demand.most_copies is not None for demand in problem.demands)
         choices = itertools.product(*(range(count + 1) for count in replicas)) if fewer_matter else [replicas]
         best: float | None = None
         for chosen in choices:
@@ -122,7 +123,7 @@ class _Enumeration:
                 for other in (1, 2)
             ):
                 continue
-            if self._too_many_places(chosen):
+            if self._too_many_places(chosen) or self._too_many_copies(chosen):
                 continue
             after = limits.fault_tolerance.utilisation_limit_fraction
             busiest, busiest_fixed = (
@@ -163,6 +164,18 @@ class _Enumeration:
                 if len({self._place(o, kind) for o in used}) > most:
                     return True
         return False
+
+    def _too_many_copies(self, placed: tuple[int, ...]) -> bool:
+        """Has a workload more copies of its model than it may?"""
+        table = self.problem.deployments
+        each = [1] * len(table) if table.copies is None else table.copies.tolist()
+        total = [0] * len(self.problem.demands)
+        for (row, _), number in zip(self.placed_at, placed, strict=True):
+            total[self.workload[row]] += number * each[row]
+        return any(
+            demand.most_copies is not None and copies > demand.most_copies
+            for demand, copies in zip(self.problem.demands, total, strict=True)
+        )
 
     def _carbon(self, placed: tuple[int, ...], nodes: tuple[int, ...]) -> float:
         """kg CO2e an hour: kilowatts of hosts and replicas, each at its offer's kg per kWh."""

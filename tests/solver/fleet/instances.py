@@ -3,6 +3,8 @@
 import random
 from dataclasses import replace
 
+import numpy as np
+
 from solver.fleet import (
     Demand,
     Deployment,
@@ -271,6 +273,19 @@ def tiny_placed_problem(seed: int) -> FleetProblem:
     )
     objective = "cost" if problem.objective == "power" else problem.objective
     return replace(problem, offers=offers, demands=tuple(demands), limits=limits, objective=objective)
+
+
+def tiny_copies_problem(seed: int) -> FleetProblem:
+    """A tiny problem whose workloads may have few copies of their models, of which a replica may have two."""
+    rng = random.Random(110_000 + seed)
+    problem = tiny_problem(rng.randrange(10**6))
+    offers = tuple(replace(offer, max_nodes=rng.randint(1, 2)) for offer in problem.offers)
+    demands = [replace(one, most_copies=rng.choice((None, 1, 2, 2, 3, 4, 6))) for one in problem.demands]
+    if all(one.most_copies is None for one in demands):
+        demands[0] = replace(demands[0], most_copies=rng.randint(1, 3))
+    copies = np.array([rng.choice((1, 1, 2)) for _ in range(len(problem.deployments))], dtype=np.int64)
+    table = replace(problem.deployments, copies=copies)
+    return replace(problem, offers=offers, demands=tuple(demands), deployments=table)
 
 
 def tiny_distant_problem(seed: int) -> FleetProblem:

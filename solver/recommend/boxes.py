@@ -1,0 +1,120 @@
+"""The best plan where what replicas sustain falls with their number: branch and bound over that number.
+
+With c_n what a replica of n sustains, c_1 ≥ c_2 ≥ …, the plans of least ≤ n ≤ most replicas (a box) are among those that are feasible
+at c_least and have at most ``most`` replicas. So the best of these bounds the box, and where it has no more than ``least`` replicas it
+is true: it sustains at its own number at least as much. Else the box is divided.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Counts = tuple[int, ...]
+"""Of replicas, by workload."""
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Numbers of replicas by workload, from ``least`` to ``most``; None is no limit."""
+
+    least: Counts
+    most: tuple[int | None, ...]
+
+    def parts(self, copies: Counts) -> tuple["Box", "Box"]:
+        """Two boxes with the same plans, the one of more replicas first; copies: of a plan that has more than ``least`` of some.
+
+        A box without a limit is divided at the plan, since fewer replicas are then likely too few. One with a limit is divided in the
+        middle of its ratio: what replicas find falls most over the first of them.
+
+        >>> Box((1,), (None,)).parts((9,))
+        (Box(least=(9,), most=(None,)), Box(least=(1,), most=(8,)))
+        >>> Box((1,), (8,)).parts((8,))
+        (Box(least=(3,), most=(8,)), Box(least=(1,), most=(2,)))
+        """
+        ratios = [count / least for count, least in zip(copies, self.least, strict=True)]
+        w = ratios.index(max(ratios))
+        least, most = self.least[w], self.most[w]
+        middle = copies[w] if most is None else max(least + 1, min(most, math.ceil(math.sqrt(least * most))))
+        more = Box(_with(self.least, w, middle), self.most)
+        return more, Box(self.least, _with(self.most, w, middle - 1))
+
+
+Value = TypeVar("Value")
+
+
+def _with(values: tuple[Value, ...], position: int, value: Value) -> tuple[Value, ...]:
+    return (*values[:position], value, *values[position + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Solved(Generic[Answer]):
+    """A box's problem at what replicas sustain where there are ``least``. value: of its plan, infinite where it has none; bound: of all
+    its plans, infinite where there is none. copies: replicas of its plan."""
+
+    answer: Answer
+    value: float
+    bound: float
+    copies: Counts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[Answer]):
+    """The best true plan. value, bound: infinite where no plan exists; value alone, where none was found."""
+
+    best: Solved[Answer] | None
+    bound: float
+    first: Solved[Answer]
+
+    @property
+    def value(self) -> float:
+        return math.inf if self.best is None else self.best.value
+
+
+def best_of_boxes(
+    solve: Callable[[Box], Solved[Answer] | None],
+    workloads: int,
+    gap_fraction: float,
+    goes_on: Callable[[], bool],
+) -> Found[Answer] | None:
+    """The least value over all numbers of replicas, with a bound. ``solve`` says None where it finds neither plan nor proof in its
+    time; so does this where that is all there is.
+
+    goes_on: is there time for another box? gap_fraction: of the value, at which the search ends.
+    """
+    waiting: list[tuple[float, Box]] = [(-math.inf, Box((1,) * workloads, (None,) * workloads))]
+    left: list[float] = []
+    best: Solved[Answer] | None = None
+    first: Solved[Answer] | None = None
+    while waiting and (first is None or goes_on()):
+        waiting.sort(key=lambda one: one[0])
+        if best is not None and waiting[0][0] >= best.value - gap_fraction * abs(best.value):
+            break
+        # Until a plan is known, the boxes without a limit lead to one.
+        number = 0 if best is not None else _without_limit(waiting)
+        above, box = waiting.pop(number)
+        solved = solve(box)
+        first = first or solved
+        if solved is None:
+            left.append(above)
+            continue
+        bound = max(above, solved.bound)
+        if solved.copies is None:
+            if not math.isinf(bound):
+                left.append(bound)
+        elif all(count <= least for count, least in zip(solved.copies, box.least, strict=True)):
+            left.append(min(bound, solved.value))
+            if best is None or solved.value < best.value:
+                best = solved
+        else:
+            waiting += [(bound, part) for part in box.parts(solved.copies)]
+    if first is None:
+        return None
+    bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]
+    return Found(best, min(bounds), first)
+
+
+def _without_limit(waiting: list[tuple[float, Box]]) -> int:
+    open_ended = [n for n, (_, box) in enumerate(waiting) if all(most is None for most in box.most)]
+    return open_ended[0] if open_ended else 0

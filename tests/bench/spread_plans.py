@@ -1,0 +1,83 @@
+"""Plans whose sessions are spread over as many replicas as the plan has: ``python -m tests.bench.spread_plans``.
+
+Of each request: is its plan proven, with how many replicas, for how many numbers of replicas was it solved, and how much processor
+time did that take beside the same request with sessions that stay where they began.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from service.recommendations.spaces import SpaceCache
+from solver.planning.types import Recommendation, no_clock
+from solver.recommend.recommend import recommend
+from tests.bench.planner import planning_of, seeded_database
+
+ROUTINGS = ("sticky", "random", "least_loaded", "prefix_aware")
+CASES: dict[str, dict[str, Any]] = {
+    "chat, 70B, 20/s": {"llm": "llama-3.1-70b", "rate": 20, "turns": 6, "user": 150, "system": 1500, "output": 300},
+    "chat, 8B, 100/s": {"llm": "llama-3.1-8b", "rate": 100, "turns": 6, "user": 150, "system": 1500, "output": 300},
+    "agents, 8B, 40/s": {"llm": "llama-3.1-8b", "rate": 40, "turns": 12, "user": 600, "system": 2000, "output": 200},
+    "tenants, 32B, 30/s": {
+        "llm": "qwen3-32b", "rate": 30, "turns": 3, "user": 300, "system": 4000, "tenants": 50, "output": 200,
+    },
+    "documents, 8B, 20/s": {
+        "llm": "llama-3.1-8b", "rate": 20, "turns": 3, "user": 100, "system": 500, "document": 8000, "documents": 100,
+        "output": 150,
+    },
+}  # fmt: skip
+TARGETS_MS = {"ttft_ms": {"p95": 1500}, "tpot_ms": {"p95": 50}}
+
+
+def body(case: dict[str, Any], routing: str) -> dict[str, Any]:
+    """The request of a case."""
+    sessions = {
+        "turns": case["turns"], "user_tokens": case["user"], "think_time_s": 30, "system_prompt_tokens": case["system"],
+        "system_prompts": case.get("tenants", 1), "document_tokens": case.get("document", 0),
+        "documents": case.get("documents", 1), "routing": routing,
+    }  # fmt: skip
+    traffic = {"requests_per_s": case["rate"], "sessions": sessions, "output_tokens": case["output"]}
+    workload = {"name": "w", "llm": case["llm"], "traffic": traffic, "targets": TARGETS_MS}
+    return {"workloads": [workload], "time_limit_s": 300}
+
+
+def answered(url: str, case: dict[str, Any], routing: str, spaces: SpaceCache) -> tuple[Recommendation, float, int]:
+    """(answer, processor seconds, numbers of replicas solved for)."""
+    stages: list[str] = []
+    asked = planning_of(url, body(case, routing), spaces)
+    planning = replace(asked, clock=no_clock, explain=False, alternatives=0, lower_formats={})
+    began = time.process_time()
+    found = recommend(planning, spaces, lambda progress: stages.append(progress.stage))
+    return found, time.process_time() - began, stages.count("screening")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.spread_plans", description=__doc__)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--routing", default=",".join(ROUTINGS))
+    parser.add_argument("--database", help="address of a seeded database")
+    asked = parser.parse_args()
+    print("request, routing: status, gap; USD/h; replicas, routed over; numbers of replicas solved for; processor s")
+    with tempfile.TemporaryDirectory() as folder:
+        url = asked.database or seeded_database(Path(folder) / "catalog.sqlite")
+        spaces = SpaceCache()
+        for name, case in CASES.items():
+            if asked.only not in name:
+                continue
+            for routing in asked.routing.split(","):
+                found, seconds, solved = answered(url, case, routing, spaces)
+                gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
+                over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
+                replicas = sum(entry.replicas for entry in found.entries)
+                print(
+                    f"{name}, {routing}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
+                    f"{', '.join(str(n) for n in over)}; {solved}; {seconds:.1f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Among how many replicas turns are spread, found with the plan: equal to enumeration over every number of replicas."""
+
+import itertools
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, OfferSlot, solve_fleet
+from solver.fleet.plan import PROVEN_GAP_FRACTION
+from solver.outcome import Outcome
+from solver.recommend.boxes import Box, Counts, Found, Solved, best_of_boxes
+from tests.seeds import cases
+
+INSTANCES = cases(300, few=25)
+BATCH = cases(100, few=25)
+MOST = 16
+"""Replicas that any instance has room for."""
+
+
+class Market:
+    """A few kinds of nodes, and what replicas on them sustain of each workload where there are so many of its replicas."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        self.workloads = rng.choice((1, 1, 1, 1, 2))
+        is_alone = self.workloads == 1
+        self.offers = tuple(
+            OfferSlot(f"o{t}", f"t{t}", f"d{t}", rng.choice((1, 2, 4) if is_alone else (1, 2)), "p", "r", "on_demand",
+                      round(rng.uniform(0.8, 6.0), 2), rng.randint(1, 3 if is_alone else 2))
+            for t in range(rng.choice((2, 3)))
+        )  # fmt: skip
+        self.rows: list[Deployment] = []
+        self.falls: list[float] = []
+        for w in range(self.workloads):
+            for offer in self.offers:
+                size = rng.choice([g for g in (1, 2, 4) if g <= offer.devices])
+                copies = rng.choice((1, 1, 2))
+                rate = size * rng.uniform(0.8, 1.6)
+                self.rows.append(
+                    Deployment(w, offer.node_type_id, size, 1, (rate,), 0.0, len(self.rows), copies=copies)
+                )
+                # Most of what is lost is lost with the second replica, and less with each further one; some lose nothing.
+                self.falls.append(rng.choice((0.0, 0.2, 0.5, 0.8 if is_alone else 0.5)))
+        self.rates = [rng.uniform(0.5, 5.0 if is_alone else 1.5) for _ in range(self.workloads)]
+
+    def problem(self, spread: Counts, most: tuple[int | None, ...]) -> FleetProblem:
+        """Where turns of each workload are spread over so many."""
+        table = DeploymentTable.from_rows(self.rows)
+        capacity = np.array(
+            [
+                row.capacity_requests_per_s[0] * (1.0 - fall * (1.0 - 1.0 / spread[row.workload]))
+                for row, fall in zip(self.rows, self.falls, strict=True)
+            ]
+        )
+        demands = tuple(
+            Demand((rate,), most_copies=limit, fills_nodes=False) for rate, limit in zip(self.rates, most, strict=True)
+        )
+        return FleetProblem(self.offers, replace(table, capacity_requests_per_s=capacity[:, None]), demands)
+
+    def enumerated(self) -> float:
+        """The least cost over every number of replicas. That each problem's is the least is for test_copies to say."""
+        most = MOST if self.workloads == 1 else MOST // 2
+        numbers = itertools.product(range(1, most + 1), repeat=self.workloads)
+        found = [solve_fleet(self.problem(spread, spread)).objective for spread in numbers]
+        return min((value for value in found if value is not None), default=math.inf)
+
+    def searched(self, most_solves: int = 100) -> tuple[Found[Counts] | None, int]:
+        solves = 0
+
+        def solve(box: Box) -> Solved[Counts]:
+            nonlocal solves
+            solves += 1
+            result = solve_fleet(self.problem(box.least, box.most))
+            if result.plan is None or result.objective is None or result.bound is None:
+                assert result.outcome is Outcome.INFEASIBLE
+                return Solved(box.least, math.inf, math.inf, None)
+            copies = [0] * self.workloads
+            for (key, _), count in result.plan.replicas().items():
+                copies[self.rows[key].workload] += count * self.rows[key].copies
+            return Solved(box.least, result.objective, result.bound, tuple(max(1, n) for n in copies))
+
+        return best_of_boxes(solve, self.workloads, PROVEN_GAP_FRACTION, lambda: solves < most_solves), solves
+
+
+@pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))
+def test_equals_enumeration(start: int) -> None:
+    feasible, dearer, taken = 0, 0, []
+    for seed in range(start, start + BATCH):
+        market = Market(seed)
+        expected = market.enumerated()
+        found, solves = market.searched()
+        assert found is not None, f"seed {seed}"
+        assert found.value == pytest.approx(expected, rel=1e-5), f"seed {seed}"
+        assert found.bound == pytest.approx(expected, rel=1e-5), f"seed {seed}: proven"
+        taken.append(solves)
+        feasible += math.isfinite(expected)
+        together = solve_fleet(market.problem((1,) * market.workloads, (None,) * market.workloads)).objective
+        dearer += math.isfinite(expected) and expected != pytest.approx(together, rel=1e-5)
+    assert BATCH // 8 < feasible < BATCH, "instances must be both feasible and infeasible"
+    assert dearer > BATCH // 20, "spreading must cost something"
+    assert sum(taken) / len(taken) < 8.0
+
+
+def test_a_search_that_ends_early_bounds_what_it_found() -> None:
+    ended_early = 0
+    for seed in range(500, 515):
+        market = Market(seed)
+        expected = market.enumerated()
+        found, _ = market.searched(most_solves=2)
+        assert found is not None
+        assert found.bound <= expected * (1 + 1e-6)
+        assert found.value >= expected * (1 - 1e-6)
+        ended_early += math.isfinite(expected) and found.bound < expected * (1 - 1e-6)
+    assert ended_early > 1
+
+
+def test_boxes_keep_every_number() -> None:
+    rng = random.Random(3)
+    for _ in range(200):
+        least, room = rng.randint(1, 9), rng.choice((None, rng.randint(1, 40)))
+        most = None if room is None else least + room
+        copies = rng.randint(least + 1, least + 40 if most is None else most)
+        more, fewer = Box((least,), (most,)).parts((copies,))
+        assert fewer.least == (least,)
+        assert more.most == (most,)
+        assert fewer.most[0] is not None
+        assert least <= fewer.most[0] == more.least[0] - 1
+        assert most is None or more.least[0] <= most
