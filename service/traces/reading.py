@@ -184,8 +184,9 @@ class _Kept:
             self.ids.extend(full)
         except (TypeError, OverflowError):
             del self.ids[self.starts[-1] :]  # it may have taken some
-            self.ids.extend(_id_of(block, name, line) for block in full)
-        if len(set(self.ids[self.starts[-1] :])) < len(full):
+            full = [_id_of(block, name, line) for block in full]
+            self.ids.extend(full)
+        if len(set(full)) < len(full):
             raise TraceError(f"`{name}` lists a block twice; a block's hash is of all that comes before it too", line)
         if len(self.ids) > MOST_BLOCKS:
             raise TraceError(f"a trace has at most {MOST_BLOCKS:,} blocks of prompts; this one goes on", line)

@@ -287,20 +287,8 @@ def test_commands_of_any_folder_mean_the_database_at_home(seeded_template: Path,
 
 
 def test_a_plan_of_sessions_says_what_it_serves(database_url: str) -> None:
-    stated = (
-        "--rate",
-        "2",
-        "--turns",
-        "4",
-        "--user",
-        "150",
-        "--output",
-        "200",
-        "--ttft-p95",
-        "1500",
-        "--tpot-p95",
-        "60",
-    )
+    turns = ("--turns", "4", "--user", "150", "--think", "30", "--output", "200")
+    stated = ("--rate", "2", *turns, "--ttft-p95", "1500", "--tpot-p95", "60")
     done = run("plan", "llama-3.1-8b", *stated, *FEW, url=database_url)
     assert done.returncode == 0, done.stderr
     assert "sessions of 4 turns, each adding 150 tokens, routed sticky" in " ".join(done.stdout.split())
