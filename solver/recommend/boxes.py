@@ -16,29 +16,29 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class CountBox:
     """Numbers of replicas by workload, from ``least`` to ``most``; None is no limit."""
 
     least: Counts
     most: tuple[int | None, ...]
 
-    def parts(self, copies: Counts) -> tuple["Box", "Box"]:
+    def parts(self, copies: Counts) -> tuple["CountBox", "CountBox"]:
         """Two boxes with the same plans, the one of more replicas first; copies: of a plan that has more than ``least`` of some.
 
         A box without a limit is divided at the plan, since fewer replicas are then likely too few. One with a limit is divided in the
         middle of its ratio: what replicas find falls most over the first of them.
 
-        >>> Box((1,), (None,)).parts((9,))
-        (Box(least=(9,), most=(None,)), Box(least=(1,), most=(8,)))
-        >>> Box((1,), (8,)).parts((8,))
-        (Box(least=(3,), most=(8,)), Box(least=(1,), most=(2,)))
+        >>> CountBox((1,), (None,)).parts((9,))
+        (CountBox(least=(9,), most=(None,)), CountBox(least=(1,), most=(8,)))
+        >>> CountBox((1,), (8,)).parts((8,))
+        (CountBox(least=(3,), most=(8,)), CountBox(least=(1,), most=(2,)))
         """
         ratios = [count / least for count, least in zip(copies, self.least, strict=True)]
         w = ratios.index(max(ratios))
         least, most = self.least[w], self.most[w]
         middle = copies[w] if most is None else max(least + 1, min(most, math.ceil(math.sqrt(least * most))))
-        more = Box(_with(self.least, w, middle), self.most)
-        return more, Box(self.least, _with(self.most, w, middle - 1))
+        more = CountBox(_with(self.least, w, middle), self.most)
+        return more, CountBox(self.least, _with(self.most, w, middle - 1))
 
 
 Value = TypeVar("Value")
@@ -60,7 +60,7 @@ class Solved(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[Answer]):
+class BestOfBoxes(Generic[Answer]):
     """The best true plan. value, bound: infinite where no plan exists; value alone, where none was found."""
 
     best: Solved[Answer] | None
@@ -73,17 +73,17 @@ class Found(Generic[Answer]):
 
 
 def best_of_boxes(
-    solve: Callable[[Box], Solved[Answer] | None],
+    solve: Callable[[CountBox], Solved[Answer] | None],
     workloads: int,
     gap_fraction: float,
     goes_on: Callable[[], bool],
-) -> Found[Answer] | None:
+) -> BestOfBoxes[Answer] | None:
     """The least value over all numbers of replicas, with a bound. ``solve`` says None where it finds neither plan nor proof in its
     time; so does this where that is all there is.
 
     goes_on: is there time for another box? gap_fraction: of the value, at which the search ends.
     """
-    waiting: list[tuple[float, Box]] = [(-math.inf, Box((1,) * workloads, (None,) * workloads))]
+    waiting: list[tuple[float, CountBox]] = [(-math.inf, CountBox((1,) * workloads, (None,) * workloads))]
     left: list[float] = []
     best: Solved[Answer] | None = None
     first: Solved[Answer] | None = None
@@ -112,9 +112,9 @@ def best_of_boxes(
     if first is None:
         return None
     bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]
-    return Found(best, min(bounds), first)
+    return BestOfBoxes(best, min(bounds), first)
 
 
-def _without_limit(waiting: list[tuple[float, Box]]) -> int:
+def _without_limit(waiting: list[tuple[float, CountBox]]) -> int:
     open_ended = [n for n, (_, box) in enumerate(waiting) if all(most is None for most in box.most)]
     return open_ended[0] if open_ended else 0

@@ -20,7 +20,7 @@ from solver.outcome import Outcome, Status
 from solver.planning.assemble import with_most_copies
 from solver.planning.placements import plan_entries
 from solver.planning.types import PlanningInput
-from solver.recommend.boxes import Box, Counts, Solved, best_of_boxes
+from solver.recommend.boxes import CountBox, Counts, Solved, best_of_boxes
 from solver.workload import Workload
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class SpreadSearch:
     def open(self) -> tuple[bool, ...]:
         return tuple(is_open(workload) for workload in self.planning.workloads)
 
-    def problem(self, box: Box) -> SpreadProblem:
+    def problem(self, box: CountBox) -> SpreadProblem:
         """The box's problem where turns are spread over its least numbers; within what is left of the time."""
         spent_s = self.planning.clock() - self.began_s
         limit_s = max(self.planning.time_limit_s - spent_s, LEAST_TIME_FRACTION * self.planning.time_limit_s)
@@ -123,7 +123,7 @@ class SpreadSearch:
                     found[row] = min(rate, found.get(row, math.inf))
         return found
 
-    def solved(self, box: Box) -> "SolvedRequest":
+    def solved(self, box: CountBox) -> "SolvedRequest":
         """The box's problem solved, and what it showed noted where that says something of more replicas."""
         self.solves += 1
         answer = self.means.solve(self.problem(box))
@@ -147,7 +147,7 @@ class SpreadSearch:
     def sign(self) -> float:
         return -1.0 if self.planning.objective == "throughput" else 1.0
 
-    def in_box(self, box: Box) -> "Solved[SolvedRequest] | None":
+    def in_box(self, box: CountBox) -> "Solved[SolvedRequest] | None":
         """What the box's problem comes to; None where there is neither a plan nor a proof in time."""
         try:
             answer = self.solved(box)
@@ -183,11 +183,11 @@ class SpreadSearch:
         spread: Counts = ones
         while spread not in tried and self.solves < MOST_NUMBERS and (best is None or self.goes_on()):
             tried.add(spread)
-            answer = self.solved(Box(spread, free))
+            answer = self.solved(CountBox(spread, free))
             copies = self.copies_of(answer)
             if copies is None:
                 break
-            if copies == spread or self.means.holds(answer, self.problem(Box(copies, free))):
+            if copies == spread or self.means.holds(answer, self.problem(CountBox(copies, free))):
                 best = _better(best, answer, self.sign)
             spread = (
                 copies if copies not in tried else tuple(max(c, s + 1) for c, s in zip(copies, spread, strict=True))
@@ -196,7 +196,7 @@ class SpreadSearch:
             if copies is None and spread == ones:
                 return self.without_limit(answer)
             raise NoPlanInTimeError(self.planning.time_limit_s)
-        bound = self.means.bound(self.problem(Box(ones, free)))
+        bound = self.means.bound(self.problem(CountBox(ones, free)))
         return self.bounded(best, -math.inf if bound is None else self.sign * bound)
 
     def without_limit(self, answer: "SolvedRequest") -> "SolvedRequest":

@@ -75,6 +75,29 @@ def test_turns_that_are_spread_are_estimated(page: Page) -> None:
     expect(fact(page, "prompts found in the cache")).to_have_text(f"{100 * found['prefix_hit_fraction']:.1f} %")
 
 
+def test_documents_and_host_memory_are_asked_for(page: Page) -> None:
+    page.goto(f"/#/plan/new?{SMALL}")
+    fill(page, SESSIONS | {"Different system prompts": "20", "Document": "4000", "Different documents": "300",
+                           "Host memory for caches, GiB": "64"})  # fmt: skip
+    with page.expect_request("**/v1/recommendations", timeout=PATIENCE_MS) as sent:
+        page.get_by_role("button", name="Find the cheapest plan").first.click()
+    workload = sent.value.post_data_json["workloads"][0]
+    asked = {"system_prompts": 20, "document_tokens": 4000, "documents": 300}
+    assert workload["traffic"]["sessions"] | asked == workload["traffic"]["sessions"]
+    assert workload["host_cache_gib"] == 64
+
+
+def test_host_memory_of_an_address_is_estimated(page: Page) -> None:
+    with page.expect_request("**/v1/estimates", timeout=PATIENCE_MS) as sent:
+        page.goto(
+            "/#/estimate?llm=llama-3.1-8b&device=h100-sxm&turns=5&user_mean=120&think=30&output_mean=300&rate=4"
+            "&document=2000&documents=40&host=32"
+        )
+    (one,) = sent.value.post_data_json["estimates"]
+    assert one["engine"] == {"host_cache_gib": 32}
+    assert one["traffic"]["sessions"]["documents"] == 40
+
+
 def test_a_session_half_stated_is_refused_at_its_field(page: Page) -> None:
     page.goto(f"/#/plan/new?{SMALL}")
     fill(page, {name: value for name, value in SESSIONS.items() if name != "Think time, s"})

@@ -11,7 +11,7 @@ import pytest
 from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, OfferSlot, solve_fleet
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.outcome import Outcome
-from solver.recommend.boxes import Box, Counts, Found, Solved, best_of_boxes
+from solver.recommend.boxes import CountBox, Counts, BestOfBoxes, Solved, best_of_boxes
 from tests.seeds import cases
 
 INSTANCES = cases(300, few=25)
@@ -67,10 +67,10 @@ class Market:
         found = [solve_fleet(self.problem(spread, spread)).objective for spread in numbers]
         return min((value for value in found if value is not None), default=math.inf)
 
-    def searched(self, most_solves: int = 100) -> tuple[Found[Counts] | None, int]:
+    def searched(self, most_solves: int = 100) -> tuple[BestOfBoxes[Counts] | None, int]:
         solves = 0
 
-        def solve(box: Box) -> Solved[Counts]:
+        def solve(box: CountBox) -> Solved[Counts]:
             nonlocal solves
             solves += 1
             result = solve_fleet(self.problem(box.least, box.most))
@@ -123,7 +123,7 @@ def test_boxes_keep_every_number() -> None:
         least, room = rng.randint(1, 9), rng.choice((None, rng.randint(1, 40)))
         most = None if room is None else least + room
         copies = rng.randint(least + 1, least + 40 if most is None else most)
-        more, fewer = Box((least,), (most,)).parts((copies,))
+        more, fewer = CountBox((least,), (most,)).parts((copies,))
         assert fewer.least == (least,)
         assert more.most == (most,)
         assert fewer.most[0] is not None

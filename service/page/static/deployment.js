@@ -23,10 +23,10 @@ export function estimateOf(answer, line) {
 export function deploymentOf(answer, line) {
   const [asked] = estimateOf(answer, line)?.estimates ?? [];
   if (!asked || asked.partition || asked.engine.speculative) return null;
-  const { prompt_tokens: _prompt, output_tokens: output, sessions, images: _images, ...others } = asked.traffic;
+  const { prompt_tokens: _prompt, output_tokens: output, sessions: _sessions, images: _images, ...others } = asked.traffic;
   const beside = valuesOfTraffic(asked);
   if (!beside || !plain(output) || Object.values(others).some(Boolean)) return null;
-  if (!isFormSession(sessions) || asked.adapters?.zipf_exponent || asked.engine.host_cache_gib) return null;
+  if (asked.adapters?.zipf_exponent) return null;
   const [output_mean, output_p95] = shown(output);
   const stated = {
     ...beside,
@@ -40,7 +40,6 @@ export function deploymentOf(answer, line) {
 }
 
 const SPLITS = ["tp", "pp", "dp", "ep"];
-const isFormSession = (sessions) => !sessions || (sessions.system_prompts === 1 && !sessions.document_tokens);
 
 /** The four largest parts and the rest as one: five colours are told apart, nine are not. */
 function largest(parts) {

@@ -6,7 +6,7 @@ import { copyButton, count, empty, facts, field, figure, h, interval, layoutText
 import { CACHES, WEIGHTS, problemCard, showAtFields } from "./form.js";
 import { term } from "./glossary.js";
 import { roofOf } from "./roofline.js";
-import { TRAFFIC, adaptersOf, imagesOf, lengths, promptsOf, trafficFields } from "./traffic.js";
+import { TRAFFIC, adaptersOf, hostCacheOf, imagesOf, lengths, promptsOf, trafficFields } from "./traffic.js";
 
 const STATED = {
   ...TRAFFIC,
@@ -70,7 +70,7 @@ function bodyOf(v) {
   return {
     llm: v.llm.trim(), device: v.device.trim(), ...(v.node.trim() ? { node: v.node.trim() } : {}), layout: degrees,
     precision: { ...(v.weights ? { weights: v.weights } : {}), ...(v.cache ? { kv_cache: v.cache } : {}) },
-    ...(v.engine.trim() ? { engine: { name: v.engine.trim() } } : {}),
+    ...(v.engine.trim() || v.host ? { engine: { ...(v.engine.trim() ? { name: v.engine.trim() } : {}), ...hostCacheOf(v) } } : {}),
     traffic: { ...promptsOf(v), output_tokens: lengths(v.output_mean, v.output_p95), ...imagesOf(v) },
     ...adaptersOf(v),
     load: v.concurrency !== "" ? { kind: "closed", concurrency: Number(v.concurrency) } : { kind: "open", requests_per_s: Number(v.rate) },

@@ -2,13 +2,15 @@
 import { field, figure, h, number, percent, select, words } from "./dom.js";
 
 export const TRAFFIC = {
-  turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", routing: "sticky", routed: "",
+  turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", tenants: "", document: "", documents: "", routing: "sticky", routed: "", host: "",
   adapters: "", rank: "", slots: "", images: "", width: "", height: "",
 };
 export const TRAFFIC_PLACES = {
   "/traffic/sessions": "turns", "/traffic/sessions/turns": "turns", "/traffic/sessions/turns/p95": "turns_p95",
   "/traffic/sessions/user_tokens": "user_mean", "/traffic/sessions/user_tokens/p95": "user_p95", "/traffic/sessions/think_time_s": "think",
-  "/traffic/sessions/system_prompt_tokens": "system", "/traffic/sessions/routing": "routing", "/traffic/sessions/replicas": "routed",
+  "/traffic/sessions/system_prompt_tokens": "system", "/traffic/sessions/system_prompts": "tenants", "/traffic/sessions/document_tokens": "document",
+  "/traffic/sessions/documents": "documents", "/traffic/sessions/routing": "routing", "/traffic/sessions/replicas": "routed",
+  "/host_cache_gib": "host", "/engine/host_cache_gib": "host",
   "/adapters": "adapters", "/adapters/count": "adapters", "/adapters/rank": "rank", "/adapters/slots": "slots",
   "/traffic/images": "images", "/traffic/images/per_request": "images", "/traffic/images/width_px": "width", "/traffic/images/height_px": "height",
 };
@@ -30,10 +32,14 @@ export function promptsOf(v, kept) {
   if (!hasSessions(v)) return { prompt_tokens: lengths(v.prompt_mean, v.prompt_p95), ...(kept?.sessions ? { sessions: null } : {}) };
   const sessions = {
     ...kept?.sessions, turns: lengths(v.turns, v.turns_p95), user_tokens: lengths(v.user_mean, v.user_p95), think_time_s: number(v.think),
-    system_prompt_tokens: number(v.system) ?? 0, routing: v.routing, replicas: v.routing === "sticky" ? null : number(v.routed) ?? null,
+    system_prompt_tokens: number(v.system) ?? 0, system_prompts: number(v.tenants) ?? 1,
+    document_tokens: number(v.document) ?? 0, documents: number(v.documents) ?? 1, routing: v.routing, replicas: v.routing === "sticky" ? null : number(v.routed) ?? null,
   };
   return { prompt_tokens: null, sessions, ...(kept ? { shared_prefix_fraction: 0 } : {}) };
 }
+
+/** Host memory under the cache, for each device. */
+export const hostCacheOf = (v) => (isSaid(v.host) ? { host_cache_gib: number(v.host) } : {});
 
 export function imagesOf(v, kept) {
   const stated = [v.images, v.width, v.height].some(isSaid);
@@ -47,8 +53,10 @@ export function adaptersOf(v, kept) {
   return { adapters: { ...others, count: number(v.adapters), ...(isSaid(v.rank) ? { rank: number(v.rank) } : {}), slots: number(v.slots) ?? null } };
 }
 
+const several = (count) => (count > 1 ? count : "");
+
 /** Values of the inputs for what a workload or an estimate states; null where it states more than they show. */
-export function valuesOfTraffic({ traffic, adapters }) {
+export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, engine }) {
   const { sessions, images, prompt_tokens: prompt } = traffic;
   if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
   if (adapters?.shares) return null;
@@ -56,7 +64,8 @@ export function valuesOfTraffic({ traffic, adapters }) {
   const [prompt_mean, prompt_p95] = sessions ? ["", ""] : shown(prompt);
   return {
     ...TRAFFIC, prompt_mean, prompt_p95, turns, turns_p95, user_mean, user_p95, think: sessions?.think_time_s ?? "", system: sessions?.system_prompt_tokens || "",
-    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "",
+    tenants: several(sessions?.system_prompts), document: sessions?.document_tokens || "", documents: several(sessions?.documents),
+    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: beside || engine?.host_cache_gib || "",
     adapters: adapters?.count ?? "", rank: adapters?.rank ?? "", slots: adapters?.slots ?? "",
     images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "",
   };
@@ -71,6 +80,8 @@ export function trafficFields(v, num, form) {
     h("div.pair", {}, field("Turns of a session", num("turns"), "instead of prompts, which follow"), field("Turns p95", num("turns_p95"), "or all alike")),
     h("div.pair", {}, field("User tokens a turn", num("user_mean"), "the output is the reply"), field("User tokens p95", num("user_p95"), "or all alike")),
     h("div.pair", {}, field("Think time, s", num("think"), "from a reply to the next turn"), field("System prompt", num("system", { placeholder: "0" }), "tokens; every session begins with it")),
+    h("div.pair", {}, field("Different system prompts", num("tenants", { placeholder: "1" }), "of tenants, say"), field("Host memory for caches, GiB", num("host", { placeholder: "0" }), "beside each device")),
+    h("div.pair", {}, field("Document", num("document", { placeholder: "0" }), "tokens, after the system prompt"), field("Different documents", num("documents", { placeholder: "1" }), "each session is about one")),
     h("div.pair", {}, field("Turns go to", select(ROUTINGS, v.routing, { id: "in-routing", name: "routing", onchange: (e) => { v.routing = e.target.value; } })),
       field("Among replicas", num("routed", { placeholder: "the plan's" }), "where sessions are spread")),
     h("div.pair", {}, field("Adapters", num("adapters"), "LoRA, over one base"), field("Rank", num("rank", { placeholder: "16" }))),
