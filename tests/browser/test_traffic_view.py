@@ -1,10 +1,11 @@
 """Sessions, adapters and images in the page's forms and in what it shows of plans and estimates."""
 
+import json
 import re
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.bench.server_process import ServerProcess
 from tests.browser.conftest import PATIENCE_MS
@@ -75,13 +76,19 @@ def test_turns_that_are_spread_are_estimated(page: Page) -> None:
     expect(fact(page, "prompts found in the cache")).to_have_text(f"{100 * found['prefix_hit_fraction']:.1f} %")
 
 
+def sent_json(request: Request) -> dict[str, Any]:
+    """The body that the page sent."""
+    found: dict[str, Any] = json.loads(request.post_data or "{}")
+    return found
+
+
 def test_documents_and_host_memory_are_asked_for(page: Page) -> None:
     page.goto(f"/#/plan/new?{SMALL}")
     fill(page, SESSIONS | {"Different system prompts": "20", "Document": "4000", "Different documents": "300",
                            "Host memory for caches, GiB": "64"})  # fmt: skip
     with page.expect_request("**/v1/recommendations", timeout=PATIENCE_MS) as sent:
         page.get_by_role("button", name="Find the cheapest plan").first.click()
-    workload = sent.value.post_data_json["workloads"][0]
+    workload = sent_json(sent.value)["workloads"][0]
     asked = {"system_prompts": 20, "document_tokens": 4000, "documents": 300}
     assert workload["traffic"]["sessions"] | asked == workload["traffic"]["sessions"]
     assert workload["host_cache_gib"] == 64
@@ -93,7 +100,7 @@ def test_host_memory_of_an_address_is_estimated(page: Page) -> None:
             "/#/estimate?llm=llama-3.1-8b&device=h100-sxm&turns=5&user_mean=120&think=30&output_mean=300&rate=4"
             "&document=2000&documents=40&host=32"
         )
-    (one,) = sent.value.post_data_json["estimates"]
+    (one,) = sent_json(sent.value)["estimates"]
     assert one["engine"] == {"host_cache_gib": 32}
     assert one["traffic"]["sessions"]["documents"] == 40
 

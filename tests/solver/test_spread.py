@@ -11,7 +11,7 @@ import pytest
 from solver.fleet import Demand, Deployment, DeploymentTable, FleetProblem, OfferSlot, solve_fleet
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.outcome import Outcome
-from solver.recommend.boxes import CountBox, Counts, BestOfBoxes, Solved, best_of_boxes
+from solver.recommend.boxes import BestOfBoxes, CountBox, Counts, Solved, best_of_boxes
 from tests.seeds import cases
 
 INSTANCES = cases(300, few=25)
