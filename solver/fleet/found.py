@@ -65,12 +65,16 @@ def whole_numbers(model: FleetProgramme) -> Draft:
 
 def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
     """The solver's integers, rounded, made into a plan; None if that plan does not hold."""
+    return realised(model.reduced, whole_numbers(model), slots_of(model), name)
+
+
+def slots_of(model: FleetProgramme) -> dict[int, list[tuple[int, ...]]]:
+    """Sizes on each node by group (its first offer), where the solver chose how nodes are cut up."""
     groups = model.reduced.groups
-    slots: dict[int, list[tuple[int, ...]]] = {
+    return {
         groups[p].offers[0]: paths({arc: _whole(variable) for arc, variable in flow.items()}, groups[p].devices)
         for p, flow in model.arc_flow.items()
     }
-    return realised(model.reduced, whole_numbers(model), slots, name)
 
 
 def _whole(variable: pulp.LpVariable) -> int:

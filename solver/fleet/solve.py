@@ -9,6 +9,7 @@ from typing import Literal
 import pulp
 
 from solver.errors import InvalidInputError, SolverFailedError
+from solver.fleet.decomposition.by_place import parts_by_place, solve_by_place
 from solver.fleet.decomposition.by_workload import solve_by_workload
 from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, found_of, realised
@@ -88,6 +89,14 @@ def solve_fleet(
     failure: SolverFailedError | None = None
     seconds = 0.0
     own: OwnCost | None = None
+    if options.exact_steps and options.solver == "highs" and parts_by_place(problem):
+        ceiling = math.inf if draft is None else draft.objective
+        parted = solve_by_place(reduced, ceiling, options.time_limit_s, options.gap_fraction, options.seed)
+        seconds, draft = parted.seconds, better_of(problem, draft, parted.found)
+        reduced = replace(reduced, bound=max(reduced.bound, parted.bound))
+        gap = math.inf if draft is None else gap_between(draft.objective, reduced.bound)
+        if draft is not None and gap <= max(PROVEN_GAP_FRACTION, options.gap_fraction):
+            return _report(reduced, draft, reduced.bound, gap > PROVEN_GAP_FRACTION, len(reduced.pairs), seconds)
     if draft is not None and options.solver == "highs" and len(reduced.pairs) > FEW_PAIRS:
         # Workloads are told apart only where each of their replicas serves by itself.
         alone = len(problem.demands) == 1 or reduced.pairs.has_exchanges

@@ -1,0 +1,79 @@
+"""The least cost of whole things that cover a need: a covering knapsack, solved exactly by branch and bound."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_STEPS = 20_000
+"""Choices looked at; a knapsack that needs more keeps the bound of divisible things."""
+ROUNDING = 1e-9
+"""Relative; what is missing by less than this is floating point, not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """cost and weight of one, both above zero; most: how many there are, infinite where there is no limit."""
+
+    cost: float
+    weight: float
+    most: float = math.inf
+
+
+def least_cover(things: Sequence[Thing], need: float, ceiling: float = math.inf) -> float:
+    """The least cost of whole things whose weights add up to the need, or ``ceiling`` where that is no more.
+
+    min Σ c_i x_i  with  Σ w_i x_i ≥ need,  0 ≤ x_i ≤ most_i whole. Infinite where all of them do not suffice. A lower bound of it
+    where ``MOST_STEPS`` do not.
+
+    >>> least_cover([Thing(3.0, 2.0), Thing(2.0, 1.0)], 3.0)
+    5.0
+    >>> least_cover([Thing(3.0, 2.0, 1), Thing(2.0, 1.0, 1)], 4.0)
+    inf
+    """
+    if need <= ROUNDING:
+        return 0.0
+    ranked = sorted(_undominated(things), key=lambda one: (one.cost / one.weight, one.cost))
+    if sum(one.most * one.weight for one in ranked) < need * (1.0 - ROUNDING):
+        return math.inf
+    search = _Search(ranked, [one.cost / one.weight for one in ranked], need * ROUNDING, ceiling)
+    search.look(0, need, 0.0)
+    return search.best if search.steps <= MOST_STEPS else min(ceiling, need * search.ratios[0])
+
+
+def _undominated(things: Sequence[Thing]) -> list[Thing]:
+    """Without those of which an unlimited one weighs no less at no more cost."""
+    kept: list[Thing] = []
+    heaviest = 0.0
+    for one in sorted(things, key=lambda one: (one.cost, -one.weight)):
+        if one.weight > heaviest:
+            kept.append(one)
+            if math.isinf(one.most):
+                heaviest = one.weight
+    return kept
+
+
+@dataclass(slots=True)
+class _Search:
+    """things: by cost of a unit of weight, which are ``ratios``. best: the least cost found, or the ceiling."""
+
+    things: Sequence[Thing]
+    ratios: Sequence[float]
+    tolerance: float
+    best: float
+    steps: int = 0
+
+    def look(self, first: int, need: float, spent: float) -> None:
+        """Cover what is left with things from ``first`` on: as many of the cheapest by weight as go in first, then ever fewer."""
+        one = self.things[first]
+        count = min(one.most, math.ceil((need - self.tolerance) / one.weight))
+        is_last = first + 1 == len(self.things)
+        while count >= 0 and self.steps <= MOST_STEPS:
+            self.steps += 1
+            left, cost = need - count * one.weight, spent + count * one.cost
+            if left <= self.tolerance:
+                self.best = min(self.best, cost)
+            elif is_last or cost + left * self.ratios[first + 1] >= self.best:
+                return  # with fewer of it, more is left at no better a ratio
+            else:
+                self.look(first + 1, left, cost)
+            count -= 1

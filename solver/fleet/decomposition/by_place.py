@@ -1,0 +1,281 @@
+"""Fleets each of whose workloads is in one place: a bound, and often the plan, from the places one by one.
+
+Workloads in different places share nothing. So a plan parts its workloads into those that are together, each part in a place, and
+costs at least what the parts cost there by themselves:
+
+    min over partitions of the workloads  Σ_parts min_s f_s(part)
+
+f_s is first bounded by arithmetic, then by knapsacks, and only where the best partition turns on it solved: a programme of one
+place is small.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from solver.fleet.covering import Thing, least_cover
+from solver.fleet.deployments import BoolArray, FloatArray, IntArray
+from solver.fleet.found import Found, realised, slots_of
+from solver.fleet.groups.places import limited_kinds, place_of_pairs
+from solver.fleet.groups.required import meeting
+from solver.fleet.heuristic.greedy import Draft
+from solver.fleet.heuristic.taken import PlacementKey
+from solver.fleet.decomposition.drafts import only_demand_of
+from solver.fleet.plan import PROVEN_GAP_FRACTION
+from solver.fleet.problem import FleetProblem, Limits
+from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
+from solver.fleet.realise import Slots
+from solver.fleet.restricted import Answered, Effort, tried
+
+MOST_WORKLOADS = 6
+"""More of them have too many partitions."""
+MOST_REQUIRED = 2
+PART_TIME_FRACTION = 0.2
+"""Share of the time limit that one part in one place may take."""
+BY_ARITHMETIC, BY_KNAPSACK, SOLVED = range(3)
+
+Part = tuple[int, int]
+"""Workloads that are together, and requirements that they meet: bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByPlace:
+    """bound: no plan costs less. found: the plan that costs it, where there is one cheaper than the one in hand. seconds: the solver's."""
+
+    bound: float
+    found: Found | None
+    seconds: float
+
+
+def parts_by_place(problem: FleetProblem) -> bool:
+    """Does every plan part into places that only meet in the money they cost?"""
+    limits = problem.limits
+    meets = bool(limits.quotas or limits.fault_tolerance.losses) or limits.max_spot_fraction is not None
+    few = len(problem.demands) <= MOST_WORKLOADS and len(problem.required) <= MOST_REQUIRED
+    if problem.objective != "cost" or problem.matters("power") or problem.matters("carbon") or meets or not few:
+        return False
+    kinds = [_kinds_of_one(problem, w) for w in range(len(problem.demands))]
+    return len(kinds) == 1 or (bool(kinds[0]) and all(kind == kinds[0] for kind in kinds))
+
+
+def solve_by_place(
+    reduced: ReducedProblem, ceiling: float, time_limit_s: float, gap_fraction: float, seed: int
+) -> ByPlace:
+    """Bound of a problem that ``parts_by_place``, and its plan where that costs less than ``ceiling``."""
+    search = _Search(reduced, time_limit_s, seed)
+    enough = ceiling * (1.0 - max(PROVEN_GAP_FRACTION, gap_fraction))
+    while True:
+        bound, parts = search.best_partition()
+        if bound >= enough:
+            return ByPlace(min(bound, ceiling), None, search.seconds)
+        open_parts = [(part, s) for part, s in parts if search.level[part][s] < search.closest]
+        if not open_parts or search.seconds > time_limit_s:
+            return ByPlace(bound, None if open_parts else search.plan(parts), search.seconds)
+        for part, s in open_parts:
+            search.refine(part, s, ceiling)
+
+
+def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[str, ...]:
+    """Kinds of places of which the workload is in one."""
+    return tuple(sorted(kind for kind, most in limited_kinds(problem, workload).items() if most == 1))
+
+
+@dataclass(slots=True)
+class _Search:
+    """place: by pair. alone: what each workload (column) costs at least in each place (row). named: by requirement, whether there is
+    what it names, for each place and workload. bounds, level: by part and place, no less than it costs, and how that is known."""
+
+    reduced: ReducedProblem
+    time_limit_s: float
+    seed: int
+    place: IntArray = field(init=False)
+    alone: FloatArray = field(init=False)
+    named: list[BoolArray] = field(init=False)
+    bounds: dict[Part, FloatArray] = field(default_factory=dict)
+    level: dict[Part, IntArray] = field(default_factory=dict)
+    answers: dict[tuple[Part, int], tuple[Draft, Slots]] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        problem, pairs = self.reduced.problem, self.reduced.pairs
+        columns = [
+            place_of_pairs(problem, self.reduced.groups, pairs.group, kind)[1]
+            for kind in limited_kinds(problem, 0)
+            if kind in _kinds_of_one(problem, 0)
+        ]
+        self.place = np.zeros(len(pairs), dtype=np.int64)
+        for column in columns:
+            self.place = np.unique(self.place * (int(column.max()) + 1) + column, return_inverse=True)[1]
+        shape = int(self.place.max(initial=0)) + 1, len(problem.demands)
+        unit = pairs.usd_per_node_hour * pairs.node_fraction
+        with np.errstate(invalid="ignore"):
+            whole = np.where(np.isinf(pairs.load), np.inf, unit[:, None] * pairs.load)
+        least = np.full((*shape, pairs.load.shape[1]), np.inf)
+        np.minimum.at(least, (self.place, pairs.workload), whole)
+        self.alone = least.sum(axis=2)
+        self.named = []
+        for requirement in problem.required:
+            there = np.zeros(shape, dtype=np.bool_)
+            counted = meeting(problem, self.reduced.groups, pairs, requirement)
+            there[self.place[counted], pairs.workload[counted]] = True
+            self.named.append(there)
+
+    @property
+    def closest(self) -> int:
+        """A place that is all there is would be the problem itself once more."""
+        return SOLVED if len(self.alone) > 1 else BY_KNAPSACK
+
+    def bounds_of(self, part: Part) -> FloatArray:
+        """By place."""
+        if part not in self.bounds:
+            workloads, met = part
+            mine = _bits(workloads)
+            bounds = self.alone[:, mine].sum(axis=1)
+            for r in _bits(met):
+                bounds = np.where(self.named[r][:, mine].any(axis=1), bounds, np.inf)
+            self.bounds[part], self.level[part] = bounds, np.full(len(bounds), BY_ARITHMETIC)
+        return self.bounds[part]
+
+    def best_partition(self) -> tuple[float, list[tuple[Part, int]]]:
+        """The least total of bounds, and the parts with the places where it lies."""
+        every, required = (1 << len(self.reduced.problem.demands)) - 1, (1 << len(self.reduced.problem.required)) - 1
+        known: dict[Part, tuple[float, Part | None]] = {(0, 0): (0.0, None)}
+
+        def best(left: int, needed: int) -> float:
+            if (left, needed) in known:
+                return known[left, needed][0]
+            found: tuple[float, Part | None] = (math.inf, None)
+            if left:
+                first = left & -left
+                for others in _subsets(left ^ first):
+                    for met in _subsets(needed):
+                        part = (first | others, met)
+                        cost = float(self.bounds_of(part).min())
+                        if cost < found[0]:
+                            cost += best(left ^ part[0], needed ^ met)
+                        if cost < found[0]:
+                            found = (cost, part)
+            known[left, needed] = found
+            return found[0]
+
+        total = best(every, required)
+        parts: list[tuple[Part, int]] = []
+        left, needed = every, required
+        while left and (part := known[left, needed][1]) is not None:
+            parts.append((part, int(self.bounds_of(part).argmin())))
+            left, needed = left ^ part[0], needed ^ part[1]
+        return total, parts
+
+    def refine(self, part: Part, s: int, ceiling: float) -> None:
+        """Know more closely what a part costs in a place."""
+        bounds, level = self.bounds_of(part), self.level[part]
+        level[s] += 1
+        found = self.by_knapsack(part, s, ceiling) if level[s] == BY_KNAPSACK else self.solved(part, s)
+        bounds[s] = max(bounds[s], found)
+
+    def by_knapsack(self, part: Part, s: int, ceiling: float) -> float:
+        """What whole nodes cost that hold the part's least work, or the least devices of all its workloads."""
+        pairs, groups, offers = self.reduced.pairs, self.reduced.groups, self.reduced.problem.offers
+        mine = _bits(part[0])
+        rows = np.flatnonzero((self.place == s) & np.isin(pairs.workload, mine))
+        load = pairs.load[rows]
+        asked = load > 0.0
+        if len({(w, k) for w, k in zip(*self._classes(rows, asked), strict=True)}) > len(mine) or not asked.any():
+            return 0.0  # several classes part a replica's work between them
+        work = np.where(asked, load, 0.0).max(axis=1)
+        if len(mine) == 1:
+            per_node = 1.0 / (pairs.node_fraction[rows] * np.where(work > 0.0, work, np.inf))
+            return least_cover(self._nodes(rows, per_node), 1.0, ceiling)
+        if len({offers[groups[p].offers[0]].device_id for p in np.unique(pairs.group[rows]).tolist()}) > 1:
+            return 0.0
+        devices = 0.0
+        for w in mine:
+            own = (pairs.workload[rows] == w) & np.isfinite(work) & (work > 0.0)
+            nodes = pairs.nodes_per_replica[rows] * self._devices_of(rows)
+            size = np.where(pairs.slots[rows] > 0, pairs.devices[rows] / pairs.instances[rows], nodes)
+            sizes = zip(size[own].tolist(), work[own].tolist(), strict=True)
+            devices += least_cover([Thing(one, 1.0 / each) for one, each in sizes], 1.0)
+        return least_cover(self._nodes(rows, self._devices_of(rows).astype(np.float64)), devices, ceiling)
+
+    def _classes(self, rows: IntArray, asked: BoolArray) -> tuple[list[int], list[int]]:
+        row, k = np.nonzero(asked)
+        return self.reduced.pairs.workload[rows[row]].tolist(), k.tolist()
+
+    def _devices_of(self, rows: IntArray) -> IntArray:
+        """In a node, by pair."""
+        return np.array([group.devices for group in self.reduced.groups], dtype=np.int64)[self.reduced.pairs.group[rows]]
+
+    def _nodes(self, rows: IntArray, weight: FloatArray) -> list[Thing]:
+        """The offers of these pairs, each with the most that a pair makes of one of its nodes."""
+        groups, offers = self.reduced.groups, self.reduced.problem.offers
+        heaviest = np.zeros(len(groups))
+        np.maximum.at(heaviest, self.reduced.pairs.group[rows], weight)
+        things = []
+        for p in np.flatnonzero(heaviest).tolist():
+            for offer in groups[p].offers:
+                most = offers[offer].max_nodes
+                cost = max(offers[offer].usd_per_hour, TINY_USD)
+                things.append(Thing(cost, float(heaviest[p]), math.inf if most is None else most))
+        return things
+
+    def solved(self, part: Part, s: int) -> float:
+        """What the part costs there by itself."""
+        reduced, problem = self.reduced, self.reduced.problem
+        mine = _bits(part[0])
+        alone = only_demand_of(problem, mine)
+        required = tuple(problem.required[r] for r in _bits(part[1]))
+        alone = replace(alone, limits=Limits(spare_nodes=problem.limits.spare_nodes), required=required)
+        pairs = reduced.pairs.take((self.place == s) & np.isin(reduced.pairs.workload, mine))
+        groups, pairs = drop_unused_groups(alone, reduced.groups, pairs)
+        most = most_nodes(alone, groups, pairs, None, 0.0)
+        few = replace(reduced, problem=alone, groups=groups, pairs=pairs, max_nodes=most, bound=0.0, draft=None)
+        effort = Effort(PART_TIME_FRACTION * self.time_limit_s, seed=self.seed)
+        answered = tried(few, effort)
+        if answered is None:
+            return 0.0
+        self.seconds += answered.solved.seconds
+        if answered.solved.proof == "infeasible":
+            return math.inf
+        self._keep(part, s, answered)
+        return max(answered.bound, 0.0) * (1.0 - PROVEN_GAP_FRACTION / 10)
+
+    def _keep(self, part: Part, s: int, answered: Answered) -> None:
+        draft = answered.draft()
+        if draft is not None:
+            self.answers[part, s] = draft, slots_of(answered.model)
+
+    def plan(self, parts: list[tuple[Part, int]]) -> Found | None:
+        """The plans of the parts together; None where one has none, or they do not fit."""
+        nodes: dict[int, int] = {}
+        replicas: dict[PlacementKey, int] = {}
+        slots: dict[int, list[tuple[int, ...]]] = {}
+        for part, s in parts:
+            if (part, s) not in self.answers:
+                return None
+            draft, cut = self.answers[part, s]
+            for offer, count in draft.nodes.items():
+                nodes[offer] = nodes.get(offer, 0) + count
+            for key, count in draft.replicas.items():
+                replicas[key] = replicas.get(key, 0) + count
+            for anchor, some in cut.items():
+                slots.setdefault(anchor, []).extend(some)
+        return realised(self.reduced, Draft(nodes, replicas, math.nan, 1.0), slots, "highs")
+
+
+TINY_USD = 1e-9
+"""An hour: what is free costs next to nothing."""
+
+
+def _bits(mask: int) -> list[int]:
+    """Numbers of the bits that are set."""
+    return [n for n in range(mask.bit_length()) if mask >> n & 1]
+
+
+def _subsets(mask: int) -> list[int]:
+    """Every choice of the bits that are set, none of them among these."""
+    found, some = [0], mask
+    while some:
+        found.append(some)
+        some = (some - 1) & mask
+    return found
