@@ -23,6 +23,7 @@ from solver.confirmation.sharing import look_at_sharing
 from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult, SolveOptions, solve_fleet
+from solver.fleet.decomposition.by_place import parts_by_place
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.reach import within_reach
 from solver.outcome import Outcome, Status, status_of_plan
@@ -232,7 +233,13 @@ class Search:
         return None if found.plan is None or self.exceeds_default(found) else found
 
     def look_at_sharing(self) -> None:
-        """Look at candidates that a cheaper plan of several workloads on shared nodes may well contain."""
+        """Look at candidates that a cheaper plan of several workloads on shared nodes may well contain.
+
+        Only where plans take long to tell apart: of workloads each in one place they do not, and the next plan says itself what to
+        simulate.
+        """
+        if parts_by_place(self.current.problem):
+            return
         if self.known is not None and self.known.usd_per_hour is not None:
             until_s = (1.0 - LOOKING_TIME_FRACTION) * self.watch.left_s()
 

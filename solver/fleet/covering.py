@@ -30,7 +30,7 @@ def least_cover(things: Sequence[Thing], need: float, ceiling: float = math.inf)
     >>> least_cover([Thing(3.0, 2.0, 1), Thing(2.0, 1.0, 1)], 4.0)
     inf
     """
-    if need <= ROUNDING:
+    if need <= ROUNDING or any(math.isinf(one.weight) for one in things):
         return 0.0
     ranked = sorted(_undominated(things), key=lambda one: (one.cost / one.weight, one.cost))
     if sum(one.most * one.weight for one in ranked) < need * (1.0 - ROUNDING):

@@ -10,6 +10,7 @@ place is small.
 """
 
 import math
+from functools import cache
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -73,7 +74,7 @@ def solve_by_place(
         if not open_parts or search.seconds > time_limit_s:
             return ByPlace(bound, None if open_parts else search.plan(parts), search.seconds)
         for part, s in open_parts:
-            search.refine(part, s, ceiling)
+            search.refine(part, s)
 
 
 def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[str, ...]:
@@ -81,61 +82,78 @@ def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[str, ...]:
     return tuple(sorted(kind for kind, most in limited_kinds(problem, workload).items() if most == 1))
 
 
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """What one workload takes in one place by itself. usd: of whole replicas on divisible nodes; whole_usd: on whole nodes. devices: of
+    the fewest that its replicas take."""
+
+    usd: float
+    whole_usd: float
+    devices: float
+
+
 @dataclass(slots=True)
 class _Search:
-    """place: by pair. alone: what each workload (column) costs at least in each place (row). named: by requirement, whether there is
-    what it names, for each place and workload. bounds, level: by part and place, no less than it costs, and how that is known."""
+    """place: by pair. divisible: what each workload (column) costs at least in each place (row). named: by requirement, whether there is
+    what it names, for each place and workload. bounds, level: by part and place, no less than it costs, and how that is known.
+    least: the least of a part's bounds, and where it is."""
 
     reduced: ReducedProblem
     time_limit_s: float
     seed: int
     place: IntArray = field(init=False)
-    alone: FloatArray = field(init=False)
+    devices: IntArray = field(init=False)
+    divisible: FloatArray = field(init=False)
     named: list[BoolArray] = field(init=False)
     bounds: dict[Part, FloatArray] = field(default_factory=dict)
     level: dict[Part, IntArray] = field(default_factory=dict)
+    least: dict[Part, tuple[float, int]] = field(default_factory=dict)
+    alone: dict[tuple[int, int], _Alone] = field(default_factory=dict)
+    nodes: dict[int, list[Thing]] = field(default_factory=dict)
     answers: dict[tuple[Part, int], tuple[Draft, Slots]] = field(default_factory=dict)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        problem, pairs = self.reduced.problem, self.reduced.pairs
-        columns = [
-            place_of_pairs(problem, self.reduced.groups, pairs.group, kind)[1]
-            for kind in limited_kinds(problem, 0)
-            if kind in _kinds_of_one(problem, 0)
-        ]
+        problem, pairs, groups = self.reduced.problem, self.reduced.pairs, self.reduced.groups
         self.place = np.zeros(len(pairs), dtype=np.int64)
-        for column in columns:
+        for kind in _kinds_of_one(problem, 0):
+            column = place_of_pairs(problem, groups, pairs.group, kind)[1]
             self.place = np.unique(self.place * (int(column.max()) + 1) + column, return_inverse=True)[1]
+        self.devices = np.array([group.devices for group in groups], dtype=np.int64)[pairs.group]
         shape = int(self.place.max(initial=0)) + 1, len(problem.demands)
-        unit = pairs.usd_per_node_hour * pairs.node_fraction
         with np.errstate(invalid="ignore"):
-            whole = np.where(np.isinf(pairs.load), np.inf, unit[:, None] * pairs.load)
+            whole = np.where(np.isinf(pairs.load), np.inf, self._unit()[:, None] * pairs.load)
         least = np.full((*shape, pairs.load.shape[1]), np.inf)
         np.minimum.at(least, (self.place, pairs.workload), whole)
-        self.alone = least.sum(axis=2)
+        self.divisible = least.sum(axis=2)
         self.named = []
         for requirement in problem.required:
             there = np.zeros(shape, dtype=np.bool_)
-            counted = meeting(problem, self.reduced.groups, pairs, requirement)
+            counted = meeting(problem, groups, pairs, requirement)
             there[self.place[counted], pairs.workload[counted]] = True
             self.named.append(there)
 
     @property
     def closest(self) -> int:
         """A place that is all there is would be the problem itself once more."""
-        return SOLVED if len(self.alone) > 1 else BY_KNAPSACK
+        return SOLVED if len(self.divisible) > 1 else BY_KNAPSACK
 
-    def bounds_of(self, part: Part) -> FloatArray:
-        """By place."""
-        if part not in self.bounds:
+    def least_of(self, part: Part) -> tuple[float, int]:
+        """The least of a part's bounds, and its place."""
+        if part not in self.least:
             workloads, met = part
             mine = _bits(workloads)
-            bounds = self.alone[:, mine].sum(axis=1)
+            bounds = self.divisible[:, mine].sum(axis=1)
             for r in _bits(met):
                 bounds = np.where(self.named[r][:, mine].any(axis=1), bounds, np.inf)
             self.bounds[part], self.level[part] = bounds, np.full(len(bounds), BY_ARITHMETIC)
-        return self.bounds[part]
+            self._renew(part)
+        return self.least[part]
+
+    def _renew(self, part: Part) -> None:
+        bounds = self.bounds[part]
+        s = int(bounds.argmin())
+        self.least[part] = float(bounds[s]), s
 
     def best_partition(self) -> tuple[float, list[tuple[Part, int]]]:
         """The least total of bounds, and the parts with the places where it lies."""
@@ -145,78 +163,95 @@ class _Search:
         def best(left: int, needed: int) -> float:
             if (left, needed) in known:
                 return known[left, needed][0]
-            found: tuple[float, Part | None] = (math.inf, None)
+            least, chosen = math.inf, None
             if left:
                 first = left & -left
                 for others in _subsets(left ^ first):
                     for met in _subsets(needed):
                         part = (first | others, met)
-                        cost = float(self.bounds_of(part).min())
-                        if cost < found[0]:
+                        cost = self.least_of(part)[0]
+                        if cost < least:
                             cost += best(left ^ part[0], needed ^ met)
-                        if cost < found[0]:
-                            found = (cost, part)
-            known[left, needed] = found
-            return found[0]
+                            if cost < least:
+                                least, chosen = cost, part
+            known[left, needed] = least, chosen
+            return least
 
         total = best(every, required)
         parts: list[tuple[Part, int]] = []
         left, needed = every, required
         while left and (part := known[left, needed][1]) is not None:
-            parts.append((part, int(self.bounds_of(part).argmin())))
+            parts.append((part, self.least_of(part)[1]))
             left, needed = left ^ part[0], needed ^ part[1]
         return total, parts
 
-    def refine(self, part: Part, s: int, ceiling: float) -> None:
+    def refine(self, part: Part, s: int) -> None:
         """Know more closely what a part costs in a place."""
-        bounds, level = self.bounds_of(part), self.level[part]
+        level = self.level[part]
         level[s] += 1
-        found = self.by_knapsack(part, s, ceiling) if level[s] == BY_KNAPSACK else self.solved(part, s)
-        bounds[s] = max(bounds[s], found)
+        found = self.by_knapsack(part, s) if level[s] == BY_KNAPSACK else self.solved(part, s)
+        self.bounds[part][s] = max(self.bounds[part][s], found)
+        self._renew(part)
 
-    def by_knapsack(self, part: Part, s: int, ceiling: float) -> float:
-        """What whole nodes cost that hold the part's least work, or the least devices of all its workloads."""
-        pairs, groups, offers = self.reduced.pairs, self.reduced.groups, self.reduced.problem.offers
-        mine = _bits(part[0])
-        rows = np.flatnonzero((self.place == s) & np.isin(pairs.workload, mine))
-        load = pairs.load[rows]
-        asked = load > 0.0
-        if len({(w, k) for w, k in zip(*self._classes(rows, asked), strict=True)}) > len(mine) or not asked.any():
-            return 0.0  # several classes part a replica's work between them
-        work = np.where(asked, load, 0.0).max(axis=1)
-        if len(mine) == 1:
-            per_node = 1.0 / (pairs.node_fraction[rows] * np.where(work > 0.0, work, np.inf))
-            return least_cover(self._nodes(rows, per_node), 1.0, ceiling)
-        if len({offers[groups[p].offers[0]].device_id for p in np.unique(pairs.group[rows]).tolist()}) > 1:
-            return 0.0
-        devices = 0.0
-        for w in mine:
-            own = (pairs.workload[rows] == w) & np.isfinite(work) & (work > 0.0)
-            nodes = pairs.nodes_per_replica[rows] * self._devices_of(rows)
-            size = np.where(pairs.slots[rows] > 0, pairs.devices[rows] / pairs.instances[rows], nodes)
-            sizes = zip(size[own].tolist(), work[own].tolist(), strict=True)
-            devices += least_cover([Thing(one, 1.0 / each) for one, each in sizes], 1.0)
-        return least_cover(self._nodes(rows, self._devices_of(rows).astype(np.float64)), devices, ceiling)
+    def by_knapsack(self, part: Part, s: int) -> float:
+        """The most of what whole replicas cost, what the dearest workload does on whole nodes, and where the place has one kind of
+        device, what whole nodes cost that have as many as all workloads take."""
+        each = [self._alone_in(w, s) for w in _bits(part[0])]
+        apart = max(math.fsum(one.usd for one in each), max(one.whole_usd for one in each))
+        devices = math.fsum(one.devices for one in each)
+        if len(each) == 1 or not math.isfinite(apart + devices):
+            return apart
+        return max(apart, least_cover(self._nodes_of(s), devices))
 
-    def _classes(self, rows: IntArray, asked: BoolArray) -> tuple[list[int], list[int]]:
-        row, k = np.nonzero(asked)
-        return self.reduced.pairs.workload[rows[row]].tolist(), k.tolist()
+    def _alone_in(self, w: int, s: int) -> _Alone:
+        if (w, s) not in self.alone:
+            self.alone[w, s] = self._by_itself(w, np.flatnonzero((self.place == s) & (self.reduced.pairs.workload == w)))
+        return self.alone[w, s]
 
-    def _devices_of(self, rows: IntArray) -> IntArray:
-        """In a node, by pair."""
-        return np.array([group.devices for group in self.reduced.groups], dtype=np.int64)[self.reduced.pairs.group[rows]]
+    def _by_itself(self, w: int, rows: IntArray) -> _Alone:
+        """Of a workload on these pairs. One of several traffic classes parts replicas between them: its are divisible here."""
+        pairs, load = self.reduced.pairs, self.reduced.pairs.load[rows]
+        load = load[:, (load > 0.0).any(axis=0)]
+        size = pairs.devices[rows] / pairs.instances[rows]
+        size = np.where(pairs.slots[rows] > 0, size, pairs.nodes_per_replica[rows] * self.devices[rows])
+        if load.shape[1] != 1:
+            with np.errstate(invalid="ignore"):
+                devices = np.where(np.isinf(load), np.inf, size[:, None] * load).min(axis=0, initial=math.inf)
+            return _Alone(0.0, 0.0, float(devices.sum()))
+        able = np.isfinite(load[:, 0])
+        rows, work, size = rows[able], load[able, 0], size[able]
+        unit = self._unit()[rows]
+        usd = least_cover(_things(unit, 1.0 / work), 1.0)
+        devices = least_cover(_things(size, 1.0 / work), 1.0)
+        return _Alone(usd, least_cover(self._nodes(rows, 1.0 / (pairs.node_fraction[rows] * work)), 1.0), devices)
+
+    def _unit(self) -> FloatArray:
+        """USD an hour of the share of a node that a replica takes, by pair."""
+        pairs = self.reduced.pairs
+        return np.asarray(pairs.usd_per_node_hour * pairs.node_fraction)
+
+    def _nodes_of(self, s: int) -> list[Thing]:
+        """Nodes of a place by the devices that they have; what needs nothing where these are of several kinds."""
+        if s not in self.nodes:
+            rows = np.flatnonzero(self.place == s)
+            groups, offers = self.reduced.groups, self.reduced.problem.offers
+            kinds = {offers[groups[p].offers[0]].device_id for p in np.unique(self.reduced.pairs.group[rows]).tolist()}
+            one_kind = self._nodes(rows, self.devices[rows].astype(np.float64))
+            self.nodes[s] = one_kind if len(kinds) == 1 else [Thing(TINY_USD, math.inf)]
+        return self.nodes[s]
 
     def _nodes(self, rows: IntArray, weight: FloatArray) -> list[Thing]:
         """The offers of these pairs, each with the most that a pair makes of one of its nodes."""
         groups, offers = self.reduced.groups, self.reduced.problem.offers
-        heaviest = np.zeros(len(groups))
-        np.maximum.at(heaviest, self.reduced.pairs.group[rows], weight)
+        heaviest: dict[int, float] = {}
+        for p, one in zip(self.reduced.pairs.group[rows].tolist(), weight.tolist(), strict=True):
+            heaviest[p] = max(heaviest.get(p, 0.0), one)
         things = []
-        for p in np.flatnonzero(heaviest).tolist():
+        for p, most_weight in heaviest.items():
             for offer in groups[p].offers:
                 most = offers[offer].max_nodes
                 cost = max(offers[offer].usd_per_hour, TINY_USD)
-                things.append(Thing(cost, float(heaviest[p]), math.inf if most is None else most))
+                things.append(Thing(cost, most_weight, math.inf if most is None else most))
         return things
 
     def solved(self, part: Part, s: int) -> float:
@@ -267,15 +302,21 @@ TINY_USD = 1e-9
 """An hour: what is free costs next to nothing."""
 
 
+def _things(costs: FloatArray, weights: FloatArray) -> list[Thing]:
+    return [Thing(max(c, TINY_USD), w) for c, w in zip(costs.tolist(), weights.tolist(), strict=True)]
+
+
+@cache
 def _bits(mask: int) -> list[int]:
     """Numbers of the bits that are set."""
     return [n for n in range(mask.bit_length()) if mask >> n & 1]
 
 
-def _subsets(mask: int) -> list[int]:
+@cache
+def _subsets(mask: int) -> tuple[int, ...]:
     """Every choice of the bits that are set, none of them among these."""
     found, some = [0], mask
     while some:
         found.append(some)
         some = (some - 1) & mask
-    return found
+    return tuple(found)
