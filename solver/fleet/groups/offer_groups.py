@@ -108,18 +108,23 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
     losses, kinds = problem.limits.fault_tolerance.losses, kinds_of_places(problem)
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
+    tells_quotas, required, is_carbon = problem.limits.quotas, problem.required, problem.matters("carbon")
     for position, offer in enumerate(problem.offers):
         if offer.node_type_id not in wanted or offer.max_nodes == 0:
             continue
         workloads = everyone - {w for w, allowed in restricted if offer.id not in allowed} if restricted else everyone
         if not workloads:
             continue
-        quotas = frozenset(q for q, quota in enumerate(problem.limits.quotas) if offer.id in quota.offer_ids)
-        domains = tuple(offer.domain(kind) for kind, _ in losses)
-        named = frozenset(r for r, required in enumerate(problem.required) if offer.id in (required.offer_ids or ()))
+        # Thousands of offers are told apart by little in most problems: what is not asked for is not looked up.
+        quotas, named = nowhere, nowhere
+        if tells_quotas:
+            quotas = frozenset(q for q, quota in enumerate(tells_quotas) if offer.id in quota.offer_ids)
+        if required:
+            named = frozenset(r for r, one in enumerate(required) if offer.id in (one.offer_ids or ()))
+        domains = tuple(offer.domain(kind) for kind, _ in losses) if losses else ()
         sites = table.sites_of(offer.region) if table.sites else nowhere
-        kg = offer.kg_co2e_per_kwh if problem.matters("carbon") else 0.0
-        places = tuple(offer.place(kind) for kind in kinds)
+        kg = offer.kg_co2e_per_kwh if is_carbon else 0.0
+        places = tuple([offer.place(kind) for kind in kinds])
         key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg, places)
         members.setdefault(key, []).append(position)
     groups = []
@@ -183,33 +188,31 @@ def pair_up(problem: FleetProblem, groups: list[OfferGroup]) -> Pairs:
     node_type_index = {node_type: i for i, node_type in enumerate(table.node_type_ids)}
     rows_of_type = _rows_by_value(table.node_type, len(table.node_type_ids))
     workload_limits = any(len(group.workloads) < len(problem.demands) for group in groups)
-    deployments: list[IntArray] = []
-    group_column: list[IntArray] = []
-    offer_column: list[IntArray] = []
     needed = np.array([d.min_replicas > 0 and not any(d.requests_per_s) for d in problem.demands])
     usable: BoolArray = serves | needed[table.workload]
-    for p, group in enumerate(groups):
+    rows_of_type = [rows[usable[rows]] for rows in rows_of_type]
+    rows_of_group: list[IntArray] = []
+    for group in groups:
         rows = rows_of_type[node_type_index[group.node_type_id]]
-        rows = rows[usable[rows]]
         if workload_limits:
             rows = rows[np.isin(table.workload[rows], sorted(group.workloads))]
         if table.site is not None:
             rows = rows[np.isin(table.site[rows], [ANY_SITE, *sorted(group.sites)])]
-        spans = table.nodes_per_replica[rows] > 1
-        inside = rows[~spans & (table.devices_per_replica[rows] <= group.devices)]
-        deployments.append(inside)
-        group_column.append(np.full(len(inside), p))
-        offer_column.append(np.full(len(inside), ANY_OFFER))
-        spanning = rows[spans]
-        if len(spanning):
-            for offer in group.offers:
-                deployments.append(spanning)
-                group_column.append(np.full(len(spanning), p))
-                offer_column.append(np.full(len(spanning), offer))
-    empty = np.zeros(0, dtype=np.int64)
-    deployment = np.concatenate(deployments or [empty])
-    group_of = np.concatenate(group_column or [empty])
-    offer_of = np.concatenate(offer_column or [empty])
+        rows_of_group.append(rows)
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *rows_of_group])
+    group_of_row = np.repeat(np.arange(len(groups)), [len(rows) for rows in rows_of_group])
+    spans = table.nodes_per_replica[every] > 1
+    devices = np.array([group.devices for group in groups], dtype=np.int64)
+    inside = ~spans & (table.devices_per_replica[every] <= devices[group_of_row]) if len(groups) else spans
+    deployments, group_column = [every[inside]], [group_of_row[inside]]
+    offer_column = [np.full(len(deployments[0]), ANY_OFFER)]
+    for p in np.unique(group_of_row[spans]).tolist():
+        spanning = every[spans & (group_of_row == p)]
+        for offer in groups[p].offers:
+            deployments.append(spanning)
+            group_column.append(np.full(len(spanning), p))
+            offer_column.append(np.full(len(spanning), offer))
+    deployment, group_of, offer_of = map(np.concatenate, (deployments, group_column, offer_column))
     order = np.lexsort((offer_of, table.key[deployment], group_of, table.workload[deployment]))
     return _with_partners(_columns(problem, groups, deployment[order], group_of[order], offer_of[order], load))
 

@@ -47,14 +47,13 @@ def in_few_places(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs)
     cost, named = _cost_alone(pairs), _named(problem, groups, pairs)
     ranked: dict[int, list[BoolArray]] = {}
     for w, kinds in limited.items():
-        mine = pairs.workload == w
-        columns = np.stack([place_of_pairs(problem, groups, pairs.group, kind)[1] for kind in kinds])
-        places = []
-        for choice in np.unique(columns[:, mine], axis=1).T:
-            rows = mine & (columns == choice[:, None]).all(axis=0)
-            places.append(_Place(tuple(choice.tolist()), rows, groups[int(pairs.group[rows.argmax()])].domains))
-        places.sort(key=lambda place: (not named[place.rows].any(), float(cost[place.rows].min())))
-        ranked[w] = [_with_others(first, places, tuple(kinds.values())) for first in places[:MOST_DRAFTS]]
+        places = _Places.of(problem, groups, pairs, w, tuple(kinds))
+        least = np.full(len(places.keys), np.inf)
+        np.minimum.at(least, places.number[places.rows], cost[places.rows])
+        has_named = np.zeros(len(places.keys), dtype=np.bool_)
+        has_named[places.number[places.rows[named[places.rows]]]] = True
+        best = np.lexsort((least, ~has_named)).tolist()
+        ranked[w] = [places.with_others(first, best, tuple(kinds.values())) for first in best[:MOST_DRAFTS]]
     free = ~np.isin(pairs.workload, list(limited))
     for n in range(max((len(members) for members in ranked.values()), default=0)):
         keep = free.copy()
@@ -65,24 +64,43 @@ def in_few_places(problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
-    """key: numbers of the places of each kind. domains: what it is lost with."""
+class _Places:
+    """Of one workload. rows: its pairs. number: by pair, the place it is in, -1 for pairs of others. keys: by place, numbers of what it is
+    of each kind. domains: by place, what it is lost with."""
 
-    key: tuple[int, ...]
-    rows: BoolArray
-    domains: tuple[str, ...]
+    rows: IntArray
+    number: IntArray
+    keys: list[tuple[int, ...]]
+    domains: list[tuple[str, ...]]
 
+    @classmethod
+    def of(
+        cls, problem: FleetProblem, groups: list[OfferGroup], pairs: Pairs, workload: int, kinds: tuple[PlaceKind, ...]
+    ) -> "_Places":
+        """In the order of their keys."""
+        rows = np.flatnonzero(pairs.workload == workload)
+        columns = [place_of_pairs(problem, groups, pairs.group[rows], kind)[1] for kind in kinds]
+        joined = np.zeros(len(rows), dtype=np.int64)
+        for column in columns:
+            joined = joined * (int(column.max(initial=0)) + 1) + column
+        _, first, own = np.unique(joined, return_index=True, return_inverse=True)
+        number = np.full(len(pairs), -1, dtype=np.int64)
+        number[rows] = own
+        keys = [tuple(int(column[i]) for column in columns) for i in first.tolist()]
+        return cls(rows, number, keys, [groups[p].domains for p in pairs.group[rows[first]].tolist()])
 
-def _with_others(first: _Place, places: list[_Place], most: tuple[int, ...]) -> BoolArray:
-    """Rows of a place and of as many more, best first, as a workload may be in."""
-    taken = [first]
-    for place in places:
-        apart = not any(a == b for other in taken for a, b in zip(place.domains, other.domains, strict=True))
-        counts = [len({one.key[k] for one in (*taken, place)}) for k in range(len(most))]
-        if place not in taken and apart and all(count <= limit for count, limit in zip(counts, most, strict=True)):
-            taken.append(place)
-    rows: BoolArray = np.any([place.rows for place in taken], axis=0)
-    return rows
+    def with_others(self, first: int, ranked: list[int], most: tuple[int, ...]) -> BoolArray:
+        """Pairs of a place and of as many more, best first, as a workload may be in."""
+        taken = [first]
+        for place in ranked if max(most) > 1 else ():
+            apart = not any(
+                a == b for other in taken for a, b in zip(self.domains[place], self.domains[other], strict=True)
+            )
+            counts = [len({self.keys[one][k] for one in (*taken, place)}) for k in range(len(most))]
+            if place not in taken and apart and all(count <= limit for count, limit in zip(counts, most, strict=True)):
+                taken.append(place)
+        rows: BoolArray = np.isin(self.number, taken)
+        return rows
 
 
 def _cost_alone(pairs: Pairs) -> FloatArray:
