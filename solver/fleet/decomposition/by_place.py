@@ -10,31 +10,36 @@ place is small.
 """
 
 import math
-from functools import cache
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
-from solver.fleet.covering import Thing, least_cover
+from solver.fleet.decomposition.covering import Thing, least_cover
+from solver.fleet.decomposition.drafts import only_demand_of
 from solver.fleet.deployments import BoolArray, FloatArray, IntArray
 from solver.fleet.found import Found, realised, slots_of
 from solver.fleet.groups.places import limited_kinds, place_of_pairs
 from solver.fleet.groups.required import meeting
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
-from solver.fleet.decomposition.drafts import only_demand_of
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import FleetProblem, Limits
-from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
 from solver.fleet.realise import Slots
+from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
 from solver.fleet.restricted import Answered, Effort, tried
+from solver.hardware import PlaceKind
 
 MOST_WORKLOADS = 6
 """More of them have too many partitions."""
 MOST_REQUIRED = 2
+"""Each may be met by any part, which doubles the parts."""
 PART_TIME_FRACTION = 0.2
 """Share of the time limit that one part in one place may take."""
+TINY_USD = 1e-9
+"""An hour: what is free costs next to nothing."""
 BY_ARITHMETIC, BY_KNAPSACK, SOLVED = range(3)
+"""How closely it is known what a part costs in a place."""
 
 Part = tuple[int, int]
 """Workloads that are together, and requirements that they meet: bits."""
@@ -77,7 +82,7 @@ def solve_by_place(
             search.refine(part, s)
 
 
-def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[str, ...]:
+def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[PlaceKind, ...]:
     """Kinds of places of which the workload is in one."""
     return tuple(sorted(kind for kind, most in limited_kinds(problem, workload).items() if most == 1))
 
@@ -205,10 +210,10 @@ class _Search:
 
     def _alone_in(self, w: int, s: int) -> _Alone:
         if (w, s) not in self.alone:
-            self.alone[w, s] = self._by_itself(w, np.flatnonzero((self.place == s) & (self.reduced.pairs.workload == w)))
+            self.alone[w, s] = self._by_itself(np.flatnonzero((self.place == s) & (self.reduced.pairs.workload == w)))
         return self.alone[w, s]
 
-    def _by_itself(self, w: int, rows: IntArray) -> _Alone:
+    def _by_itself(self, rows: IntArray) -> _Alone:
         """Of a workload on these pairs. One of several traffic classes parts replicas between them: its are divisible here."""
         pairs, load = self.reduced.pairs, self.reduced.pairs.load[rows]
         load = load[:, (load > 0.0).any(axis=0)]
@@ -296,10 +301,6 @@ class _Search:
             for anchor, some in cut.items():
                 slots.setdefault(anchor, []).extend(some)
         return realised(self.reduced, Draft(nodes, replicas, math.nan, 1.0), slots, "highs")
-
-
-TINY_USD = 1e-9
-"""An hour: what is free costs next to nothing."""
 
 
 def _things(costs: FloatArray, weights: FloatArray) -> list[Thing]:

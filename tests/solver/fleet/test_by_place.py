@@ -9,8 +9,8 @@ import pytest
 
 import solver.fleet.solve
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
-from solver.fleet.covering import Thing, least_cover
 from solver.fleet.decomposition.by_place import parts_by_place, solve_by_place
+from solver.fleet.decomposition.covering import Thing, least_cover
 from solver.fleet.problem import MustUse
 from solver.fleet.reduce import reduce_problem
 from solver.hardware import PlaceKind

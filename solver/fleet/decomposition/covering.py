@@ -12,7 +12,8 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """cost and weight of one, both above zero; most: how many there are, infinite where there is no limit."""
+    """cost and weight of one, both above zero, the weight infinite of what covers any need; most: how many there are, infinite where there
+    is no limit."""
 
     cost: float
     weight: float
@@ -23,7 +24,7 @@ def least_cover(things: Sequence[Thing], need: float, ceiling: float = math.inf)
     """The least cost of whole things whose weights add up to the need, or ``ceiling`` where that is no more.
 
     min Σ c_i x_i  with  Σ w_i x_i ≥ need,  0 ≤ x_i ≤ most_i whole. Infinite where all of them do not suffice. A lower bound of it
-    where ``MOST_STEPS`` do not.
+    where ``MOST_STEPS`` do not, and 0 where one of them covers any need.
 
     >>> least_cover([Thing(3.0, 2.0), Thing(2.0, 1.0)], 3.0)
     5.0
