@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE, SEED = "--only", "--seed-database"
 
 
-def answered_in_s(database: str, number: int, seed: int) -> tuple[float, str]:
+def answered_in_s(database: str, number: int, seed: int, workloads: int) -> tuple[float, str]:
     """(processor seconds of one answer, what it says) in the checkout that this process imports."""
     from dataclasses import replace
 
@@ -32,9 +32,10 @@ def answered_in_s(database: str, number: int, seed: int) -> tuple[float, str]:
 
     spaces = SpaceCache()
     recommend(planning_of(database, requests(1, 1, seed + 1)[0], spaces), spaces)  # loads libraries and compiled code
-    body = {**requests(number + 1, 1, seed)[number], "time_limit_s": 300}
+    body = {**requests(number + 1, workloads, seed)[number], "time_limit_s": 300}
     planning = replace(planning_of(database, body, spaces), clock=no_clock)
-    space_of(planning, planning.workloads[0], spaces)
+    for workload in planning.workloads:
+        space_of(planning, workload, spaces)
     began = time.process_time()
     found = recommend(planning, spaces)
     return time.process_time() - began, f"{found.solve.status.value} {found.usd_per_hour:.4f}"
@@ -48,9 +49,10 @@ def in_checkout(folder: Path, *arguments: str) -> str:
     return ran.stdout.strip().splitlines()[-1]
 
 
-def answer_in(folder: Path, database: str, number: int, seed: int) -> tuple[float, str]:
+def answer_in(folder: Path, database: str, number: int, seed: int, workloads: int) -> tuple[float, str]:
     """``answered_in_s`` in a process of another checkout."""
-    line = in_checkout(folder, ONE, str(number), "--seed", str(seed), "--database", database)
+    which = ("--seed", str(seed), "--workloads", str(workloads))
+    line = in_checkout(folder, ONE, str(number), *which, "--database", database)
     seconds, _, says = line.partition(" ")
     return float(seconds), says
 
@@ -69,12 +71,13 @@ def main() -> None:
     )
     parser.add_argument("--requests", type=int, default=12)
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--workloads", type=int, default=1, help="of a request (default 1)")
     parser.add_argument("--database", help=argparse.SUPPRESS)
     parser.add_argument(ONE, type=int, help=argparse.SUPPRESS)
     parser.add_argument(SEED, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only is not None:
-        seconds, says = answered_in_s(options.database, options.only, options.seed)
+        seconds, says = answered_in_s(options.database, options.only, options.seed, options.workloads)
         print(seconds, says)
         return
     if options.seed_database is not None:
@@ -87,8 +90,8 @@ def main() -> None:
         theirs = in_checkout(older, SEED, f"{folder}/older.sqlite")
         ours = in_checkout(ROOT, SEED, f"{folder}/newer.sqlite")
         for number in range(options.requests):
-            old, said = answer_in(older, theirs, number, options.seed)
-            new, says = answer_in(ROOT, ours, number, options.seed)
+            old, said = answer_in(older, theirs, number, options.seed, options.workloads)
+            new, says = answer_in(ROOT, ours, number, options.seed, options.workloads)
             ratios.append(new / old)
             table.add_row(
                 str(number),
