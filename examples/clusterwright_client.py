@@ -5721,7 +5721,9 @@ class SolveOut(TypedDict):
     candidates: int
     """Ways to run a workload on a device (layout, precision) that were looked at, a count."""
     solver: str
-    """The optimiser's name: `highs` is HiGHS."""
+    """What found the plan: `highs` and `cbc` are solvers; `greedy` is a heuristic whose plan arithmetic proved,
+    `bound` arithmetic alone.
+    """
     seconds: float
     """How long the answer took, s."""
     confirmation_rounds: int

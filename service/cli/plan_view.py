@@ -18,7 +18,8 @@ FetchOffer = Callable[[str], Answer | None]
 
 MOST_REJECTIONS = 6
 LATENCIES = {"ttft", "ttfat", "tpot", "e2e", "itl"}
-SOLVERS = {"highs": "HiGHS"}
+SOLVERS = {"highs": " of HiGHS", "cbc": " of CBC"}
+"""Where arithmetic alone proved the last round, none is named."""
 BASIS = {
     "measured": "this configuration was measured",
     "corrected": "physics, corrected by measurements of this device and engine",
@@ -152,7 +153,7 @@ def _show_proof(answer: Answer, console: Console) -> None:
     solve = answer["solve"]
     work = (
         f"{solve['candidates']:,} candidates, {_count(solve['simulations'], 'simulation')}, confirmed in "
-        f"{_count(solve['confirmation_rounds'], 'round')} of {SOLVERS.get(solve['solver'], solve['solver'])}, {solve['seconds']:.2f} s"
+        f"{_count(solve['confirmation_rounds'], 'round')}{SOLVERS.get(solve['solver'], '')}, {solve['seconds']:.2f} s"
     )
     if solve["bound_usd_per_hour"] is not None:
         gap = solve["gap_fraction"] or 0.0
