@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from solver.fleet.decomposition.covering import Thing, least_cover
+from solver.fleet.decomposition.covering import Coverer, least_cover
 from solver.fleet.decomposition.drafts import only_demand_of
 from solver.fleet.deployments import BoolArray, FloatArray, IntArray
 from solver.fleet.found import Found, realised, slots_of
@@ -69,7 +69,7 @@ def solve_by_place(
     reduced: ReducedProblem, ceiling: float, time_limit_s: float, gap_fraction: float, seed: int
 ) -> ByPlace:
     """Bound of a problem that ``parts_by_place``, and its plan where that costs less than ``ceiling``."""
-    search = _Search(reduced, time_limit_s, seed)
+    search = _PartsInPlaces(reduced, time_limit_s, seed)
     enough = ceiling * (1.0 - max(PROVEN_GAP_FRACTION, gap_fraction))
     while True:
         bound, parts = search.best_partition()
@@ -98,7 +98,7 @@ class _Alone:
 
 
 @dataclass(slots=True)
-class _Search:
+class _PartsInPlaces:
     """place: by pair. divisible: what each workload (column) costs at least in each place (row). named: by requirement, whether there is
     what it names, for each place and workload. bounds, level: by part and place, no less than it costs, and how that is known.
     least: the least of a part's bounds, and where it is."""
@@ -114,7 +114,7 @@ class _Search:
     level: dict[Part, IntArray] = field(default_factory=dict)
     least: dict[Part, tuple[float, int]] = field(default_factory=dict)
     alone: dict[tuple[int, int], _Alone] = field(default_factory=dict)
-    nodes: dict[int, list[Thing]] = field(default_factory=dict)
+    nodes: dict[int, list[Coverer]] = field(default_factory=dict)
     answers: dict[tuple[Part, int], tuple[Draft, Slots]] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -235,17 +235,17 @@ class _Search:
         pairs = self.reduced.pairs
         return np.asarray(pairs.usd_per_node_hour * pairs.node_fraction)
 
-    def _nodes_of(self, s: int) -> list[Thing]:
+    def _nodes_of(self, s: int) -> list[Coverer]:
         """Nodes of a place by the devices that they have; what needs nothing where these are of several kinds."""
         if s not in self.nodes:
             rows = np.flatnonzero(self.place == s)
             groups, offers = self.reduced.groups, self.reduced.problem.offers
             kinds = {offers[groups[p].offers[0]].device_id for p in np.unique(self.reduced.pairs.group[rows]).tolist()}
             one_kind = self._nodes(rows, self.devices[rows].astype(np.float64))
-            self.nodes[s] = one_kind if len(kinds) == 1 else [Thing(TINY_USD, math.inf)]
+            self.nodes[s] = one_kind if len(kinds) == 1 else [Coverer(TINY_USD, math.inf)]
         return self.nodes[s]
 
-    def _nodes(self, rows: IntArray, weight: FloatArray) -> list[Thing]:
+    def _nodes(self, rows: IntArray, weight: FloatArray) -> list[Coverer]:
         """The offers of these pairs, each with the most that a pair makes of one of its nodes."""
         groups, offers = self.reduced.groups, self.reduced.problem.offers
         heaviest: dict[int, float] = {}
@@ -256,7 +256,7 @@ class _Search:
             for offer in groups[p].offers:
                 most = offers[offer].max_nodes
                 cost = max(offers[offer].usd_per_hour, TINY_USD)
-                things.append(Thing(cost, most_weight, math.inf if most is None else most))
+                things.append(Coverer(cost, most_weight, math.inf if most is None else most))
         return things
 
     def solved(self, part: Part, s: int) -> float:
@@ -303,8 +303,8 @@ class _Search:
         return realised(self.reduced, Draft(nodes, replicas, math.nan, 1.0), slots, "highs")
 
 
-def _things(costs: FloatArray, weights: FloatArray) -> list[Thing]:
-    return [Thing(max(c, TINY_USD), w) for c, w in zip(costs.tolist(), weights.tolist(), strict=True)]
+def _things(costs: FloatArray, weights: FloatArray) -> list[Coverer]:
+    return [Coverer(max(c, TINY_USD), w) for c, w in zip(costs.tolist(), weights.tolist(), strict=True)]
 
 
 @cache

@@ -11,7 +11,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Coverer:
     """cost and weight of one, both above zero, the weight infinite of what covers any need; most: how many there are, infinite where there
     is no limit."""
 
@@ -20,15 +20,15 @@ class Thing:
     most: float = math.inf
 
 
-def least_cover(things: Sequence[Thing], need: float, ceiling: float = math.inf) -> float:
+def least_cover(things: Sequence[Coverer], need: float, ceiling: float = math.inf) -> float:
     """The least cost of whole things whose weights add up to the need, or ``ceiling`` where that is no more.
 
     min Σ c_i x_i  with  Σ w_i x_i ≥ need,  0 ≤ x_i ≤ most_i whole. Infinite where all of them do not suffice. A lower bound of it
     where ``MOST_STEPS`` do not, and 0 where one of them covers any need.
 
-    >>> least_cover([Thing(3.0, 2.0), Thing(2.0, 1.0)], 3.0)
+    >>> least_cover([Coverer(3.0, 2.0), Coverer(2.0, 1.0)], 3.0)
     5.0
-    >>> least_cover([Thing(3.0, 2.0, 1), Thing(2.0, 1.0, 1)], 4.0)
+    >>> least_cover([Coverer(3.0, 2.0, 1), Coverer(2.0, 1.0, 1)], 4.0)
     inf
     """
     if need <= ROUNDING or any(math.isinf(one.weight) for one in things):
@@ -36,14 +36,14 @@ def least_cover(things: Sequence[Thing], need: float, ceiling: float = math.inf)
     ranked = sorted(_undominated(things), key=lambda one: (one.cost / one.weight, one.cost))
     if sum(one.most * one.weight for one in ranked) < need * (1.0 - ROUNDING):
         return math.inf
-    search = _Search(ranked, [one.cost / one.weight for one in ranked], need * ROUNDING, ceiling)
+    search = _Knapsack(ranked, [one.cost / one.weight for one in ranked], need * ROUNDING, ceiling)
     search.look(0, need, 0.0)
     return search.best if search.steps <= MOST_STEPS else min(ceiling, need * search.ratios[0])
 
 
-def _undominated(things: Sequence[Thing]) -> list[Thing]:
+def _undominated(things: Sequence[Coverer]) -> list[Coverer]:
     """Without those of which an unlimited one weighs no less at no more cost."""
-    kept: list[Thing] = []
+    kept: list[Coverer] = []
     heaviest = 0.0
     for one in sorted(things, key=lambda one: (one.cost, -one.weight)):
         if one.weight > heaviest:
@@ -54,10 +54,10 @@ def _undominated(things: Sequence[Thing]) -> list[Thing]:
 
 
 @dataclass(slots=True)
-class _Search:
+class _Knapsack:
     """things: by cost of a unit of weight, which are ``ratios``. best: the least cost found, or the ceiling."""
 
-    things: Sequence[Thing]
+    things: Sequence[Coverer]
     ratios: Sequence[float]
     tolerance: float
     best: float

@@ -10,7 +10,7 @@ import pytest
 import solver.fleet.solve
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
 from solver.fleet.decomposition.by_place import parts_by_place, solve_by_place
-from solver.fleet.decomposition.covering import Thing, least_cover
+from solver.fleet.decomposition.covering import Coverer, least_cover
 from solver.fleet.problem import MustUse
 from solver.fleet.reduce import reduce_problem
 from solver.hardware import PlaceKind
@@ -34,7 +34,7 @@ def in_one_place(problem: FleetProblem, seed: int) -> FleetProblem:
 def test_a_covering_knapsack_equals_enumeration(seed: int) -> None:
     rng = random.Random(seed)
     things = [
-        Thing(float(rng.randint(1, 9)), rng.choice((0.5, 1.0, 2.0, 3.0, 7.0)), rng.choice((1, 2, 3, math.inf)))
+        Coverer(float(rng.randint(1, 9)), rng.choice((0.5, 1.0, 2.0, 3.0, 7.0)), rng.choice((1, 2, 3, math.inf)))
         for _ in range(rng.randint(1, 4))
     ]
     need = rng.uniform(0.1, 9.0)
@@ -53,7 +53,7 @@ def test_a_covering_knapsack_equals_enumeration(seed: int) -> None:
 
 def test_a_covering_knapsack_of_many_things_ends_with_a_bound() -> None:
     rng = random.Random(5)
-    things = [Thing(10.0 + rng.random(), 10.0 + rng.random()) for _ in range(60)]
+    things = [Coverer(10.0 + rng.random(), 10.0 + rng.random()) for _ in range(60)]
     bound = least_cover(things, 9_000.3)
     assert min(one.cost / one.weight for one in things) * 9_000.3 == pytest.approx(bound, rel=1e-3)
 
