@@ -96,6 +96,26 @@ def files_of(client: TestClient, plan: dict[str, Any], target: str) -> dict[str,
     return {file["path"]: file["content"] for file in answer.json()["files"]}
 
 
+def test_fsdp_recomputes_layers_itself(client: TestClient) -> None:
+    """The Trainer's own way would gather the weights once more."""
+    job = TUNE | {
+        "method": "full",
+        "sharding": "zero3",
+        "recompute": "full",
+        "global_batch_sequences": 32,
+        "layout": {"data_parallel": 8},
+        "stack": "hf-trl",
+    }
+    plan = planned(client, job, devices=["h100-sxm"])
+    (line,) = plan["plan"]
+    assert (line["layout"]["sharding"], line["layout"]["recompute"]) == ("zero3", "full")
+    assert line["devices"] > 1
+    (script,) = files_of(client, plan, "torchrun").values()
+    assert "--fsdp 'full_shard auto_wrap'" in script
+    assert """--fsdp_config '{"activation_checkpointing": true}'""" in script
+    assert "--gradient_checkpointing false" in script
+
+
 def test_adapters_are_started_as_they_were_planned(client: TestClient, tune: dict[str, Any]) -> None:
     (line,) = tune["plan"]
     layout = line["layout"]
