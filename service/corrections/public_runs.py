@@ -42,8 +42,9 @@ def bare_snapshot(catalog: Catalog) -> CatalogSnapshot:
     }
     empty: frozenset[str] = frozenset()
     return CatalogSnapshot(
-        "", 0, devices, nodes, (), {}, frozenset(devices), empty, empty, empty,
-        in_force(newest, stated), correction_set(newest), newest.number,
+        digest="", seeded_digest="", revision=0, devices=devices, nodes=nodes, offers=(), refused={},
+        device_ids=frozenset(devices), offer_ids=empty, providers=empty, regions=empty,
+        priors=in_force(newest, stated), corrections=correction_set(newest), release_set=newest.number,
     )  # fmt: skip
 
 
