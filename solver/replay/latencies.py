@@ -143,7 +143,7 @@ def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _Ranks:
     """Where percentiles of so many values lie: ranks of order statistics, and of each percentile which two of them it is between and
     how far from the lower one."""
 
@@ -154,12 +154,12 @@ class _Places:
 
 
 @lru_cache(maxsize=64)
-def _places(count: int) -> _Places:
+def _places(count: int) -> _Ranks:
     at = np.array([QUANTILES[name] / 100.0 * (count - 1) for name in PERCENTILES if name != "mean"])
     below = np.floor(at).astype(np.int64)
     above = np.minimum(below + 1, count - 1)
     ranks = np.unique(np.concatenate([below, above]))
-    return _Places(ranks, np.searchsorted(ranks, below), np.searchsorted(ranks, above), at - below)
+    return _Ranks(ranks, np.searchsorted(ranks, below), np.searchsorted(ranks, above), at - below)
 
 
 def percentiles(values: Matrix) -> Matrix:
