@@ -27,7 +27,9 @@ def image_tokens(asked: TrafficShape, shape: LlmShape) -> int:
 def encoder_of(shape: LlmShape) -> VisionEncoder:
     """Raises FigureMissingError for a model that takes no images, or whose encoder is not known."""
     if shape.vision is None:
-        raise FigureMissingError(shape.id, "a vision encoder (layers, widths, patches); models that read text alone have none")
+        raise FigureMissingError(
+            shape.id, "a vision encoder (layers, widths, patches); models that read text alone have none"
+        )
     return shape.vision
 
 

@@ -188,8 +188,16 @@ class Search:
         if holds:
             is_best = self.result.outcome is Outcome.OPTIMAL or not self.watch.in_time()
             return RoundOutcome.HOLDS_AS_BEST if is_best else RoundOutcome.HOLDS
-        is_last = not self.watch.in_time() or self.rounds >= self.capacities.most_rounds
+        is_last = not self.watch.in_time() or (self.rounds >= self.capacities.most_rounds and self.something_holds())
         return RoundOutcome.FAILS_LAST if is_last else RoundOutcome.FAILS
+
+    def something_holds(self) -> bool:
+        """Is there a plan of what simulation has seen to hold? Without one there is nothing to give the search up for."""
+        try:
+            self.best_confirmed()
+        except NoPlanInTimeError:
+            return False
+        return True
 
     def solve(self) -> FleetResult:
         """The best plan over what is believed, as closely as its stage asks."""

@@ -177,6 +177,7 @@ def _below(table: DeploymentTable, part: DeploymentTable) -> DeploymentTable:
         exchange=None
         if table.exchange is None or part.exchange is None
         else np.concatenate([table.exchange, part.exchange]),
+        copies=None if table.copies is None else np.concatenate([table.copies, part.copies_of_model]),
     )
 
 

@@ -27,6 +27,8 @@ LEAST_CLUSTERS = 3
 """With fewer a level has no range of its own: leaving one out must leave two."""
 Range = tuple[float, float]
 EXACT: Range = (1.0, 1.0)
+ROUNDING = 1e-12
+"""Of logarithms that lie on an end."""
 
 
 class PublicMiss(NamedTuple):
@@ -114,7 +116,7 @@ def held(found: Sequence[PublicMiss], miss: Range, cluster: Cluster) -> float:
     inside = 0.0
     for one, weight in zip(found, weights(found, cluster), strict=True):
         low, high = ends(one, miss)
-        inside += weight * (low <= one.ratio <= high)
+        inside += weight * (low - ROUNDING <= one.ratio <= high + ROUNDING)
     return inside
 
 

@@ -92,6 +92,9 @@ def solve_fleet(
     if options.exact_steps and options.solver == "highs" and parts_by_place(problem):
         ceiling = math.inf if draft is None else draft.objective
         parted = solve_by_place(reduced, ceiling, options.time_limit_s, options.gap_fraction, options.seed)
+        if parted.bound == math.inf:
+            reasons = ("no plan within all limits together",)
+            return _without_plan(reduced, Outcome.INFEASIBLE, "bound", len(reduced.pairs), parted.seconds, reasons)
         seconds, draft = parted.seconds, better_of(problem, draft, parted.found)
         reduced = replace(reduced, bound=max(reduced.bound, parted.bound))
         gap = math.inf if draft is None else gap_between(draft.objective, reduced.bound)

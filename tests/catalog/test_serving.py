@@ -47,7 +47,7 @@ def test_every_range_holds_no_error_and_has_a_row_for_everything() -> None:
     rows = [row for row in catalog().constants if row.name in MISS_CONSTANTS]
     assert {row.name for row in rows if (row.family, row.device, row.engine) == ("*", "*", "*")} == set(MISS_CONSTANTS)
     assert all(row.low <= 1.0 <= row.high for row in rows)
-    # A family or device with a range of its own for today's releases has one for any release too.
+    # A family or device with a range of its own for today's releases has one for any release too: those are among any.
     subjects = {name: {(r.family, r.device, r.engine) for r in rows if r.name == name} for name in MISS_CONSTANTS}
     for metric in ("token", "first_token"):
-        assert subjects[f"interval_{metric}_miss"] == subjects[f"interval_{metric}_miss_any_release"]
+        assert subjects[f"interval_{metric}_miss"] <= subjects[f"interval_{metric}_miss_any_release"]

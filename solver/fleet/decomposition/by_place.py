@@ -55,11 +55,12 @@ class ByPlace:
 
 
 def parts_by_place(problem: FleetProblem) -> bool:
-    """Does every plan part into places that only meet in the money they cost?"""
+    """Does every plan part into places that only meet in the money they cost? Not where a workload needs nothing: no place is its."""
     limits = problem.limits
     meets = bool(limits.quotas or limits.fault_tolerance.losses) or limits.max_spot_fraction is not None
+    idle = any(sum(demand.requests_per_s) <= 0.0 for demand in problem.demands)
     few = len(problem.demands) <= MOST_WORKLOADS and len(problem.required) <= MOST_REQUIRED
-    if problem.objective != "cost" or problem.matters("power") or problem.matters("carbon") or meets or not few:
+    if problem.objective != "cost" or problem.matters("power") or problem.matters("carbon") or meets or idle or not few:
         return False
     kinds = [_kinds_of_one(problem, w) for w in range(len(problem.demands))]
     return len(kinds) == 1 or (bool(kinds[0]) and all(kind == kinds[0] for kind in kinds))
