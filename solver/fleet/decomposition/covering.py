@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 MOST_STEPS = 20_000
 """Choices looked at; a knapsack that needs more keeps the bound of divisible things."""
+MOST_THINGS = 200
+"""The search goes as deep as there are things; of more of them the bound of divisible things is kept."""
 ROUNDING = 1e-9
 """Relative; what is missing by less than this is floating point, not work."""
 
@@ -24,7 +26,7 @@ def least_cover(things: Sequence[Coverer], need: float, ceiling: float = math.in
     """The least cost of whole things whose weights add up to the need, or ``ceiling`` where that is no more.
 
     min Σ c_i x_i  with  Σ w_i x_i ≥ need,  0 ≤ x_i ≤ most_i whole. Infinite where all of them do not suffice. A lower bound of it
-    where ``MOST_STEPS`` do not, and 0 where one of them covers any need.
+    where ``MOST_STEPS`` do not suffice or there are more than ``MOST_THINGS``, and 0 where one of them covers any need.
 
     >>> least_cover([Coverer(3.0, 2.0), Coverer(2.0, 1.0)], 3.0)
     5.0
@@ -36,9 +38,27 @@ def least_cover(things: Sequence[Coverer], need: float, ceiling: float = math.in
     ranked = sorted(_undominated(things), key=lambda one: (one.cost / one.weight, one.cost))
     if sum(one.most * one.weight for one in ranked) < need * (1.0 - ROUNDING):
         return math.inf
+    if len(ranked) > MOST_THINGS:
+        return min(ceiling, divisible_cover(ranked, need))
     search = _Knapsack(ranked, [one.cost / one.weight for one in ranked], need * ROUNDING, ceiling)
     search.look(0, need, 0.0)
-    return search.best if search.steps <= MOST_STEPS else min(ceiling, need * search.ratios[0])
+    return search.best if search.steps <= MOST_STEPS else min(ceiling, divisible_cover(ranked, need))
+
+
+def divisible_cover(ranked: Sequence[Coverer], need: float) -> float:
+    """The least cost where things can be cut: the best by cost of a unit of weight first, as they are ranked.
+
+    >>> divisible_cover([Coverer(2.0, 2.0, 1), Coverer(3.0, 2.0)], 3.0)
+    3.5
+    """
+    cost = 0.0
+    for one in ranked:
+        taken = min(one.most * one.weight, need)
+        cost += taken * one.cost / one.weight
+        need -= taken
+        if need <= 0.0:
+            break
+    return cost
 
 
 def _undominated(things: Sequence[Coverer]) -> list[Coverer]:

@@ -58,6 +58,14 @@ def test_a_covering_knapsack_of_many_things_ends_with_a_bound() -> None:
     assert min(one.cost / one.weight for one in things) * 9_000.3 == pytest.approx(bound, rel=1e-3)
 
 
+def test_thousands_of_single_things_are_bounded_without_depth() -> None:
+    rng = random.Random(6)
+    things = [Coverer(1.0 + rng.random(), 1.0, 1) for _ in range(3_000)]
+    cheapest = sorted(one.cost for one in things)
+    assert least_cover(things, 2_000.0) == pytest.approx(sum(cheapest[:2_000]))
+    assert least_cover(things, 1_999.5) == pytest.approx(sum(cheapest[:1_999]) + 0.5 * cheapest[1_999])
+
+
 @pytest.mark.parametrize("start", range(0, cases(400), cases(50)))
 def test_bounds_and_plans_equal_enumeration(start: int) -> None:
     proven = beaten = 0
