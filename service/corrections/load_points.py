@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlmodel import Session
 
+from service.benchmarks.plausibility import mean_tokens
 from service.corrections.queries import AcceptedResidual, loads_of
-from service.recommendations.from_rows import lengths_from_wire
-from service.wire.traffic import Lengths
+from service.wire.benchmarks import MeasuredLengths
 from solver.corrections.kin import MeasuredLoad
 
 STEP = 0.25
@@ -21,22 +21,26 @@ STEP = 0.25
 MOST_POINTS = 64
 MOST_LOADS = 200
 """The newest runs of a configuration whose loads are told apart."""
-_LENGTHS: TypeAdapter[Lengths] = TypeAdapter(Lengths)
+_LENGTHS: TypeAdapter[MeasuredLengths] = TypeAdapter(MeasuredLengths)
 
 
 def load_of(
     load: Mapping[str, Any], traffic: Mapping[str, Any], layout: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Clients of a replica and the mean prompt; None of a load that is not a closed loop of prompts of stated lengths."""
+    """Clients of a replica and the mean prompt; None of a load that is not a closed loop of prompts of stated lengths, or that has
+    none (runs of generation alone)."""
     if load.get("kind") != "closed" or not traffic.get("prompt_tokens"):
         return None
     mean = _mean_tokens(json.dumps(traffic["prompt_tokens"], sort_keys=True))
+    if mean <= 0.0:
+        return None
     return load["concurrency"] / (layout.get("data_parallel") or 1), mean
 
 
 @lru_cache(maxsize=1024)
 def _mean_tokens(stated: str) -> float:
-    return lengths_from_wire(_LENGTHS.validate_json(stated)).mean
+    """Of lengths as measured runs state them, which may be their mean alone."""
+    return mean_tokens(_LENGTHS.validate_json(stated)) or 0.0
 
 
 def with_loads(session: Session, runs: Sequence[AcceptedResidual]) -> list[AcceptedResidual]:

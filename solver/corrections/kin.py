@@ -74,6 +74,8 @@ class Kin:
         """
         if self.shrinkage is None:
             return self.factors
+        if clients <= 0.0 or prompt_tokens <= 0.0:
+            return self.factors  # generation alone: no logarithm says how far off it is
         k, runs, bandwidth = self.shrinkage.relatives, self.shrinkage.runs, self.shrinkage.bandwidth
         means: dict[str, list[float]] = {}
         for relative in self.relatives:
