@@ -186,10 +186,9 @@ def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough
         if enough is not None and enough(bracket):
             return bracket
         surer = replace(bracket, holds=rung(left.low))
+        # Where it fails nothing follows yet: a rung above may still stand for it, and the end must not depend on what is asked.
         if enough is not None and left.believed and enough(surer) and runs.holds(rung(left.low), goal):
-            return (
-                surer  # where it fails, a rung above may still stand for it: the end must not depend on what is asked
-            )
+            return surer
         if at - left.low >= 2 * FAR and runs.is_likely_to_hold(rung(at), goal, simulate=simulate):
             left.believe(at)
             continue

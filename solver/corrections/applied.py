@@ -280,9 +280,8 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
     unstated = configuration.engine.any_release and configuration.engine.version is None
-    if (
-        found is not None and unstated and not found.ranges
-    ):  # what was uploaded is of the very engine that is asked about
+    # What was uploaded, and states ranges, is of the very engine that is asked about.
+    if found is not None and unstated and not found.ranges:
         released = configuration.constants.range_si("interval_release_miss")
         found = replace(found, spreads=joined(found.spreads, released, released))
     shape = configuration.shape

@@ -209,11 +209,8 @@ class TestAboutAPlan:
         page.get_by_label("Device", exact=True).fill("a100-sxm-80")
         page.get_by_role("button", name="Why not this?").click()
         expect(page.locator(".verdict")).to_contain_text("a100-sxm-80", timeout=PATIENCE_MS)
-        with_it = (
-            page.get_by_role("region", name=re.compile("^Beside the plan"))
-            .get_by_role("row", name=re.compile("a100-sxm-80"))
-            .last
-        )  # alternatives may have one with the device too
+        beside = page.get_by_role("region", name=re.compile("^Beside the plan"))
+        with_it = beside.get_by_role("row", name=re.compile("a100-sxm-80")).last  # after alternatives that have it too
         expect(with_it.get_by_role("cell")).to_have_count(6)
         for cell in with_it.get_by_role("cell").all():
             assert cell.inner_text() not in {"", "–"}, "its price, machines, layout, worth and latencies"
