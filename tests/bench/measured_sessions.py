@@ -8,6 +8,7 @@ used to choose a constant, ``shared_read_fraction``; ``--fit`` prints what each 
 import argparse
 import gzip
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from solver.step.constants import Constants
 
 SESSIONS = DEFAULT_ROOT / "sessions"
 MS_PER_S = 1e3
+BYTES_PER_GIB = 2.0**30
 SHARED = "shared_read_fraction"
 SAME_TIME_S = 2e-3
 """Times are recorded to so much."""
@@ -93,13 +95,14 @@ def predicted(configuration: Configuration, run: Mapping[str, Any]) -> dict[str,
     }
 
 
-def configuration_of(catalog: Catalog, path: Path, cache_tokens: float) -> Configuration:
-    """That of a file of ordinary runs of the same model and engine, with the cache of the run."""
+def configuration_of(catalog: Catalog, path: Path, run: Mapping[str, Any]) -> Configuration:
+    """That of a file of ordinary runs of the same model and engine, with the caches of the run, on the device and in host memory."""
     group = path.name.removesuffix(".json.gz").rsplit("_", 1)[0]
     of_group = [file for file in read_benchmark_files() if file.id == group]
     priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
     found = measurement(catalog, priors, of_group[0], of_group[0].runs[0]).configuration
-    return replace(found, kv_cache_tokens=cache_tokens)
+    engine = replace(found.engine, host_cache_bytes=run.get("host_cache_gib", 0.0) * BYTES_PER_GIB)
+    return replace(found, engine=engine, kv_cache_tokens=float(run["cache_tokens"]))
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,10 @@ class Measured:
         return found
 
     def measured(self) -> dict[str, float]:
-        results = self.run["results"]
+        """hits: nan where the engine was not asked what its cache held."""
+        results, found = self.run["results"], self.run["prompt_tokens_found"]
         return {
-            "hits": self.run["prompt_tokens_found"] / self.run["prompt_tokens_asked"],
+            "hits": math.nan if found is None else found / self.run["prompt_tokens_asked"],
             "TTFT": results["ttft_ms"]["mean"],
             "TPOT": results["tpot_ms"]["mean"],
         }
@@ -137,7 +141,7 @@ def measured_runs() -> Iterator[Measured]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             runs: dict[str, Any] = json.load(file)
         for name, run in runs.items():
-            configuration = configuration_of(catalog, path, float(run["cache_tokens"]))
+            configuration = configuration_of(catalog, path, run)
             correction = configuration_correction(correction_set(catalog.corrections[-1]), configuration)
             factors = correction.factors if correction else {}
             yield Measured(name, run, without_probes(configuration, correction), factors)
@@ -163,7 +167,7 @@ def show_runs() -> None:
     table = Table("run", "", "found %", "TTFT mean ms", "TPOT mean ms")
     for one in measured_runs():
         for said, values in (("measured", one.measured()), ("predicted", one.predicted())):
-            row = (f"{100 * values['hits']:.1f}", f"{values['TTFT']:.1f}", f"{values['TPOT']:.2f}")
+            row = ("" if math.isnan(values["hits"]) else f"{100 * values['hits']:.1f}", f"{values['TTFT']:.1f}", f"{values['TPOT']:.2f}")
             table.add_row(one.name if said == "measured" else "", said, *row, end_section=said == "predicted")
     Console(width=110).print(table)
 
