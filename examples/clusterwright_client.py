@@ -5708,8 +5708,10 @@ class SliceOut(TypedDict):
 
 
 class SolveOut(TypedDict):
-    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "kept_current"]
-    """Its state."""
+    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "mixes_open", "kept_current"]
+    """Its state. ``mixes_open``: with traffic classes, the search has ended and knows nothing better, but what
+    replicas would sustain of mixes of requests that nobody simulated leaves open whether there is.
+    """
     usd_per_hour: str | None
     """Price, US dollars an hour; null where there is none."""
     bound_usd_per_hour: str | None
@@ -5731,10 +5733,11 @@ class SolveOut(TypedDict):
     """
     simulations: int
     """Runs of the engine's scheduler, request by request, a count."""
-    proof_over: NotRequired[Literal["every_candidate", "simulated_mixes", "simulated_pools"]]
-    """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests
-    that nobody simulated are believed to fall short as like ones did. ``simulated_pools``: where prefill and decode
-    may be apart, replicas of either that nobody simulated are.
+    proof_over: NotRequired[Literal["every_candidate", "each_class_alone", "simulated_mixes", "simulated_pools"]]
+    """What the bound and ``proven_optimal`` hold over. ``each_class_alone``: with traffic classes, what the dearest
+    costs by itself at least, which holds whatever replicas sustain of mixes; ``simulated_mixes``: stored before
+    that, it held as far as mixes fall short as like ones did. ``simulated_pools``: where prefill and decode may be
+    apart, replicas of either that nobody simulated are.
     """
 
 

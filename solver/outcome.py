@@ -15,6 +15,7 @@ class Outcome(StrEnum):
 class Status(StrEnum):
     """Why a search ended. ``WITHIN_GAP``: the gap asked for was reached; ``TIME_LIMIT``: it was not, in the time given.
 
+    ``MIXES_OPEN``: nothing better is known, but what replicas sustain of mixes of traffic classes that nobody simulated leaves it open.
     ``KEPT_CURRENT``: a fleet that runs stays, although a cheaper one is known. ``NO_PLAN_FOUND`` never leaves the service: it
     is an error there (``NoPlanInTimeError``).
     """
@@ -23,6 +24,7 @@ class Status(StrEnum):
     WITHIN_GAP = "within_gap"
     TIME_LIMIT = "time_limit"
     PROVEN_INFEASIBLE = "proven_infeasible"
+    MIXES_OPEN = "mixes_open"
     KEPT_CURRENT = "kept_current"
     NO_PLAN_FOUND = "no_plan_found"
 

@@ -149,6 +149,13 @@ def _show_prices(answer: Answer, console: Console, fetch_offer: FetchOffer) -> N
         )
 
 
+PROOF_OVER = {
+    "each_class_alone": "whatever mixes replicas sustain, ",
+    "simulated_mixes": "as far as mixes like those simulated go, ",
+    "simulated_pools": "as far as pools like those simulated go, ",
+}
+
+
 def _show_proof(answer: Answer, console: Console) -> None:
     solve = answer["solve"]
     work = (
@@ -158,8 +165,7 @@ def _show_proof(answer: Answer, console: Console) -> None:
     if solve["bound_usd_per_hour"] is not None:
         gap = solve["gap_fraction"] or 0.0
         proof = "[bold]proof[/bold]" if gap == 0.0 else f"not proven: may be {100 * gap:.2g} % above the best"
-        simulated = {"simulated_mixes": "mixes", "simulated_pools": "pools"}.get(solve["proof_over"])
-        over = f"as far as {simulated} like those simulated go, " if simulated else ""
+        over = PROOF_OVER.get(solve["proof_over"], "")
         free = answer["request"]["limits"].get("sourcing", "any") == "any"
         within = "the limits" if free else "the limits and the buying policy"
         bound = _usd(solve["bound_usd_per_hour"])

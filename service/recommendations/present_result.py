@@ -195,7 +195,7 @@ def _served(planning: PlanningInput, found: Recommendation) -> list[ServedOut]:
 
 def _proof_over(planning: PlanningInput, found: Recommendation) -> ProofOver:
     if any(workload.is_mixed for workload in planning.workloads):
-        return "simulated_mixes"
+        return "each_class_alone"
     return "every_candidate" if found.pools is None else "simulated_pools"
 
 

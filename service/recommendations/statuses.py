@@ -23,7 +23,7 @@ def plan_outcome(outcome: Outcome) -> PlanOutcome:
             assert_never(outcome)
 
 
-def solve_status(status: Status) -> Literal[SolveStatus, "kept_current"]:
+def solve_status(status: Status) -> Literal[SolveStatus, "kept_current", "mixes_open"]:
     """Raises ValueError as ``plan_outcome`` does."""
     match status:
         case Status.PROVEN_OPTIMAL:
@@ -36,6 +36,8 @@ def solve_status(status: Status) -> Literal[SolveStatus, "kept_current"]:
             return "proven_infeasible"
         case Status.KEPT_CURRENT:
             return "kept_current"
+        case Status.MIXES_OPEN:
+            return "mixes_open"
         case Status.NO_PLAN_FOUND:
             raise ValueError("nothing was found in time, which no answer says")
         case _:

@@ -24,10 +24,11 @@ def classes_of(workload: WorkloadIn, of: str, traffic_class: str | None) -> tupl
     """Numbers of the classes whose target is meant: the named one, or all that keep to the workload's own."""
     if not of.startswith("targets."):
         return ()
+    own = {one.name for one in workload.traffic_classes or () if one.targets is not None}
     return tuple(
         number
-        for number, one in enumerate(workload.traffic_classes or ())
-        if (one.targets is None if traffic_class is None else one.name == traffic_class)
+        for number, one in enumerate(workload.streams)
+        if one.name is not None and (one.name not in own if traffic_class is None else one.name == traffic_class)
     )
 
 

@@ -87,7 +87,7 @@ def _stored(context: PlanningContext, replay: ReplayedRequest, names: list[str])
 def _line(
     replay: ReplayedRequest, solved_request: SolvedRequest, offer: Offer, nodes: int, stored: _Stored, clock: Clock
 ) -> QuoteLineOut:
-    proven = solved_request.result.status is Status.PROVEN_OPTIMAL and solved_request.planning.objective == "cost"
+    proven = solved_request.proven.status is Status.PROVEN_OPTIMAL and solved_request.planning.objective == "cost"
     # What costs nothing has no price that could rise by a part of itself.
     ranged = proven and offer.usd_per_hour > 0.0
     found = price_range(solved_request, offer.id, clock) if ranged else PriceRange(offer.id, None)

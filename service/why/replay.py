@@ -88,7 +88,7 @@ def require_plan(solved_request: SolvedRequest, recommendation_id: str) -> None:
 
 def present_base(replay: ReplayedRequest, solved_request: SolvedRequest) -> BaseOut:
     """The plan that is compared with, and what has changed since it was stored."""
-    stored, result = replay.stored, solved_request.result
+    stored, result = replay.stored, solved_request.proven
     inputs = provenance(replay.inputs)
     cost = None if result.usd_per_hour is None else usd(result.usd_per_hour)
     return BaseOut(

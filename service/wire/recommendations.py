@@ -48,7 +48,7 @@ from service.wire.traffic import (
     OverContext,
     TrafficIn,
 )
-from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
+from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses, TrafficClassIn
 
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
@@ -135,7 +135,7 @@ class WorkloadIn(Request):
 
     @property
     def streams(self) -> tuple[ServedStream, ...]:
-        """The traffic, class by class."""
+        """The traffic, class by class: classes in one order, whatever theirs in the request, so that the answer does not depend on it."""
         if self.traffic is not None:
             return (
                 ServedStream(None, "traffic", self.traffic, self.traffic.requests_per_s or UNSTATED_RATE, self.targets),
@@ -148,8 +148,13 @@ class WorkloadIn(Request):
                 one.requests_per_s or (one.share_fraction or 0.0) * (self.requests_per_s or 0.0),
                 one.targets or self.targets,
             )
-            for number, one in enumerate(self.traffic_classes or ())
+            for number, one in sorted(enumerate(self.traffic_classes or ()), key=lambda of: _content(of[1]))
         )
+
+
+def _content(one: TrafficClassIn) -> tuple[str, str]:
+    """What a class asks for, and its name where another asks for the same."""
+    return one.model_dump_json(exclude={"name"}), one.name
 
 
 class OfferLimitIn(Request):
@@ -223,7 +228,7 @@ class RecommendationIn(Request):
         return self
 
 
-ProofOver = Literal["every_candidate", "simulated_mixes", "simulated_pools"]
+ProofOver = Literal["every_candidate", "each_class_alone", "simulated_mixes", "simulated_pools"]
 
 
 def _every_candidate() -> ProofOver:
@@ -232,7 +237,9 @@ def _every_candidate() -> ProofOver:
 
 
 class SolveOut(Answer):
-    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "kept_current"]
+    status: Literal["proven_optimal", "within_gap", "time_limit", "proven_infeasible", "mixes_open", "kept_current"]
+    """``mixes_open``: with traffic classes, the search has ended and knows nothing better, but what replicas would sustain of mixes of
+    requests that nobody simulated leaves open whether there is."""
     usd_per_hour: Usd | None
     bound_usd_per_hour: Usd | None
     gap_fraction: float | None
@@ -243,8 +250,9 @@ class SolveOut(Answer):
     """How often the optimiser ran until everything it chose held in simulation."""
     simulations: int
     proof_over: ProofOver = Field(default_factory=_every_candidate)
-    """What the bound and ``proven_optimal`` hold over. ``simulated_mixes``: with traffic classes, mixes of requests that
-    nobody simulated are believed to fall short as like ones did. ``simulated_pools``: where prefill and decode may be apart,
+    """What the bound and ``proven_optimal`` hold over. ``each_class_alone``: with traffic classes, what the dearest costs by
+    itself at least, which holds whatever replicas sustain of mixes; ``simulated_mixes``: stored before that, it held as far as mixes fall
+    short as like ones did. ``simulated_pools``: where prefill and decode may be apart,
     replicas of either that nobody simulated are."""
 
 

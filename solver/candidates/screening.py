@@ -89,14 +89,6 @@ class ScreenedClass:
             float(self.saturation_requests_per_s[row]),
         )
 
-    def simulated_rows(self) -> list[int]:
-        """Candidates of which anything has been simulated under these requests."""
-        copies = copies_of(self.workload)
-        base = len(self.space.rows) // copies
-        known = {row for row, _ in self.space.runs.known(self.workload.traffic)}
-        mine = [row for row in range(base) if int(self.space.twin[row]) in known]
-        return [copy * base + row for copy in range(copies) for row in mine]
-
 
 @dataclass(frozen=True, slots=True)
 class Screened:

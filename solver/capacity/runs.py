@@ -194,10 +194,6 @@ class RunsMemo:
                 self._kept.popitem(last=False)
         return found
 
-    def known(self, traffic: Traffic) -> list[Key]:
-        """Configurations of which anything has been simulated under this traffic."""
-        return [key for key, of in self._kept if of == traffic]
-
 
 def rung(index: int) -> float:
     """Requests per second of one rung of the ladder on which capacities are found.

@@ -182,14 +182,19 @@ class Search:
         self.bound = _tighter(self.bound, self.result.bound, self.planning.objective == "throughput")
         if self.rounds == 1 and self.look_at_rivals():
             return RoundOutcome.LEARNT
-        self.observe(progress("confirming", self.result))
+        self.observe(self.progress("confirming"))
         holds = self.holds()
-        self.observe(progress("solving", self.result))
+        self.observe(self.progress("solving"))
         if holds:
             is_best = self.result.outcome is Outcome.OPTIMAL or not self.watch.in_time()
             return RoundOutcome.HOLDS_AS_BEST if is_best else RoundOutcome.HOLDS
         is_last = not self.watch.in_time() or (self.rounds >= self.capacities.most_rounds and self.something_holds())
         return RoundOutcome.FAILS_LAST if is_last else RoundOutcome.FAILS
+
+    def progress(self, stage: str) -> SearchProgress:
+        """How far the newest plan is, with a bound where the search's is one: what is found of a mix says little of another."""
+        found = progress(stage, self.result)
+        return found if self.capacities.known_by_candidate else replace(found, bound=None, gap_fraction=None)
 
     def something_holds(self) -> bool:
         """Is there a plan of what simulation has seen to hold? Without one there is nothing to give the search up for."""

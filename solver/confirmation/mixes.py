@@ -15,6 +15,8 @@ do not, replicas for either. A row whose mixes keep failing is left to one class
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from solver.candidates.screening import Screened
 from solver.capacity.goal import DRAW_EXCESS
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
@@ -123,17 +125,22 @@ def mix_holds(
     return False
 
 
-def learn(confirmations: Confirmations, workload: int, group: Sequence[int], screened: Screened) -> None:
-    """Add what simulation has found of classes that no engine tells apart where they have a replica to themselves."""
-    one = screened.classes[group[0]]
-    groups = groups_of(screened)
-    for row in one.simulated_rows():
-        bracket = one.candidate(row).bracket()
-        most = float(one.most_requests_per_s[row])
-        if 0.0 < bracket.at_most < most:
+def learn(
+    confirmations: Confirmations, workload: int, group: Sequence[int], screened: Screened, alone: Screened
+) -> None:
+    """Add what simulation has found of classes that no engine tells apart where they have a replica to themselves.
+
+    alone: the workload of these classes only, about which the facts say what was found.
+    """
+    most, groups = screened.classes[group[0]].most_requests_per_s, groups_of(screened)
+    known = confirmations.facts.of(alone).known
+    alike = alone.all_alike(np.arange(len(most)))
+    for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
+        bracket = known[int(alike[row])]
+        if 0.0 < bracket.at_most < float(most[row]):
             factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
             for k in group:
-                factors[k] = min(factors[k], bracket.at_most / most)
+                factors[k] = min(factors[k], bracket.at_most / float(most[row]))
             confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
         if bracket.holds > 0.0:
             mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups)

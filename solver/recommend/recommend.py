@@ -2,18 +2,16 @@
 
 import math
 from collections.abc import Callable, MutableMapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from solver.candidates.rejections import Rejection, rejections
-from solver.candidates.screening import Screened, of_classes, screen
+from solver.candidates.screening import Screened, screen
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
-from solver.confirmation.mixes import groups_of, learn, mixed_workloads
-from solver.errors import NoPlanInTimeError, VerificationError
+from solver.errors import VerificationError
 from solver.explain.binding import binding_limits
 from solver.explain.freed import lower_precision, with_lower_formats
 from solver.explain.infeasible import explain_infeasible
@@ -41,6 +39,7 @@ from solver.planning.types import (
     unobserved,
 )
 from solver.recommend.alternatives import alternatives, confidence_premium, without_drafting, without_each_device
+from solver.recommend.classes_alone import bound_of_every_mix, learn_alone, proven_of_mixes
 from solver.recommend.exchanges import (
     PoolSearch,
     alternative_with,
@@ -54,7 +53,6 @@ from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
 from solver.recommend.spread import Means, SpreadProblem, is_open, solve_spread
-from solver.traffic_classes import with_rate
 from solver.workload import EngineSettings, Workload
 
 ROUNDING_FRACTION = 1e-6
@@ -80,6 +78,14 @@ class SolvedRequest:
     confirmations: Confirmations
     alternatives: tuple[Alternative, ...] | None = None
     pools: PoolSearch | None = None
+    bound_of_every_mix: float | None = None
+    """Of workloads with several traffic classes: what no objective is better than, whatever replicas sustain of mixes."""
+
+    @property
+    def proven(self) -> FleetResult:
+        """The result with what is proven of it. ``result`` is the search's own: what alternatives and explanations are compared with,
+        which are searched for alike."""
+        return proven_of_mixes(self.result, self.bound_of_every_mix, self.planning)
 
 
 def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
@@ -170,34 +176,14 @@ def _solved(
         assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
-    learn_alone(planning, assembly, confirmations)
+    alone = learn_alone(planning, assembly, confirmations)
     solved_request = SolvedRequest(
         planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
     )
-    if any(workload.is_mixed for workload in planning.workloads):
-        solved_request = bettered(solved_request, observe)
-    return solved_request
-
-
-def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Confirmations) -> None:
-    """What simulation finds of each traffic class's best replicas where it has the offers to itself.
-
-    A problem of one class is solved in a small part of the time that one of many takes, and what a row does for a class
-    alone holds in every company.
-    """
-    for w, one in mixed_workloads(assembly.screened):
-        for group in groups_of(one):
-            screened_class = one.classes[group[0]]
-            rate = math.fsum(one.workload.classes[k].requests_per_s for k in group)
-            workload = with_rate(screened_class.workload, rate)
-            by_itself = Confirmations()
-            single = replace(planning, workloads=(workload,))
-            with suppress(NoPlanInTimeError):  # what it has simulated until then is known all the same
-                only = of_classes(workload, [replace(screened_class, workload=workload)])
-                solve_confirmed(assemble(single, [only], assembly.problem.offers), single, by_itself)
-            confirmations.simulations += by_itself.simulations
-            confirmations.spent_s += by_itself.spent_s
-            learn(confirmations, w, group, one)
+    if not alone:
+        return solved_request
+    bound = bound_of_every_mix(planning, assembly, alone, confirmations)
+    return replace(bettered(solved_request, observe), bound_of_every_mix=bound)
 
 
 def bettered(solved_request: SolvedRequest, observe: Observer) -> SolvedRequest:
@@ -248,7 +234,7 @@ def check(assembly: Assembly, result: FleetResult) -> None:
 
 def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
     """The answer of a request that is solved: entries, alternatives, binding limits, or why there is no plan."""
-    observe(progress("explaining", solved_request.result))
+    observe(progress("explaining", solved_request.proven))
     planning, assembly, result = solved_request.planning, solved_request.assembly, solved_request.result
     confirmations, rounds = solved_request.confirmations, solved_request.rounds
     # Of what could be bought: why anything else does not work is no answer to what was asked.
@@ -301,7 +287,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     premium = settled("confidence", lambda: confidence_premium(planning, assembly, result, resolver))
     return Recommendation(
         confidence_premium_usd_per_hour=premium,
-        solve=report(result, confirmations, rounds),
+        solve=report(solved_request.proven, confirmations, rounds),
         entries=entries,
         nodes=machines_of(planning, result.plan),
         published=entries_of_units(planning, result.plan),
@@ -332,7 +318,7 @@ def shortened(
     entries = plan_entries(planning, cut.assembly, cut.result.plan)
     return replace(
         refused,
-        solve=report(cut.result, confirmations, cut.rounds),
+        solve=report(proven_of_mixes(cut.result, None, planning), confirmations, cut.rounds),
         entries=with_estimates(planning, entries),
         nodes=machines_of(planning, cut.result.plan),
         published=entries_of_units(planning, cut.result.plan),
@@ -413,7 +399,7 @@ def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], mem
     why = explain_infeasible(planning, solved_request.assembly, resolver)
     unsettled += ["relaxations"] if resolver.unanswered > before else []
     return Recommendation(
-        solve=report(solved_request.result, solved_request.confirmations, solved_request.rounds),
+        solve=report(solved_request.proven, solved_request.confirmations, solved_request.rounds),
         entries=(),
         nodes={},
         usd_per_hour=0.0,

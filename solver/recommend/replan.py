@@ -255,8 +255,9 @@ def merged(found: Recommendation, split: _Split) -> Recommendation:
     solve = found.solve
     if solve.objective is not None:
         objective = solve.objective + split.constant_usd_per_hour
-        bound = objective if solve.bound is None else solve.bound + split.constant_usd_per_hour
-        solve = replace(solve, objective=objective, bound=bound, gap_fraction=gap_between(objective, bound))
+        bound = None if solve.bound is None else solve.bound + split.constant_usd_per_hour
+        gap = None if bound is None else gap_between(objective, bound)
+        solve = replace(solve, objective=objective, bound=bound, gap_fraction=gap)
     return replace(
         found,
         solve=solve,

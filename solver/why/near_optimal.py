@@ -63,11 +63,7 @@ def _without(
 ) -> WithoutOne:
     answer = _leaving_out(solved_request, names, clock)
     needed = None if answer.outcome == "not_in_time" else not _is_within(answer, most)
-    if (
-        needed
-        and answer.usd_per_hour is not None
-        and answer.usd_per_hour * (1.0 - (answer.gap_fraction or 0.0)) <= most
-    ):
+    if needed and answer.usd_per_hour is not None and answer.usd_per_hour * (1.0 - answer.open_fraction) <= most:
         needed = None  # a cheaper plan without it is not ruled out
     return WithoutOne(kind, name, answer, needed)
 

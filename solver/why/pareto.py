@@ -36,7 +36,7 @@ class Sample:
     @property
     def bound_usd_per_hour(self) -> float:
         """What no plan within the limit can cost less than."""
-        return self.usd_per_hour * (1.0 - (self.answer.gap_fraction or 0.0))
+        return self.usd_per_hour * (1.0 - self.answer.open_fraction)
 
 
 @dataclass(frozen=True, slots=True)

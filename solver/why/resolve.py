@@ -19,6 +19,7 @@ from solver.planning.assemble import Assembly, assemble, offer_slots, slot_of
 from solver.planning.needed_offers import needed_offers
 from solver.planning.placements import Placement, placements, plan_entries
 from solver.planning.types import PlanEntry, PlanningInput
+from solver.recommend.classes_alone import proven_of_mixes
 from solver.recommend.recommend import SolvedRequest, check
 
 Rows = NDArray[np.bool_]
@@ -56,6 +57,11 @@ class SolvedChange:
     extra: float | None = None
     measurable: bool = False
     placements: tuple[Placement, ...] = ()
+
+    @property
+    def open_fraction(self) -> float:
+        """By how much of it a better plan may undercut this one, as far as is proven: all of it where nothing is."""
+        return 1.0 if self.gap_fraction is None else self.gap_fraction
 
     def takes(self, of: Literal["power", "carbon"]) -> float | None:
         """W at full use, or kg CO2e per hour of that."""
@@ -108,8 +114,10 @@ def answer_of(
 ) -> SolvedChange:
     assert result.plan is not None
     extra, measurable = difference(solved_request.result, result, solved_request.planning.objective == "throughput")
+    # Searches over mixes prove nothing: plans are compared as they were found.
+    proven = proven_of_mixes(result, None, solved_request.planning)
     return SolvedChange(
-        outcome=QuestionOutcome.OPTIMAL if result.outcome is Outcome.OPTIMAL else QuestionOutcome.FEASIBLE,
+        outcome=QuestionOutcome.OPTIMAL if proven.outcome is Outcome.OPTIMAL else QuestionOutcome.FEASIBLE,
         entries=entries,
         nodes=result.plan.nodes_by_offer(),
         usd_per_hour=result.usd_per_hour,
@@ -117,7 +125,7 @@ def answer_of(
         carbon_kg_per_hour=result.plan.carbon_kg_per_hour(assembly.problem),
         throughput_multiple=result.throughput_multiple,
         objective=result.objective,
-        gap_fraction=result.gap_fraction,
+        gap_fraction=proven.gap_fraction,
         extra=extra,
         measurable=measurable,
         placements=tuple(placements(assembly, result.plan)),

@@ -95,7 +95,7 @@ def resource_front(
         if found[0].value is None:
             found[0] = Sample(tightest, fewest, priced(solved_request, least, cheapest))
         samples += found
-    none_below = fewest * (1.0 - (least.gap_fraction or 0.0))
+    none_below = fewest * (1.0 - least.open_fraction)
     return front_of(samples, none_below, reaches_cheapest=True)
 
 
@@ -140,7 +140,7 @@ def priced(solved_request: SolvedRequest, least: SolvedChange, cheapest: SolvedC
     """The plan that takes least as one of the front: no plan is cheaper than the bound of the cheapest."""
     assert least.usd_per_hour is not None
     assert cheapest.usd_per_hour is not None
-    bound = cheapest.usd_per_hour * (1.0 - (cheapest.gap_fraction or 0.0))
+    bound = cheapest.usd_per_hour * (1.0 - cheapest.open_fraction)
     base = solved_request.result.usd_per_hour or 0.0
     extra = least.usd_per_hour - base
     return replace(

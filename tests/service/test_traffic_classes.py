@@ -156,8 +156,12 @@ class TestRequests:
 class TestAnswers:
     def test_routing_latency_and_utilisation_by_class(self, client: TestClient) -> None:
         answer = recommended(client, MIXED)
-        assert answer["outcome"] == "optimal"
-        assert answer["solve"]["proof_over"] == "simulated_mixes"
+        solve = answer["solve"]
+        assert (solve["status"], solve["proof_over"]) == ("mixes_open", "each_class_alone")
+        price, bound = float(solve["usd_per_hour"]), float(solve["bound_usd_per_hour"])
+        assert answer["outcome"] == "feasible"
+        assert solve["gap_fraction"] == pytest.approx((price - bound) / price, abs=1e-4)
+        assert 0.0 < bound < price
         for one in (CHAT, DOCUMENTS):
             parts = of_class(answer, str(one["name"]))
             assert sum(p["share_fraction"] for p in parts) == pytest.approx(1.0)
@@ -207,6 +211,7 @@ class TestAnswers:
         whole = recommended(client, body)
         prices = {answer["totals"]["usd_per_hour"] for answer in (one, two, whole)}
         assert len(prices) == 1
+        assert two["solve"]["bound_usd_per_hour"] == two["solve"]["usd_per_hour"]  # engines do not tell them apart
         assert whole["solve"]["proof_over"] == "every_candidate"
         assert {answer["outcome"] for answer in (one, two, whole)} == {"optimal"}
 
@@ -238,7 +243,7 @@ class TestAnswers:
         assert "chat:" in text
         assert "documents:" in text
         assert "TTFT" in text
-        assert "as far as mixes like those simulated go" in " ".join(text.split())
+        assert "whatever mixes replicas sustain, no plan" in " ".join(text.split())
 
     def test_the_example_is_answered(self, client: TestClient) -> None:
         body = json.loads(Path("examples/chat-rag-70b.json").read_text(encoding="utf-8"))

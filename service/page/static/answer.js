@@ -11,8 +11,10 @@ import { askedFacts, foundFacts } from "./traffic.js";
 const STATUS = {
   proven_optimal: ["Proven cheapest", "good"], within_gap: ["Within the gap asked for", "fair"], time_limit: ["Best plan in the time", "fair"],
   proven_infeasible: ["No plan exists", "bad"], kept_current: ["Keep what runs", "fair"],
+  mixes_open: ["Best plan found", "fair"],
 };
 const PROOF_OVER = {
+  each_class_alone: "whatever mixes replicas sustain, no",
   simulated_mixes: "as far as mixes like those simulated go, no",
   simulated_pools: "as far as pools like those simulated go, no",
 };
