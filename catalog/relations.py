@@ -143,8 +143,13 @@ def _constant_errors(
     devices: Mapping[str, DeviceRow], constants: Sequence[ConstantRow], llms: Mapping[str, LlmRow]
 ) -> Iterator[str]:
     families = {device.family for device in devices.values()}
+    seen: set[str] = set()
     for constant in constants:
-        who = f"constant {constant.name} ({constant.family}, {constant.device}, {constant.engine})"
+        of = "" if constant.llm == "*" else f", {constant.llm}"
+        who = f"constant {constant.name} ({constant.family}, {constant.device}, {constant.engine}{of})"
+        if who in seen:
+            yield f"{who}: stated twice"
+        seen.add(who)
         if constant.family != "*" and constant.family not in families:
             yield f"{who}: unknown family"
         if constant.device != "*" and constant.device not in devices:

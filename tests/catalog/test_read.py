@@ -254,6 +254,19 @@ class TestFaults:
         for fault in ("unknown family", "unknown device", "2.0 is outside its range 0.7 to 0.9"):
             assert fault in found
 
+    def test_constants_of_one_model_and_of_all_but_none_twice(self, release: Path) -> None:
+        row = (
+            '[[constant]]\nname = "x"\n{of}value = 0.8\nlow = 0.7\nhigh = 0.9\nunit = "1"\nbasis = "measured"\n'
+            'provenance = {{ source = "runs", retrieved_on = 2026-11-21, checked = "measured" }}\n'
+        )
+        of_all, of_one = row.format(of=""), row.format(of='llm = "tiny"\n')
+        (release / "constants").mkdir()
+        (release / "constants" / "a.toml").write_text(of_all + of_one, encoding="utf-8")
+        unknown = "constant x (*, *, *, tiny): unknown llm 'tiny'"
+        assert problems(release) == (unknown,)
+        (release / "constants" / "a.toml").write_text(of_all + of_one + of_one, encoding="utf-8")
+        assert problems(release) == (unknown, "constant x (*, *, *, tiny): stated twice", unknown)
+
 
 class TestDigest:
     def test_it_is_the_same_for_the_same_files(self, release: Path) -> None:

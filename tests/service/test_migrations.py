@@ -1,6 +1,7 @@
 """Migrations are applied, never ``create_all``; the tables in code and in the database agree."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from procrastinate.schema import SchemaManager
-from sqlalchemy import insert, inspect, select
+from sqlalchemy import JSON, column, insert, inspect, select, table
 
 from service.all_tables import METADATA, TABLES
 from service.database import Database
@@ -167,6 +168,29 @@ class TestMigrate:
         to("0017", command.downgrade)
         assert read("edition", "digest") == ["d"]
         assert sorted(read("correction_set", "origin")) == ["edition", "uploads"]
+
+    def test_constants_of_one_model_stand_beside_those_of_all(self, database: Database) -> None:
+        to, stored = stepper(database), METADATA.tables["constant"]
+        key = {"name": "widened_expert_share", "family": "hopper", "device": "*", "engine": "vllm"}
+
+        def rows() -> dict[str, float]:
+            with database.reading() as session:
+                found = session.connection().exec_driver_sql('SELECT "row" FROM constant').scalars()
+                read = [one if isinstance(one, dict) else json.loads(one) for one in found]
+                return {row.get("llm", "*"): row["value"] for row in read}
+
+        to("0019", command.upgrade)
+        with database.writing() as session:
+            of_one = key | {"llm": "gpt-oss-120b", "value": 0.4}
+            before = table("constant", *(column(name) for name in key), column("row", JSON))
+            session.connection().execute(insert(before).values(**key, row=of_one))
+        to("0020", command.upgrade)
+        with database.writing() as session:
+            of_all = insert(stored).values(**key, llm="*", row=key | {"value": 0.5})
+            session.connection().execute(of_all)
+        assert rows() == {"gpt-oss-120b": 0.4, "*": 0.5}
+        to("0019", command.downgrade)
+        assert rows() == {"*": 0.5}
 
     def test_the_queue_has_the_schema_its_version_was_made_for(self) -> None:
         """Fails when an upgrade of procrastinate changes its schema: then its migrations become a version of ours."""
