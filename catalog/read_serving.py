@@ -40,6 +40,20 @@ def read_public_runs() -> tuple[PublicRunRow, ...]:
     return runs
 
 
+def release_numbers(version: str) -> tuple[int, int, int] | None:
+    """The first three numbers of a release, those it does not state as zero; None where it does not begin with two with a point between
+    them. A candidate or a patch of a release counts as that release.
+
+    >>> release_numbers("v0.6.3.post1"), release_numbers("1.0rc2"), release_numbers("20251124"), release_numbers("")
+    ((0, 6, 3), (1, 0, 0), None, None)
+    """
+    numbers = re.match(r"\s*v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?", version)
+    if numbers is None:
+        return None
+    first, second, third = (int(one or 0) for one in numbers.groups())
+    return first, second, third
+
+
 def is_current(engine: str, version: str | None, measured_on: str | None = None) -> bool | None:
     """Is a release of today's generation? By its number, else by the day of the run; None where neither tells.
 
@@ -51,10 +65,9 @@ def is_current(engine: str, version: str | None, measured_on: str | None = None)
     row = read_generations().get(engine)
     if row is None:
         return True
-    numbers = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version or "")
+    numbers = release_numbers(version or "")
     if numbers is not None:
-        since = tuple(int(n) for n in row.since_version.split("."))
-        return tuple(int(n or 0) for n in numbers.groups()) >= since
+        return numbers >= tuple(int(n) for n in row.since_version.split("."))
     if version is None and measured_on is not None:
         return measured_on >= row.since.isoformat()[: len(measured_on)]
     return None

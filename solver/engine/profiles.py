@@ -194,18 +194,15 @@ def launched_drafts(engine: str) -> LaunchedDrafts | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with.
+    """The numbers that a version begins with, two or more with points between them; none where it begins otherwise, as a commit does.
 
-    >>> release("0.24.0"), release("v0.9.1rc2"), release("main")
-    ((0, 24, 0), (0, 9, 1), ())
+    What follows them is not told apart: a candidate or a patch of a release counts as that release.
+
+    >>> release("0.24.0"), release("v0.9.1rc2"), release("0.6.3.post1"), release("main"), release("20251124"), release("")
+    ((0, 24, 0), (0, 9, 1), (0, 6, 3), (), (), ())
     """
-    numbers: list[int] = []
-    for part in version.removeprefix("v").split("."):
-        leading = re.match(r"\d+", part)
-        if leading is None:
-            break
-        numbers.append(int(leading.group()))
-    return tuple(numbers)
+    numbers = re.match(r"\s*v?([0-9]+(?:\.[0-9]+)+)", version)
+    return () if numbers is None else tuple(int(one) for one in numbers[1].split("."))
 
 
 ALIKE: dict[str, str] = {
