@@ -40,7 +40,7 @@ def learn_alone(planning: PlanningInput, assembly: Assembly, confirmations: Conf
     """What simulation finds of each traffic class's best replicas where it has the offers to itself.
 
     A problem of one class is solved in a small part of the time that one of many takes, and what a row does for a class
-    alone holds in every company. Only what these searches found is learnt, so that it does not matter what was asked before.
+    alone holds in every company. What earlier requests happened to simulate is not learnt from.
     """
     found = []
     for w, one in mixed_workloads(assembly.screened):
