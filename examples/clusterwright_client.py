@@ -1752,11 +1752,11 @@ class CautionOut(TypedDict):
     that was asked for. ``bought``: nobody rents the machine out, so its hours are those of one that is bought, and
     how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
     predictions of the device rest on physics, or on runs of a sibling. ``drafting``: targets are kept as far as
-    drafts are accepted as often as was stated. ``published_speed``: a line rests on speeds that others measured;
-    tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are routed as
-    was stated.
+    drafts are accepted as often as was stated. ``host_cache``: caches take memory of the host, which must be there
+    beside all else that runs on it. ``published_speed``: a line rests on speeds that others measured; tokens leave
+    the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated.
     """
-    about: Literal["drafting", "sessions", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
+    about: Literal["drafting", "sessions", "host_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -5523,6 +5523,8 @@ class ReplicasChangeOut(TypedDict):
     """Number formats of weights and KV cache."""
     speculative: NotRequired[StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without. How they draft; null: not at all."""
+    host_cache_gib: float
+    """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none."""
     before: int
     """How it was; null where there was nothing."""
     after: int
@@ -7350,9 +7352,10 @@ class WorkloadIn(TypedDict):
     """Low-rank adapters over the model, one named by every request. Tenants or tasks that share the base: every
     replica serves all of them. Null: the model as published.
     """
-    host_cache_gib: NotRequired[float]
-    """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. Used on nodes that have
-    as much for each device, by vLLM and SGLang, for what requests of sessions leave in the cache.
+    host_cache_gib: NotRequired[float | list[float]]
+    """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. One size, or several to
+    choose among, each beside none: taken where a plan with it costs less, on nodes that have as much for each
+    device, by vLLM and SGLang, for what requests of sessions leave in the cache.
     """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in

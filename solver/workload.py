@@ -294,8 +294,8 @@ class Workload:
     """That its requests carry, their tokens being among the prompts'; None: text alone."""
     guided_fraction: float = 0.0
     """Share of its requests whose replies are held to a grammar."""
-    host_cache_bytes: float = 0.0
-    """Of host memory, for each device, that caches may take on nodes that have it; 0: none."""
+    host_caches_bytes: tuple[float, ...] = ()
+    """Sizes of host memory, for each device, that caches may take, chosen where a plan with one is cheaper than without."""
     requests_per_s: float = field(init=False, repr=False, compare=False)
     traffic: Traffic = field(init=False, repr=False, compare=False)
 

@@ -71,8 +71,13 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
         stated["node"] = arguments.node
     if (adapters := adapters_of(arguments)) is not None:
         stated["adapters"] = adapters
-    if arguments.engine:
-        stated["engine"] = {"name": arguments.engine}
+    engine: dict[str, Any] = {"name": arguments.engine} if arguments.engine else {}
+    if len(arguments.host_cache) > 1:
+        raise CommandError("--host-cache: one size is estimated; a plan chooses among several", ExitCode.bad_input)
+    if arguments.host_cache:
+        engine["host_cache_gib"] = arguments.host_cache[0]
+    if engine:
+        stated["engine"] = engine
     return stated
 
 

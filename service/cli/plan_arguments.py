@@ -186,6 +186,8 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         workload["adapters"] = adapters
     if arguments.draft:
         workload["drafting"] = drafting(arguments.draft)
+    if arguments.host_cache:
+        workload["host_cache_gib"] = arguments.host_cache
     if arguments.without_provider:
         workload["providers"] = {"never": arguments.without_provider}
     precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}

@@ -28,7 +28,8 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
             f"{line['replicas']} × {layout_text(line['layout'])}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
-            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}{drafting_text(line)}"
+            f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
+            f"{drafting_text(line)}{host_cache_text(line)}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
             _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
             f"{float(line['usd_per_hour']):,.2f}",
@@ -107,6 +108,15 @@ def drafting_text(line: Answer) -> str:
         if by
         else ""
     )
+
+
+def host_cache_text(line: Answer) -> str:
+    """
+    >>> host_cache_text({"engine_settings": {"host_cache_gib": 64.0}})
+    ', 64 GiB of the host beside each device for caches'
+    """
+    gib = (line.get("engine_settings") or {}).get("host_cache_gib")
+    return f", {gib:g} GiB of the host beside each device for caches" if gib else ""
 
 
 def class_text(one: Answer) -> str:

@@ -22,6 +22,10 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-over", type=int, metavar="N", help="turns go to any of N replicas; else a session stays with one"
     )
+    parser.add_argument(
+        "--host-cache", type=float, action="append", default=[], metavar="GIB",
+        help="memory of the host that caches may take beside each device; may be repeated for a plan to choose among",
+    )  # fmt: skip
 
 
 def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def cautions(
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
-        found += [*_drafting(workload, lines), *_sessions(workload, lines)]
+        found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
@@ -153,6 +153,18 @@ def _sessions(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[Ca
     elif sessions.routing == "sticky" and copies > 1:
         detail = f"{found} where the router keeps a session on the copy where it began; routed at random each of {copies} finds less"
         yield CautionOut(about="sessions", workload=workload.name, offer=serving[0].offer, detail=detail)
+
+
+def _host_cache(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Replicas that find prompts in memory of the host."""
+    for line in lines:
+        if line.engine_settings is not None and line.engine_settings.host_cache_gib:
+            detail = (
+                f"caches take {line.engine_settings.host_cache_gib:g} GiB of the host's memory beside each device of {line.node}, as "
+                "was permitted: whether the rest is enough for what else runs there is not known. No load with such a tier has been "
+                "measured here"
+            )
+            yield CautionOut(about="host_cache", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _mean_hits(lines: Sequence[PlanLineOut]) -> float:

@@ -16,8 +16,8 @@ DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": 
 PERCENT = 100.0
 LEAST_SHARE_CHANGE = 0.005
 """Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
-ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str]
-"""Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all)."""
+ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float]
+"""Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all), GiB of the host's memory."""
 
 
 def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDiffOut:
@@ -89,6 +89,7 @@ def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, A
             layout=LayoutIn(**dict(zip(DEGREES, key[4], strict=True))),
             precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
             speculative=StatedDraftIn.model_validate_json(key[7]) if key[7] else None,
+            host_cache_gib=key[8],
             before=counts[0][key],
             after=counts[1][key],
         )
@@ -106,10 +107,12 @@ def _replicas(plan: list[Mapping[str, Any]]) -> Counter[ReplicaKey]:
 
 def _key(line: Mapping[str, Any]) -> ReplicaKey:
     degrees, precision = line["layout"], line["precision"]
-    drafting = (line.get("engine_settings") or {}).get("speculative")
+    settings = line.get("engine_settings") or {}
+    drafting = settings.get("speculative")
     return (
         line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
         precision["weights"], precision["kv_cache"], json.dumps(drafting, sort_keys=True) if drafting else "",
+        settings.get("host_cache_gib") or 0.0,
     )  # fmt: skip
 
 
@@ -185,6 +188,7 @@ def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
     for c in changes:
         how = f"{_layout_words(c.layout)}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
         how += "" if c.speculative is None else f", drafting {c.speculative.draft_tokens} tokens a step"
+        how += f", {c.host_cache_gib:g} GiB of the host beside each device" if c.host_cache_gib else ""
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

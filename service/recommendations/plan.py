@@ -287,7 +287,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         guided_fraction=sum(s.requests_per_s * s.shape.structured_fraction for s in asked.streams)
         / sum(s.requests_per_s for s in asked.streams),
         images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
-        host_cache_bytes=bytes_from_gib(asked.host_cache_gib),
+        host_caches_bytes=tuple(bytes_from_gib(size) for size in asked.host_caches_gib),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),

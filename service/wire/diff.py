@@ -35,6 +35,7 @@ class ReplicasChangeOut(Answer):
     precision: PrecisionIn
     speculative: StatedDraftIn | None = None
     """How they draft; null: not at all."""
+    host_cache_gib: float
     before: int
     after: int
 

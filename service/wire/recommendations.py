@@ -53,6 +53,8 @@ from service.wire.traffic_classes import ServedStream, TargetsIn, TrafficClasses
 MOST_WORKLOADS = 50
 MOST_NAMES = 5_000
 MOST_ENGINES = 32
+MOST_HOST_CACHES = 4
+"""Candidates are there once more for each."""
 
 Objective = Literal["cost", "throughput", "power"]
 NetworkMs = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -103,8 +105,11 @@ class WorkloadIn(Request):
     """How engines may draft, where a plan with it costs less; null: not at all. Its acceptance is that of this traffic, as measured."""
     adapters: AdaptersIn | None = None
     """Tenants or tasks that share the base: every replica serves all of them. Null: the model as published."""
-    host_cache_gib: HostCacheGib = 0.0
-    """Used on nodes that have as much for each device, by vLLM and SGLang, for what requests of sessions leave in the cache."""
+    host_cache_gib: (
+        HostCacheGib | Annotated[tuple[HostCacheGib, ...], Field(min_length=1, max_length=MOST_HOST_CACHES)]
+    ) = 0.0
+    """One size, or several to choose among, each beside none: taken where a plan with it costs less, on nodes that have as much for
+    each device, by vLLM and SGLang, for what requests of sessions leave in the cache."""
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
 
@@ -132,6 +137,12 @@ class WorkloadIn(Request):
         if self.targets.ttfat_ms and (self.traffic is None or "disaggregated" in self.roles):
             raise ValueError("targets.ttfat_ms is for traffic of one kind on replicas that prefill and decode")
         return self
+
+    @property
+    def host_caches_gib(self) -> tuple[float, ...]:
+        """The sizes of host memory to choose among, beside none."""
+        stated = self.host_cache_gib if isinstance(self.host_cache_gib, tuple) else (self.host_cache_gib,)
+        return tuple(dict.fromkeys(size for size in stated if size))
 
     @property
     def streams(self) -> tuple[ServedStream, ...]:

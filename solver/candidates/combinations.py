@@ -9,11 +9,13 @@ from solver.deployment.documented import (
     check_adapters_served,
     check_embedding_served,
     check_formats_documented,
+    check_host_cache,
     drafts_on,
     runs_only,
     undocumented_division,
 )
-from solver.deployment.platforms import Platform
+from solver.deployment.platforms import Platform, holds_host_cache
+from solver.engine.profiles import keeps_in_host_memory
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
@@ -79,6 +81,37 @@ class Combinations:
         for node in nodes:
             if node.id not in planned:
                 self.dropped[Dropped(node.device.id, "engine_not_available", runs_only(node.device, engines))] += 1
+
+    def drop_without_host_memory(self, nodes: Sequence[Node], host_caches_bytes: Sequence[float]) -> None:
+        """Count the nodes that no tier of host memory can be had on though their engine would use one."""
+        if not host_caches_bytes:
+            return
+        able = {
+            i
+            for p in self.platforms
+            if keeps_in_host_memory(p.engine) and p.device.partition is None
+            for i in p.node_ids
+        }
+        for node in nodes:
+            if node.id not in able or holds_host_cache(node, min(host_caches_bytes)):
+                continue
+            if not node.host_memory_bytes:
+                self.dropped[Dropped(node.device.id, "figure_missing", "host_memory_gib")] += 1
+            elif not node.device.pcie_bytes_per_s > 0.0:
+                self.dropped[Dropped(node.device.id, "figure_missing", "pcie_generation")] += 1
+            else:
+                detail = "the host has less memory for each device than host_cache_gib"
+                self.dropped[Dropped(node.device.id, "host_memory_exceeded", detail)] += 1
+
+    def takes_host_cache(self, index: int, kv_cache_bytes: float) -> bool:
+        """Does a platform's engine start with its tier of host memory beside such a cache of a device? Else it is dropped."""
+        platform = self.platforms[index]
+        try:
+            check_host_cache(platform.engine, platform.host_cache_bytes, kv_cache_bytes)
+        except UnsupportedError as problem:
+            self.drop(index, problem.reason, "")
+            return False
+        return True
 
     def admits(self, index: int) -> bool:
         """Does a platform's engine serve such a model, with every figure of its memory known? Else it is dropped."""

@@ -123,6 +123,16 @@ class SearchSpace:
         return found
 
     @property
+    def without_host_cache(self) -> NDArray[np.bool_]:
+        """Rows with no tier of host memory under the cache."""
+        found = self.memo.get("without_host_cache")
+        if found is None:
+            tiers = [self.platforms[row.platform].host_cache_bytes for row in self.rows]
+            found = self.memo["without_host_cache"] = np.array(tiers) == 0.0
+        assert isinstance(found, np.ndarray)
+        return found
+
+    @property
     def cut(self) -> NDArray[np.int64]:
         """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
         found = self.memo.get("cut")
@@ -187,17 +197,19 @@ def build_space(
     partitions: Collection[str] = (),
     engines: tuple[str, ...] = (),
     drafting: SpeculativeDecoding | None = None,
+    host_caches_bytes: Sequence[float] = (),
 ) -> SearchSpace:
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
 
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
-    drafting: where engines document it, candidates are there twice, with and without. Raises InvalidInputError where nothing
-    can run the model.
+    drafting: where engines document it, candidates are there twice, with and without. host_caches_bytes: where nodes and engines
+    allow it, candidates are there with each of these tiers of host memory too. Raises InvalidInputError where nothing can run the model.
     """
-    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, settings.host_cache_bytes)
+    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, host_caches_bytes)
     every += tuple(instance_platforms(every, nodes, partitions))
     found = Combinations(shape, every, drafting)
     found.drop_unplanned(nodes, engines)
+    found.drop_without_host_memory(nodes, host_caches_bytes)
     for index in range(len(every)):
         if found.admits(index):
             for weights in weight_formats:
@@ -219,7 +231,9 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
     index = np.array([found.memory_of[row.platform] for row in rows], dtype=np.int64)
     plans = table.plans(entries, device_bytes, found.memories, index)
-    kept, captured = _by_graphs(found, _on_fewest_nodes(found, plans.fits.tolist()))
+    held = _on_fewest_nodes(found, plans.fits.tolist())
+    held = [i for i in held if found.takes_host_cache(rows[i].platform, float(plans.kv_cache_bytes[i]))]
+    kept, captured = _by_graphs(found, held)
     chosen = [rows[i] for i in kept.tolist()]
     own = [every[row.platform] for row in chosen]
     row_rates = [found.rates[i] for i in kept.tolist()]

@@ -9,6 +9,7 @@ from solver.deployment.documented import (
     check_embedding_served,
     check_engine_available,
     check_formats_documented,
+    check_host_cache,
     check_layout_documented,
 )
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
@@ -75,6 +76,7 @@ def deploy(
     plan = memory_plan(
         shape, device.memory_bytes, precision, layout, engine, engine_memory(constants.subject, constants.values_si())
     )
+    check_host_cache(engine.name, engine.host_cache_bytes, plan.kv_cache_bytes)
     configuration = Configuration(
         shape=shape,
         device=device,

@@ -1,7 +1,7 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
 from solver.adapted_products import check_adapters
-from solver.engine.profiles import drafts, engine_profile, launched_drafts, release
+from solver.engine.profiles import LARGER_HOST_CACHES, drafts, engine_profile, launched_drafts, release
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -9,6 +9,7 @@ from solver.llm_shape import LlmShape
 from solver.memory.weights import weight_format
 from solver.precision import Precision
 from solver.step.constants import Constants
+from solver.units import gib_from_bytes
 from solver.workload import EngineSettings
 
 
@@ -17,6 +18,15 @@ def drafts_on(device: Device, engine: str, pipeline_parallel: int) -> bool:
     loads = device.loads.get(engine)
     left_out = loads is not None and loads.features is not None and "drafting" not in loads.features
     return drafts(engine, device.vendor, pipeline_parallel) and not left_out
+
+
+def check_host_cache(engine: str, host_cache_bytes: float, kv_cache_bytes: float) -> None:
+    """Raises UnsupportedError for a tier of host memory that the engine does not start with beside so large a cache of the device."""
+    if engine in LARGER_HOST_CACHES and 0.0 < host_cache_bytes <= kv_cache_bytes:
+        raise UnsupportedError(
+            "host_cache_below_device",
+            f"{engine} starts only with more host memory for its cache than the device has ({gib_from_bytes(kv_cache_bytes):.4g} GiB)",
+        )
 
 
 def check_draft_model_captured(engine: str, version: str | None) -> None:

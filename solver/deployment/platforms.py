@@ -25,7 +25,7 @@ class Platform:
     constants: Constants
     node_ids: tuple[str, ...]
     host_cache_bytes: float = 0.0
-    """Of host memory, for each device, for what requests leave in the cache; 0 where the nodes do not have as much."""
+    """Of host memory, for each device, for what requests leave in the cache; 0: no such tier."""
 
     def graphs(self, family: str, tensor_parallel: int) -> GraphSizes:
         """What the engine captures here for a family of models."""
@@ -50,28 +50,32 @@ def own_engines(
 
 
 def platforms(
-    nodes: Iterable[Node],
+    nodes: Sequence[Node],
     priors: Sequence[ConstantPrior],
     engine: str,
     llm: str | None = None,
     engines: tuple[str, ...] = (),
     weight_formats: Sequence[str] = (),
-    host_cache_bytes: float = 0.0,
+    host_caches_bytes: Sequence[float] = (),
 ) -> tuple[Platform, ...]:
     """Group node types that perform alike, under each engine they are planned with (``own_engines``: engine is the default,
-    engines those asked for). Devices with none are left out. host_cache_bytes: for each device, on nodes that have as much."""
+    engines those asked for). Devices with none are left out. host_caches_bytes: sizes of a tier of host memory for each device,
+    each of them beside none, for nodes that hold it and engines that use it."""
     grouped: dict[tuple[str, int, int, float, float, float], list[Node]] = {}
-    for node in nodes:
-        per_device = node.network_bytes_per_s / node.devices
-        able = node.host_memory_bytes / node.devices >= host_cache_bytes and node.device.pcie_bytes_per_s > 0.0
-        beside = host_cache_bytes if able else 0.0
-        joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device, beside)
-        grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
+    for beside in (0.0, *host_caches_bytes):
+        for node in nodes:
+            if beside and not holds_host_cache(node, beside):
+                continue
+            per_device = node.network_bytes_per_s / node.devices
+            joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device, beside)
+            grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
     for (device_id, devices, domain, _, per_device, beside), members in grouped.items():
         device = members[0].device
         for runs in own_engines(device, engine, engines, weight_formats):
+            if beside and not keeps_in_host_memory(runs):
+                continue
             if (device_id, runs) not in resolved:
                 resolved[device_id, runs] = resolve_constants(
                     priors, device=device_id, family=device.family, engine=runs, llm=llm
@@ -86,10 +90,15 @@ def platforms(
                     runs,
                     resolved[device_id, runs],
                     node_ids,
-                    beside if keeps_in_host_memory(runs) else 0.0,
+                    beside,
                 )
             )
     return tuple(result)
+
+
+def holds_host_cache(node: Node, bytes_per_device: float) -> bool:
+    """Whether a node's host has so much memory for each device, and a way to it whose speed is known."""
+    return node.host_memory_bytes / node.devices >= bytes_per_device and node.device.pcie_bytes_per_s > 0.0
 
 
 def instance_platforms(whole: Sequence[Platform], nodes: Iterable[Node], profiles: Collection[str]) -> list[Platform]:

@@ -169,6 +169,10 @@ HOST_CACHES: dict[str, str] = {
     "2026-11-24; --hicache-size of each rank and write-through: recalled",
 }
 """Engines that keep what requests leave in host memory too where told to, and where that is documented."""
+LARGER_HOST_CACHES: dict[str, str] = {
+    "sglang": "sgl-project/sglang, memory_pool_host.py: asserts that the pool in host memory is larger than the device's, read 2026-11-24",
+}
+"""Of those, engines that start only where that tier is larger than the cache of the device."""
 
 
 def keeps_in_host_memory(engine: str) -> bool:

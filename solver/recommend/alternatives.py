@@ -1,10 +1,10 @@
-"""Plans beside the one that is recommended: without each of its devices, without drafting, at even odds."""
+"""Plans beside the one that is recommended: without each of its devices, drafting or host memory, at even odds."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from solver.candidates.screening import at_even_odds, narrowed
+from solver.candidates.screening import Screened, at_even_odds, narrowed
 from solver.errors import NoPlanInTimeError
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
@@ -48,12 +48,26 @@ def without_drafting(
     planning: PlanningInput, assembly: Assembly, resolver: Resolver
 ) -> list[tuple[str, Assembly, FleetResult]]:
     """The cheapest confirmed plan in which nothing drafts; none where no alternatives are wanted, or time ran out."""
+    plain = [narrowed(one, one.space.plain) for one in assembly.screened]
+    return _without(planning, plain, "cheapest without drafting", resolver)
+
+
+def without_host_cache(
+    planning: PlanningInput, assembly: Assembly, resolver: Resolver
+) -> list[tuple[str, Assembly, FleetResult]]:
+    """The same of the cheapest in which no cache takes memory of the host."""
+    bare = [narrowed(one, one.space.without_host_cache) for one in assembly.screened]
+    return _without(planning, bare, "cheapest without host memory under the cache", resolver)
+
+
+def _without(
+    planning: PlanningInput, every: Sequence[Screened], why: str, resolver: Resolver
+) -> list[tuple[str, Assembly, FleetResult]]:
     if not planning.alternatives:
         return []
-    plain = [narrowed(one, one.space.plain) for one in assembly.screened]
     with suppress(NoPlanInTimeError):
-        changed, other = resolver.confirmed(assemble(planning, plain))
-        return [("cheapest without drafting", resolver.settled(changed, other), other)]
+        changed, other = resolver.confirmed(assemble(planning, every))
+        return [(why, resolver.settled(changed, other), other)]
     return []
 
 

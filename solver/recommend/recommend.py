@@ -38,7 +38,13 @@ from solver.planning.types import (
     SourcingChange,
     unobserved,
 )
-from solver.recommend.alternatives import alternatives, confidence_premium, without_drafting, without_each_device
+from solver.recommend.alternatives import (
+    alternatives,
+    confidence_premium,
+    without_drafting,
+    without_each_device,
+    without_host_cache,
+)
 from solver.recommend.classes_alone import bound_of_every_mix, learn_alone, proven_of_mixes
 from solver.recommend.exchanges import (
     PoolSearch,
@@ -275,6 +281,9 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     if any(entry.configuration.speculation is not None for entry in entries):
         plain = settled("alternatives", lambda: without_drafting(planning, assembly, resolver))
         others += alternatives(planning, result, plain)
+    if any(entry.configuration.engine.host_cache_bytes for entry in entries):
+        bare = settled("alternatives", lambda: without_host_cache(planning, assembly, resolver))
+        others += alternatives(planning, result, bare)
     binding: tuple[Binding, ...] = ()
     sourcing: tuple[SourcingChange, ...] = ()
     lower: Freed | None = None
@@ -345,7 +354,11 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)
     shape = served_shape(planning.shapes[workload.llm_id], workload)
-    how = (workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction)
+    # Only turns of sessions find what an earlier request left there.
+    host_caches = () if workload.traffic.sessions is None else workload.host_caches_bytes
+    how = (
+        workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction, host_caches,
+    )  # fmt: skip
     key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, *how)
     space = memo.get(key)
     if space is None:
@@ -359,6 +372,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             partitions,
             workload.engines,
             workload.drafting,
+            host_caches,
         )
     return space
 
@@ -371,17 +385,12 @@ def served_shape(shape: LlmShape, workload: Workload) -> LlmShape:
 
 
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
-    """Engine settings with the workload's context as the longest request, the host memory that it may take, and no more requests
-    at once than its adapters have slots for."""
+    """Engine settings with the workload's context as the longest request, and no more requests at once than its adapters have
+    slots for."""
     most = engine.max_sequences
     if workload.adapters is not None:
         most = min(most, workload.adapters.most_sequences)
-    return replace(
-        engine,
-        max_context_tokens=workload.context_tokens,
-        max_sequences=most,
-        host_cache_bytes=workload.host_cache_bytes,
-    )
+    return replace(engine, max_context_tokens=workload.context_tokens, max_sequences=most)
 
 
 def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], memo: SpaceMemo) -> Recommendation:

@@ -259,6 +259,16 @@ def test_how_busy_and_how_drafted_are_options(database_url: str) -> None:
     assert (workload["drafting"]["draft_tokens"], workload["drafting"]["acceptance_fraction"]) == (4, 0.6)
 
 
+def test_host_memory_for_caches_is_an_option(database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chats = ("--turns", "5", "--user", "120", "--think", "30", "--output", "200", "--rate", "3")
+    line = ["plan", "llama-3.1-8b", *chats, "--ttft-p95", "1000", "--show-request", "--host-cache", "32"]
+    assert main([*line, "--host-cache", "100"]) == 0
+    assert json.loads(capsys.readouterr().out)["workloads"][0]["host_cache_gib"] == [32.0, 100.0]
+    estimated = ["estimate", "llama-3.1-8b", "--device", "h100-sxm", *chats, "--host-cache", "32"]
+    assert "one size is estimated" in run(*estimated, "--host-cache", "64", url=database_url).stderr
+    assert run(*estimated, url=database_url).stdout
+
+
 def test_a_plan_without_a_target_says_that_any_latency_will_do(database_url: str, tmp_path: Path) -> None:
     body = json.loads(run("plan", "llama-3.1-8b", *STATED, *FEW, "--show-request", url=database_url).stdout)
     body["workloads"][0]["targets"] = {}

@@ -226,6 +226,53 @@ class TestHostMemory:
         if answer["totals"]["usd_per_hour"] != without["totals"]["usd_per_hour"]:
             assert 100.0 in given
 
+    BUSY = changed(
+        changed(changed(PLAN, f"workloads/0/{AT}/think_time_s", 120), "workloads/0/traffic/requests_per_s", 150),
+        "limits", {"devices": ["h100-sxm"], "providers": ["verda"]},
+    )  # fmt: skip
+    """More sessions than devices keep. One seller, whose nodes state what memory their hosts have."""
+    SIZES = (32, 100)
+
+    def test_what_it_saves_is_said_and_what_it_gives_is_an_estimate(self, client: TestClient) -> None:
+        without = client.post("/v1/recommendations", json=self.BUSY).json()
+        asked = changed(changed(self.BUSY, "alternatives", 1), "workloads/0/host_cache_gib", self.SIZES)
+        answer = client.post("/v1/recommendations", json=asked).json()
+        assert answer["request"]["workloads"][0]["host_cache_gib"] == list(self.SIZES)
+        taken = [line for line in answer["plan"] if line["engine_settings"]["host_cache_gib"] in self.SIZES]
+        assert taken, answer["totals"]
+        saved = float(without["totals"]["usd_per_hour"]) - float(answer["totals"]["usd_per_hour"])
+        assert saved > 0.0
+        why = "cheapest without host memory under the cache"
+        (bare,) = [one for one in answer["alternatives"] if one["why"] == why]
+        assert float(bare["extra_usd_per_hour"]) == pytest.approx(saved, abs=1e-6)
+        assert "host_cache" in {one["about"] for one in answer["cautions"]}
+        same = client.get(f"/v1/recommendations/{answer['id']}/diff", params={"against": without["id"]}).json()
+        assert {one["host_cache_gib"] for one in same["replicas"] if one["after"] > one["before"]} <= set(self.SIZES)
+        line = taken[0]
+        found = estimated(
+            client,
+            {
+                "llm": "llama-3.1-8b", "device": line["device"], "node": line["node"], "layout": line["layout"],
+                "precision": line["precision"], "engine": line["engine_settings"],
+                "traffic": changed(TRAFFIC, "sessions/think_time_s", 120),
+                "load": {"kind": "open", "requests_per_s": line["serves_requests_per_s"] / line["replicas"]},
+            },
+        )  # fmt: skip
+        assert found["prefix_hit_fraction"] == pytest.approx(line["predicted"]["prefix_hit_fraction"], abs=0.01)
+        expected = line["predicted"]["ttft_ms"]["p95"]["expected"]
+        assert found["ttft_ms"]["p95"]["expected"] == pytest.approx(expected, rel=0.02)
+
+    def test_a_device_whose_nodes_state_no_host_memory_is_named(self, client: TestClient) -> None:
+        asked = changed(self.BUSY, "workloads/0/host_cache_gib", 100) | {"alternatives": 0}
+        rejected = client.post("/v1/recommendations", json=asked).json()["rejected"]
+        assert "host_memory_gib" in {one["nearest"] for one in rejected if one["reason"] == "figure_missing"}
+
+    @pytest.mark.parametrize("wrong", [[], [-1], ["much"], [1, 2, 3, 4, 5], {"gib": 3}, None])
+    def test_what_is_no_choice_of_sizes_is_refused(self, client: TestClient, wrong: Any) -> None:
+        response = client.post("/v1/recommendations", json=changed(self.BUSY, "workloads/0/host_cache_gib", wrong))
+        assert response.status_code == 422
+        assert all(one["pointer"].startswith("/workloads/0/host_cache_gib") for one in response.json()["errors"])
+
 
 def _json(body: Any) -> str:
     return json.dumps(body)

@@ -59,13 +59,13 @@ const several = (count) => (count > 1 ? count : "");
 export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, engine }) {
   const { sessions, images, prompt_tokens: prompt } = traffic;
   if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
-  if (adapters?.shares) return null;
+  if (adapters?.shares || beside?.length > 1) return null;
   const [turns, turns_p95] = sessions ? shown(sessions.turns) : ["", ""], [user_mean, user_p95] = sessions ? shown(sessions.user_tokens) : ["", ""];
   const [prompt_mean, prompt_p95] = sessions ? ["", ""] : shown(prompt);
   return {
     ...TRAFFIC, prompt_mean, prompt_p95, turns, turns_p95, user_mean, user_p95, think: sessions?.think_time_s ?? "", system: sessions?.system_prompt_tokens || "",
     tenants: several(sessions?.system_prompts), document: sessions?.document_tokens || "", documents: several(sessions?.documents),
-    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: beside || engine?.host_cache_gib || "",
+    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: (beside?.[0] ?? beside) || engine?.host_cache_gib || "",
     adapters: adapters?.count ?? "", rank: adapters?.rank ?? "", slots: adapters?.slots ?? "",
     images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "",
   };
