@@ -3,7 +3,7 @@
 import tomllib
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,12 +14,14 @@ FILE = Path(__file__).with_name("engines") / "adapters.toml"
 
 
 class EngineAdaptersRow(Row):
-    """One engine. vendors: on whose devices. ranks: those it pads adapters to; none: any up to the largest."""
+    """One engine. vendors: on whose devices. ranks: those it pads adapters to; none: any up to the largest. multiplies: does a step
+    multiply all of a slot, padding included, or each adapter in its own rank?"""
 
     engine: Slug
     vendors: Annotated[tuple[str, ...], Field(min_length=1)]
     ranks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     largest_rank: Annotated[int, Field(ge=1)]
+    multiplies: Literal["padded", "own"] = "padded"
     provenance: Provenance
 
     def padded(self, rank: int) -> int:

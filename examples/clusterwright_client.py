@@ -1161,8 +1161,10 @@ class AdaptersIn(TypedDict):
     """
     count: int
     """How many."""
-    rank: NotRequired[int]
-    """Rank of the adapters."""
+    rank: NotRequired[int | list[int]]
+    """Rank of the adapters. One for all, or one for each where they differ: in the order of ``shares``, else the most
+    popular first. Engines keep room for the largest in every slot.
+    """
     target_modules: NotRequired[list[Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]]]
     """Matrices that are adapted; engines reserve memory for these."""
     zipf_exponent: NotRequired[float | None]
@@ -1179,11 +1181,15 @@ class AdaptersIn(TypedDict):
 
 
 class AdaptersOut(TypedDict):
-    """What serving adapters takes. ``rank``: what the engine pads them to."""
+    """What serving adapters takes. ``rank``: what the engine pads them to; ``mean_rank``: own rank of the adapter that
+    a request names, on average. ``load_ms``: of one that is loaded, in its own rank.
+    """
     slots: int
     """Adapters that a device holds at once."""
     rank: int
     """Rank of the adapters."""
+    mean_rank: float
+    """Rank on average over requests."""
     mib_each: float
     """Size of one adapter in 16 bits, MiB."""
     gib_on_device: float

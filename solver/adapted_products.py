@@ -34,7 +34,7 @@ class AdaptedProduct:
         own = (self.columns - heads * width) / tensor_parallel
         return self.inner, own + width * (np.maximum(heads / tensor_parallel, 1.0) if heads else 0.0)
 
-    def values(self, rank: int, tensor_parallel: Quantity = 1.0) -> Quantity:
+    def values(self, rank: float, tensor_parallel: Quantity = 1.0) -> Quantity:
         """Values of one adapter's A and B on one device: the side that is not cut is whole on every one.
 
         slices · inner · r  +  r · columns
@@ -85,7 +85,7 @@ def adapted_products(shape: LlmShape) -> tuple[AdaptedProduct, ...]:
     return tuple(found)
 
 
-def adapter_values(shape: LlmShape, rank: int, tensor_parallel: int = 1) -> float:
+def adapter_values(shape: LlmShape, rank: float, tensor_parallel: int = 1) -> float:
     """Values of one adapter of this rank on one device of the group.
 
     Llama 3.1 8B, all seven matrices, rank 16: 41,943,040 (PEFT counts as many trainable parameters).
@@ -100,9 +100,10 @@ def check_adapters(shape: LlmShape) -> None:
     """
     if shape.adapters is None:
         return
+    rank = shape.adapters.largest_rank or shape.adapters.rank
     for product in adapted_products(shape):
-        if float(np.asarray(product.values(shape.adapters.rank))) >= product.inner * product.columns:
+        if float(np.asarray(product.values(rank))) >= product.inner * product.columns:
             raise InvalidInputError(
-                f"adapters of rank {shape.adapters.rank} are no smaller than the matrices of {shape.id} that they adapt "
+                f"adapters of rank {rank} are no smaller than the matrices of {shape.id} that they adapt "
                 f"({product.inner:.0f} × {product.columns / product.slices:.0f})"
             )

@@ -1,7 +1,7 @@
 """Low-rank adapters served over one base: how many, how popular each is, and which of them stay on the device.
 
-An adapter adds x·A·B to a product x·W (Hu et al., LoRA, ICLR 2022). An engine keeps ``slots`` of them on the device, all padded
-to one rank, and loads others from the host as requests name them, the least recently used first to go.
+An adapter adds x·A·B to a product x·W (Hu et al., LoRA, ICLR 2022). An engine keeps ``slots`` of them on the device, all in room
+for one rank, and loads others from the host as requests name them, each in its own, the least recently used first to go.
 """
 
 import itertools
@@ -35,9 +35,11 @@ class AdapterSupport:
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """popularity: (how many adapters, share of requests of each of them). rank: of every adapter. slots: on a device at once.
+    """popularity: (how many adapters, share of requests of each of them). rank: that a slot has room for. slots: on a device at once.
 
-    modules: matrices that are adapted. prompt_tokens: of a mean request, over which loading its adapter is spread.
+    modules: matrices that are adapted. prompt_tokens: of a mean request, over which loading its adapter is spread. ranks: mean own rank
+    of the adapters of each entry of ``popularity``; none: all have the slots'. largest_rank: of the adapters themselves; 0: the slots'.
+    multiplies_padded: does a step read and multiply all of a slot, whatever the adapter in it?
     """
 
     popularity: tuple[tuple[int, float], ...]
@@ -45,10 +47,19 @@ class Adapters:
     slots: int
     modules: tuple[Module, ...] = ALL_MODULES
     prompt_tokens: float = 1.0
+    ranks: tuple[float, ...] = ()
+    largest_rank: int = 0
+    multiplies_padded: bool = True
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise InvalidInputError(f"an adapter has a rank of at least 1, not {self.rank}")
+        if self.rank < 1 or any(one < 1.0 for one in self.ranks):
+            raise InvalidInputError(f"an adapter has a rank of at least 1, not {min((self.rank, *self.ranks)):g}")
+        if max((self.largest_rank, *self.ranks)) > self.rank:
+            raise InvalidInputError(
+                f"slots of rank {self.rank} do not hold adapters of rank {max((self.largest_rank, *self.ranks)):g}"
+            )
+        if self.ranks and len(self.ranks) != len(self.popularity):
+            raise InvalidInputError(f"{len(self.ranks)} ranks for {len(self.popularity)} shares of requests")
         if not 1 <= self.slots <= self.count:
             raise InvalidInputError(f"{self.slots} slots for {self.count} adapters")
         if not self.modules:
@@ -72,6 +83,64 @@ class Adapters:
             ("down", 1 if "down_proj" in self.modules else 0),
         )
         return tuple((name, slices) for name, slices in found if slices)
+
+    @property
+    def each(self) -> tuple[tuple[int, float, float], ...]:
+        """(how many adapters, share of requests of each, own rank)."""
+        own = self.ranks or (float(self.rank),) * len(self.popularity)
+        return tuple((many, share, rank) for (many, share), rank in zip(self.popularity, own, strict=True))
+
+    @property
+    def mean_rank(self) -> float:
+        """Own rank of the adapter that a request names, on average: Σ p_a·r_a.
+
+        >>> round(Adapters(((1, 0.75), (3, 1 / 12)), 64, 4, ranks=(8.0, 64.0)).mean_rank, 9)
+        22.0
+        """
+        return math.fsum(many * share * rank for many, share, rank in self.each)
+
+    @property
+    def multiplied_rank(self) -> float:
+        """Rank of the products of a mean token."""
+        return float(self.rank) if self.multiplies_padded else self.mean_rank
+
+    def read_ranks(self, requests: Quantity) -> Quantity:
+        """Ranks of the different adapters that so many requests name, added up, as far as slots hold them: what a step reads.
+
+            Σ_a r_a·(1 − (1 − p_a)^n) · min(1, slots / Σ_a 1 − (1 − p_a)^n)
+
+        r_a is the slots' where a step multiplies all of them.
+
+        >>> own = Adapters(((4, 0.25),), 16, 4, ranks=(8.0,), multiplies_padded=False)
+        >>> [round(float(one.read_ranks(1.0)), 9) for one in (own, Adapters(((4, 0.25),), 16, 4, ranks=(8.0,)))]
+        [8.0, 16.0]
+        """
+        if self.multiplies_padded:
+            return self.rank * self.distinct(requests)
+        total: Quantity = 0.0 * np.asarray(requests, dtype=float)
+        ranks = total
+        for many, share, rank in self.each:
+            named = many * -np.expm1(np.asarray(requests) * math.log1p(-min(share, 1.0 - 1e-12)))
+            total, ranks = total + named, ranks + rank * named
+        return ranks * np.minimum(1.0, self.slots / np.maximum(total, 1e-12))
+
+    @property
+    def missing_rank(self) -> float:
+        """Own rank that a request waits for on average, 0 where its adapter is on the device: Σ p_a·e^(−p_a·T)·r_a, by Che's approximation.
+
+        >>> round(Adapters(((100, 0.01),), 8, 25).missing_rank, 2)
+        6.0
+        """
+        if self.slots >= self.count:
+            return 0.0
+        time = characteristic_time(self.popularity, self.slots)
+        return math.fsum(many * share * math.exp(-share * time) * rank for many, share, rank in self.each)
+
+    @property
+    def mean_loaded_rank(self) -> float:
+        """Own rank of an adapter that is loaded, on average; of one that is named where none is."""
+        missing = 1.0 - self.resident_fraction
+        return self.missing_rank / missing if missing > 0.0 else self.mean_rank
 
     def distinct(self, requests: Quantity) -> Quantity:
         """Mean number of different adapters that so many requests name, at most the slots.
@@ -181,6 +250,21 @@ def zipf_popularity(count: int, exponent: float) -> tuple[tuple[int, float], ...
 def grouped(shares: Sequence[float]) -> tuple[tuple[int, float], ...]:
     """Shares of single adapters, neighbours in popularity together once there are more than ``MOST_CLASSES``."""
     ordered = sorted(shares, reverse=True)
-    edges = np.unique(np.round(np.geomspace(1, len(ordered) + 1, MOST_CLASSES + 1)).astype(int)) - 1
-    classes = [ordered[a:b] for a, b in itertools.pairwise(edges.tolist()) if b > a]
-    return tuple((len(one), math.fsum(one) / len(one)) for one in classes)
+    return tuple((b - a, math.fsum(ordered[a:b]) / (b - a)) for a, b in _classes(len(ordered)))
+
+
+def _classes(count: int) -> list[tuple[int, int]]:
+    """First and one after the last of so many, ordered by popularity, that are reckoned with together."""
+    edges = np.unique(np.round(np.geomspace(1, count + 1, MOST_CLASSES + 1)).astype(int)) - 1
+    return [(a, b) for a, b in itertools.pairwise(edges.tolist()) if b > a]
+
+
+def grouped_ranks(ranks: Sequence[int], shares: Sequence[float] | None = None) -> tuple[float, ...]:
+    """Mean own ranks of the classes that ``grouped`` makes of the shares; without shares, of adapters that are stated most popular first.
+
+    >>> grouped_ranks([8, 16, 64], [0.2, 0.5, 0.3])
+    (16.0, 64.0, 8.0)
+    """
+    order = range(len(ranks)) if shares is None else sorted(range(len(ranks)), key=lambda n: -shares[n])
+    ordered = [ranks[n] for n in order]
+    return tuple(math.fsum(ordered[a:b]) / (b - a) for a, b in _classes(len(ordered)))

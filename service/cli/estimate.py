@@ -119,13 +119,15 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
             soft_wrap=True,
         )
     if (adapters := found["adapters"]) is not None:
-        loading = ""
+        loading, rank = "", f"{adapters['rank']}"
+        if adapters["mean_rank"] != adapters["rank"]:
+            rank += f" (their own is {readable(adapters['mean_rank'])} on average)"
         if adapters["resident_fraction"] < 1.0:
             share = f"{100 * adapters['resident_fraction']:.0f} %"
             loading = f"; {share} of requests find theirs there, others load it in {readable(adapters['load_ms'])} ms"
         console.print(
-            f"adapters: {adapters['slots']} on a device in rank {adapters['rank']}, {readable(adapters['gib_on_device'])} GiB of its "
-            f"weights, {readable(adapters['different_in_batch'])} different ones in a batch{loading}",
+            f"adapters: {adapters['slots']} on a device in rank {rank}, {readable(adapters['gib_on_device'])} GiB of its weights, "
+            f"{readable(adapters['different_in_batch'])} different ones in a batch{loading}",
             soft_wrap=True,
         )
     console.print(

@@ -6,8 +6,11 @@ from typing import Any
 
 from service.cli.exit_codes import CommandError, ExitCode
 
+MOST_SHARES = 1_000
+"""Adapters of which each is stated."""
 ADAPTERS_HELP = (
-    "low-rank adapters over the model: how many, of which rank (16 unless stated), and how many a device holds (all)"
+    "low-rank adapters over the model: how many, of which rank (16 unless stated; 8x20+64x12: twenty of rank 8 and twelve of 64, the most "
+    "popular first), and how many a device holds (all)"
 )
 
 IMAGES_HELP = "images in every prompt: how many (1 unless stated), width and height in pixels"
@@ -39,6 +42,22 @@ def images_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     return {"per_request": int(many or 1), "width_px": int(wide), "height_px": int(high)}
 
 
+def _ranks(text: str) -> int | list[int]:
+    """
+    >>> _ranks("16"), _ranks("8x2+64x1")
+    (16, [8, 8, 64])
+    """
+    if "x" not in text:
+        return int(text)
+    found = []
+    for part in text.split("+"):
+        rank, many = part.split("x")
+        if not 1 <= int(many) <= MOST_SHARES:
+            raise ValueError(many)
+        found += [int(rank)] * int(many)
+    return found
+
+
 def adapters_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """What the options state; None without any. Raises CommandError for what is no number."""
     if arguments.adapters is None:
@@ -46,7 +65,8 @@ def adapters_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
             raise CommandError("--adapter-zipf is of --adapters: state both", ExitCode.bad_input)
         return None
     try:
-        numbers = [int(part) for part in arguments.adapters.split(":")]
+        count, *others = arguments.adapters.split(":")
+        numbers = [int(count), *map(_ranks, others[:1]), *map(int, others[1:])]
     except ValueError:
         raise CommandError(f"--adapters {arguments.adapters!r}: {ADAPTERS_HELP}", ExitCode.bad_input) from None
     if not 1 <= len(numbers) <= 3:

@@ -77,7 +77,7 @@ def adapter_words(kind: ReplicaKind, in_batch: str, on_host: str) -> list[Word]:
     if asked is None:
         return []
     row = read_engine_adapters().get(kind.line.engine)
-    rank = asked.rank if row is None else row.padded(asked.rank)
+    rank = asked.largest_rank if row is None else row.padded(asked.largest_rank)
     words: list[Word] = [ADAPTER_OPTION, in_batch, str(asked.slots or asked.count), "--max-lora-rank", str(rank)]
     words += [on_host, str(asked.count)]
     if set(asked.target_modules) != set(ALL_MODULES):

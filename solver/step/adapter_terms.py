@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.adapted_products import adapted_products
-from solver.adapters import Adapters
 from solver.llm_shape import LlmShape
 from solver.step.gemm import Quantity, soft_maximum_s
 from solver.step.rates import Rates
@@ -34,7 +33,7 @@ def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTer
     """x·A (shrink) and (x·A)·B added to the output (expand), for every adapted product; None without adapters.
 
         FLOPs    2·T·r·(s·k + n)
-        bytes    T·(2·s·k + 8·s·r + 4·n)                              s slices, k inner, n columns
+        bytes    T·(2·s·k + 8·s·r + 4·n)                              s slices, k inner, n columns, r the rank multiplied in
         seconds  overhead + (bytes/B·η_a ⊕ FLOPs/16-bit)
 
     Every slice reads x anew; the partial result is written and read in 32 bits; the output is read and written again. Reading the
@@ -44,16 +43,15 @@ def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTer
     adapters = shape.adapters
     if adapters is None:
         return None
+    rank = adapters.multiplied_rank
     flops: Quantity = 0.0
     size: Quantity = 0.0
     seconds: Quantity = 0.0
     products = 0
     for product in adapted_products(shape):
         inner, columns = product.per_rank(rates.tensor_parallel)
-        each = 2.0 * tokens * product.values(adapters.rank, rates.tensor_parallel)
-        moved = tokens * (
-            2.0 * product.slices * inner + 2.0 * PARTIAL_BYTES * product.slices * adapters.rank + 4.0 * columns
-        )
+        each = 2.0 * tokens * product.values(rank, rates.tensor_parallel)
+        moved = tokens * (2.0 * product.slices * inner + 2.0 * PARTIAL_BYTES * product.slices * rank + 4.0 * columns)
         flops, size = flops + product.layers * each, size + product.layers * moved
         seconds = seconds + product.layers * soft_maximum_s(
             each / rates.wide_flop_per_s, moved / rates.adapter_stream_bytes_per_s
@@ -64,10 +62,9 @@ def adapter_terms(shape: LlmShape, rates: Rates, tokens: Quantity) -> AdapterTer
     )
 
 
-def adapter_bytes(shape: LlmShape, adapters: Adapters, rates: Rates) -> Quantity:
-    """Bytes of one adapter on one tensor-parallel rank: 2·r·Σ(s·k + n) over the products it adapts."""
-    each = [p.layers * ADAPTER_BYTES * p.values(adapters.rank, rates.tensor_parallel) for p in adapted_products(shape)]
-    return sum(each)
+def bytes_of_a_rank(shape: LlmShape, rates: Rates) -> Quantity:
+    """Bytes of one rank of an adapter on one tensor-parallel rank: 2·Σ(s·k + n) over the products it adapts."""
+    return sum(p.layers * ADAPTER_BYTES * p.values(1.0, rates.tensor_parallel) for p in adapted_products(shape))
 
 
 def adapter_reads_s(shape: LlmShape, rates: Rates, requests: Quantity) -> Quantity:
@@ -78,7 +75,7 @@ def adapter_reads_s(shape: LlmShape, rates: Rates, requests: Quantity) -> Quanti
     adapters = shape.adapters
     if adapters is None:
         return 0.0
-    return adapters.distinct(requests) * adapter_bytes(shape, adapters, rates) / rates.adapter_read_bytes_per_s
+    return adapters.read_ranks(requests) * bytes_of_a_rank(shape, rates) / rates.adapter_read_bytes_per_s
 
 
 def prompt_requests(shape: LlmShape, tokens: Quantity) -> Quantity:
@@ -89,10 +86,9 @@ def prompt_requests(shape: LlmShape, tokens: Quantity) -> Quantity:
 def adapter_load_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds that loading adapters from the host adds to a prompt token: the step in which a request begins waits for its own.
 
-    share of requests whose adapter is not there · bytes / host link, over the tokens of a mean prompt
+    bytes, in its own rank, of a request's adapter where it is not there / host link, over the tokens of a mean prompt
     """
     adapters = shape.adapters
     if adapters is None or adapters.resident_fraction >= 1.0:
         return 0.0
-    missing = (1.0 - adapters.resident_fraction) * adapter_bytes(shape, adapters, rates)
-    return missing / rates.host_bytes_per_s / adapters.prompt_tokens
+    return adapters.missing_rank * bytes_of_a_rank(shape, rates) / rates.host_bytes_per_s / adapters.prompt_tokens

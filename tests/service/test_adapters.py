@@ -1,6 +1,6 @@
 """Adapters over one base, over HTTP: estimated, planned, deployed, and refused where they cannot be."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
@@ -89,6 +89,61 @@ class TestEstimates:
         answer = client.post("/v1/estimates", json={"estimates": [ESTIMATE | {"adapters": adapters}]})
         assert answer.status_code == 422
         assert "/estimates/0/adapters" in answer.json()["errors"][0]["pointer"]
+
+
+class TestMixedRanks:
+    RANKS: ClassVar[list[int]] = [8] * 20 + [64] * 12
+    MIXED: ClassVar[dict[str, Any]] = {"count": 32, "rank": RANKS, "slots": 8, "zipf_exponent": 0.5}
+
+    def of(self, client: TestClient, engine: str, **given: Any) -> dict[str, Any]:
+        return estimated(client, ESTIMATE | {"engine": {"name": engine}, "adapters": self.MIXED | given})
+
+    def test_slots_have_room_for_the_largest(self, client: TestClient) -> None:
+        for engine in ("vllm", "sglang"):
+            found, largest = self.of(client, engine), self.of(client, engine, rank=64)
+            assert found["outcome"] == "estimated", found
+            assert found["adapters"]["rank"] == 64
+            assert 8 < found["adapters"]["mean_rank"] < 64
+            assert found["adapters"]["gib_on_device"] == largest["adapters"]["gib_on_device"]
+            assert found["memory"] == largest["memory"]
+            assert found["adapters"]["load_ms"] < largest["adapters"]["load_ms"]
+
+    def test_time_is_the_largests_where_an_engine_multiplies_all_of_a_slot(self, client: TestClient) -> None:
+        held = {"slots": 32}
+        padded, largest = (self.of(client, "vllm", **held, rank=rank)["step"] for rank in (self.RANKS, 64))
+        assert padded == largest
+        own, largest = (self.of(client, "sglang", **held, rank=rank)["tpot_ms"]["mean"] for rank in (self.RANKS, 64))
+        assert own["expected"] < largest["expected"]
+
+    def test_the_order_is_that_of_popularity(self, client: TestClient) -> None:
+        first = self.of(client, "vllm", zipf_exponent=2, rank=[64] + [8] * 31)["adapters"]
+        last = self.of(client, "vllm", zipf_exponent=2, rank=[8] * 31 + [64])["adapters"]
+        shares = self.of(client, "vllm", zipf_exponent=None, shares=[0.9] + [0.1 / 31] * 31, rank=[64] + [8] * 31)
+        assert first["mean_rank"] > 30 > last["mean_rank"]
+        assert shares["adapters"]["mean_rank"] == pytest.approx(0.9 * 64 + 0.1 * 8, rel=0.01)
+
+    @pytest.mark.parametrize(
+        ("rank", "status"), [([8] * 31, 422), ([], 422), ([8] * 31 + [0], 422), ([8] * 31 + ["x"], 422), ([[8]], 422)]
+    )
+    def test_ranks_that_are_none_are_refused(self, client: TestClient, rank: Any, status: int) -> None:
+        body = ESTIMATE | {"adapters": self.MIXED | {"rank": rank}}
+        response = client.post("/v1/estimates", json={"estimates": [body]})
+        assert response.status_code == status, response.text
+        assert all(one["pointer"].startswith("/estimates/0/adapters") for one in response.json()["errors"])
+
+    def test_one_that_is_too_large_is_enough(self, client: TestClient) -> None:
+        found = self.of(client, "vllm", rank=[8] * 31 + [1024])
+        assert (found["outcome"], found["reason"]) == ("unsupported", "adapter_rank_not_in_engine")
+        body = changed(PLAN, "workloads/0/adapters", self.MIXED | {"rank": [8] * 31 + [4096]})
+        refused = client.post("/v1/recommendations", json=body)
+        assert refused.status_code == 422
+        assert "no smaller than the matrices" in refused.text
+
+    def test_a_plan_tells_the_engine_the_largest(self, client: TestClient) -> None:
+        answer = client.post("/v1/recommendations", json=changed(PLAN, "workloads/0/adapters", self.MIXED)).json()
+        assert answer["request"]["workloads"][0]["adapters"]["rank"] == self.RANKS
+        files = client.get(f"/v1/recommendations/{answer['id']}/deployments", params={"target": "vllm"}).json()["files"]
+        assert any("--max-lora-rank 64" in one["content"] for one in files)
 
 
 class TestPlans:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.adapted_products import adapter_values, check_adapters
-from solver.adapters import ALL_MODULES, Adapters, Module, grouped, zipf_popularity
+from solver.adapters import ALL_MODULES, Adapters, Module, grouped, grouped_ranks, zipf_popularity
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.layout import Layout
 from solver.memory.fits import engine_memory, memory_plan
@@ -111,6 +111,100 @@ class TestPopularity:
         assert callable(bad)
         with pytest.raises(InvalidInputError):
             bad()
+
+
+def mixed(shares: list[float], ranks: list[int], slots: int, padded: bool = False) -> Adapters:
+    return Adapters(
+        grouped(shares), max(ranks), slots, ranks=grouped_ranks(ranks, shares), largest_rank=max(ranks),
+        multiplies_padded=padded,
+    )  # fmt: skip
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> tuple[list[float], list[int], int]:
+    """Shares, ranks and slots of a few adapters."""
+    count = draw(st.integers(2, 40))
+    weights = np.arange(1, count + 1, dtype=float) ** -draw(st.floats(0.0, 2.0))
+    order = draw(st.permutations(range(count)))
+    ranks = draw(st.lists(st.sampled_from([8, 16, 64, 256]), min_size=count, max_size=count))
+    return (weights / weights.sum())[list(order)].tolist(), ranks, draw(st.integers(1, count))
+
+
+class TestMixedRanks:
+    """Of one batch, against drawing it."""
+
+    @given(mixtures(), st.integers(1, 30))
+    @settings(max_examples=60, deadline=None)
+    def test_what_a_batch_reads(self, mixture: tuple[list[float], list[int], int], requests: int) -> None:
+        shares, ranks, _ = mixture
+        drawn = [sum(ranks[a] for a in set(named(shares, requests, seed))) for seed in range(400)]
+        own = mixed(shares, ranks, len(ranks))
+        noise = 4.0 * float(np.std(drawn)) / len(drawn) ** 0.5
+        assert float(own.read_ranks(float(requests))) == pytest.approx(np.mean(drawn), rel=0.03, abs=noise + 0.1)
+        padded = mixed(shares, ranks, len(ranks), padded=True)
+        assert float(padded.read_ranks(float(requests))) == pytest.approx(
+            max(ranks) * float(padded.distinct(float(requests)))
+        )
+        assert float(own.read_ranks(float(requests))) <= float(padded.read_ranks(float(requests))) + 1e-9
+
+    @given(mixtures())
+    @settings(max_examples=25, deadline=None)
+    def test_what_requests_wait_for(self, mixture: tuple[list[float], list[int], int]) -> None:
+        """A cache of slots, the least recently used first to go, each adapter loaded in its own rank."""
+        shares, ranks, slots = mixture
+        held: OrderedDict[int, None] = OrderedDict()
+        loaded = []
+        for number, adapter in enumerate(named(shares, 6_000, 7)):
+            if number >= 1_000:
+                loaded.append(0 if adapter in held else ranks[adapter])
+            held[adapter] = None
+            held.move_to_end(adapter)
+            if len(held) > slots:
+                held.popitem(last=False)
+        found = mixed(shares, ranks, slots)
+        assert found.missing_rank == pytest.approx(np.mean(loaded), rel=0.1, abs=0.05 * max(ranks))
+        mean = sum(share * rank for share, rank in zip(shares, ranks, strict=True))
+        assert (
+            found.mean_rank == found.multiplied_rank == pytest.approx(mean, rel=0.02)
+        )  # neighbours are reckoned together
+        assert mixed(shares, ranks, slots, padded=True).multiplied_rank == max(ranks)
+
+    @given(st.integers(2, 900), st.floats(0.0, 2.0), st.integers(0, 9))
+    @settings(max_examples=30, deadline=None)
+    def test_classes_keep_every_rank(self, count: int, exponent: float, seed: int) -> None:
+        ranks = np.random.default_rng(seed).choice([8, 16, 64], size=count).tolist()
+        weights = np.arange(1, count + 1, dtype=float) ** -exponent
+        many = [n for n, _ in grouped(weights.tolist())]
+        found = grouped_ranks(ranks)
+        assert sum(n * rank for n, rank in zip(many, found, strict=True)) == pytest.approx(sum(ranks))
+
+    def test_one_rank_is_what_it_was(self) -> None:
+        rates = configuration(shape("llama-3.1-8b")).rates()
+        plain = replace(shape("llama-3.1-8b"), adapters=alike(32, slots=8))
+        same = replace(plain, adapters=mixed([1 / 32] * 32, [16] * 32, 8))
+        for law in (adapter_load_s, lambda s, r: adapter_reads_s(s, r, 20.0)):
+            assert float(np.asarray(law(same, rates))) == pytest.approx(float(np.asarray(law(plain, rates))))
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            lambda: mixed([0.5, 0.5], [0, 8], 2),
+            lambda: Adapters(((2, 0.5),), 16, 2, ranks=(32.0,)),
+            lambda: Adapters(((2, 0.5),), 16, 2, ranks=(8.0, 16.0)),
+            lambda: Adapters(((2, 0.5),), 16, 2, largest_rank=32),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, bad: object) -> None:
+        assert callable(bad)
+        with pytest.raises(InvalidInputError):
+            bad()
+
+    def test_the_largest_itself_is_held_against_the_base(self) -> None:
+        """What an engine pads to says nothing of an adapter's own size."""
+        served = replace(shape("llama-3.1-8b"), adapters=Adapters(((1, 1.0),), 4096, 1, ranks=(64.0,), largest_rank=64))
+        check_adapters(served)
+        with pytest.raises(InvalidInputError, match="rank 4096 are no smaller"):
+            check_adapters(replace(served, adapters=mixed([0.5, 0.5], [8, 4096], 2)))
 
 
 class TestSizes:

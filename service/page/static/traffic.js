@@ -59,7 +59,7 @@ const several = (count) => (count > 1 ? count : "");
 export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, engine }) {
   const { sessions, images, prompt_tokens: prompt } = traffic;
   if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
-  if (adapters?.shares || beside?.length > 1) return null;
+  if (adapters?.shares || Array.isArray(adapters?.rank) || beside?.length > 1) return null;
   const [turns, turns_p95] = sessions ? shown(sessions.turns) : ["", ""], [user_mean, user_p95] = sessions ? shown(sessions.user_tokens) : ["", ""];
   const [prompt_mean, prompt_p95] = sessions ? ["", ""] : shown(prompt);
   return {
@@ -113,11 +113,13 @@ export function broughtFacts({ adapters, images }) {
   ].filter(Boolean);
 }
 
+const ranksText = (rank) => (Array.isArray(rank) ? `${Math.min(...rank)} to ${Math.max(...rank)}` : rank);
+
 /** What a workload asked of its requests beside lengths, for a plan's line. */
 export function askedFacts(workload) {
   const { adapters, traffic } = workload ?? {};
   return [
-    adapters ? ["adapters", `${adapters.count} of rank ${adapters.rank}${adapters.slots ? `, ${adapters.slots} on a device at once` : ", all on every device"}`] : null,
+    adapters ? ["adapters", `${adapters.count} of rank ${ranksText(adapters.rank)}${adapters.slots ? `, ${adapters.slots} on a device at once` : ", all on every device"}`] : null,
     traffic?.images ? ["images a request", `${traffic.images.per_request} of ${traffic.images.width_px} × ${traffic.images.height_px}`] : null,
     traffic?.sessions ? ["sessions are routed", words(traffic.sessions.routing)] : null,
   ].filter(Boolean);
