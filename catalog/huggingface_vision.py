@@ -16,11 +16,12 @@ CHANNELS = 3
 
 
 class VisionProcessorRow(Row):
-    """Limits to which a family's published processor resizes an image, in pixels of its area."""
+    """Limits to which a family's published processor resizes an image, in pixels of its area; or into how many tiles it cuts one."""
 
     model_types: Annotated[tuple[str, ...], Field(min_length=1)]
-    least_px: Annotated[int, Field(ge=1)]
-    most_px: Annotated[int, Field(ge=1)]
+    least_px: Annotated[int, Field(ge=0)] = 0
+    most_px: Annotated[int, Field(ge=0)] = 0
+    most_tiles: Annotated[int, Field(ge=0)] = 0
     provenance: Provenance
 
 
@@ -43,6 +44,8 @@ def vision_row(top: Fields, model_type: str, hidden: int) -> LlmVisionRow | None
         return None
     if model_type in processors() and vision.has("spatial_merge_size") and vision.has("depth"):
         return _merged_patches(vision, model_type, hidden)
+    if model_type == "llama4" and vision.has("pixel_shuffle_ratio") and vision.has("num_hidden_layers"):
+        return _tiles(vision, hidden)
     if model_type == "gemma4" and vision.has("pooling_kernel_size") and vision.has("num_hidden_layers"):
         return _pooled_patches(vision, model_type, hidden)
     if top.has("mm_tokens_per_image") and vision.has("image_size") and vision.has("num_hidden_layers"):
@@ -81,6 +84,31 @@ def _pooled_patches(vision: Fields, model_type: str, hidden: int) -> LlmVisionRo
         layers=layers, hidden=width, heads=vision.integer("num_attention_heads", high=10_000), intermediate=inner, gated=True,
         patch_px=patch, merge=vision.integer("pooling_kernel_size", high=64), least_px=limits.least_px, most_px=limits.most_px,
         full_layers=layers, weights=weights,
+    )  # fmt: skip
+
+
+def _tiles(vision: Fields, hidden: int) -> LlmVisionRow:
+    """Llama 4: tiles of one size and the whole once more, each with a class token, whose work is left out; 1/r² patches become a
+    token (pixel shuffle), through two products of a width of their own and one to the model's."""
+    layers, width = vision.integer("num_hidden_layers", high=1000), vision.integer("hidden_size", high=100_000)
+    inner, patch = vision.integer("intermediate_size", high=1_000_000), vision.integer("patch_size", high=1000)
+    side, ratio = vision.integer("image_size", high=100_000), vision.number("pixel_shuffle_ratio")
+    merge = round(1.0 / ratio) if 0.0 < ratio <= 1.0 else 0
+    if merge < 1 or merge * ratio != 1.0 or side % (patch * merge):
+        raise ConfigError("pixel_shuffle_ratio", f"{ratio:g} of {side // patch} patches a side makes no whole tokens")
+    first, second = (
+        vision.integer("projector_input_dim", high=100_000),
+        vision.integer("projector_output_dim", high=100_000),
+    )
+    if first != second or second != vision.integer("vision_output_dim", high=100_000):
+        raise ConfigError("projector_output_dim", "projectors of several widths are not known here")
+    weights = layers * (4 * width * width + 2 * width * inner) + CHANNELS * patch * patch * width
+    weights += ((side // patch) ** 2 + 2) * width
+    weights += width * merge * merge * first + first * second + second * hidden
+    return LlmVisionRow(
+        layers=layers, hidden=width, heads=vision.integer("num_attention_heads", high=10_000), intermediate=inner, gated=False,
+        patch_px=patch, merge=merge, image_px=side, full_layers=layers, weights=weights,
+        most_tiles=processors()["llama4"].most_tiles, projector=first,
     )  # fmt: skip
 
 

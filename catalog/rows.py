@@ -332,6 +332,8 @@ class LlmVisionRow(Row):
     window_patches: int = Field(default=0, ge=0)
     full_layers: int = Field(ge=0)
     weights: Positive
+    most_tiles: int = Field(default=0, ge=0)
+    projector: int = Field(default=0, ge=0)
 
 
 class LlmRow(Row):

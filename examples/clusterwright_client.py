@@ -7159,7 +7159,8 @@ class UsedInputOut(TypedDict):
 
 class VisionOut(TypedDict):
     """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model.
-    Figures that it does not have are 0.
+    Figures that it does not have are 0. ``most_tiles``: of ``image_px`` a side, into which an image is cut;
+    ``projector``: width of its projectors, where that is not the patches'.
     """
     layers: int
     """Layers, a count."""
@@ -7191,6 +7192,10 @@ class VisionOut(TypedDict):
     """Layers that look at all of an image."""
     weights: float
     """Number format of the weights; in requests, those the plan may choose from."""
+    most_tiles: NotRequired[int]
+    """Most tiles that an image is cut into; 0 where it is not."""
+    projector: NotRequired[int]
+    """Width of the first projectors; 0: that of the patches that become a token."""
 
 
 class WantedListOut(TypedDict):

@@ -44,6 +44,7 @@ def images_from_wire(asked: ImagesIn | None, traffic: Traffic, shape: LlmShape) 
         tokens=encoder.image_tokens(asked.width_px, asked.height_px),
         megapixels=asked.width_px * asked.height_px / MEGA,
         prompt_tokens=max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction)),
+        tiles=encoder.image_tiles(asked.width_px, asked.height_px),
     )
 
 

@@ -82,7 +82,8 @@ class FeedForwardOut(Answer):
 
 class VisionOut(Answer):
     """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model. Figures that it does
-    not have are 0."""
+    not have are 0. ``most_tiles``: of ``image_px`` a side, into which an image is cut; ``projector``: width of its projectors, where
+    that is not the patches'."""
 
     layers: int
     hidden: int
@@ -100,6 +101,8 @@ class VisionOut(Answer):
     window_patches: int
     full_layers: int
     weights: float
+    most_tiles: int = Field(default_factory=int)
+    projector: int = Field(default_factory=int)
 
 
 class LlmOut(Answer):

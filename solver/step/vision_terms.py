@@ -42,7 +42,11 @@ def sixteen_bit(rates: Rates) -> Rates:
 
 
 def projector_product(encoder: VisionEncoder, hidden: int, rates: Rates, tokens: Quantity) -> "terms.Product":
-    """Two products over merged patches, (m²·h) × (m²·h) and (m²·h) × hidden, once for each projector, as one of their sum."""
+    """Two products over merged patches, (m²·h) × (m²·h) and (m²·h) × hidden, once for each projector, as one of their sum; or three where
+    they have a width of their own, (m²·h) × p, p × p and p × hidden."""
+    if encoder.projector:
+        merged, own = float(encoder.hidden * encoder.merge * encoder.merge), float(encoder.projector)
+        return terms.wide_product(rates, tokens, (merged + own + hidden) / rates.tensor_parallel, own)
     width = float(encoder.hidden * encoder.merge * encoder.merge) if not encoder.tokens else float(encoder.hidden)
     columns = (width + hidden) * (1 + encoder.extra_projectors) / rates.tensor_parallel
     return terms.wide_product(rates, tokens, columns, width)
@@ -51,7 +55,7 @@ def projector_product(encoder: VisionEncoder, hidden: int, rates: Rates, tokens:
 def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
     """(seconds, FLOPs) that the images of one request take on one device of the group.
 
-        layers of the encoder over all patches of the request, each image's attending to itself alone
+        layers of the encoder over all patches of the request, those of each image, or tile of one, attending to themselves alone
         never below the host's time to launch its layers one by one: encoders run outside captured graphs
 
     (0, 0) where requests carry none.
@@ -63,10 +67,11 @@ def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
     tower = encoder_shape(encoder)
     patches = float(images.patches * images.per_request)
     token = terms.token_terms(tower, own, patches)
-    each = float(images.patches)
+    parts = images.per_request * images.tiles
+    each = float(images.patches) / images.tiles
     attention = [
         # Of all pairs of an image ``prefill_pair_s`` takes half twice; of a window every patch looks at all of it.
-        (s, f, images.per_request * each * (each / 2.0 if limit == np.inf else min(limit, each)))
+        (s, f, parts * each * (each / 2.0 if limit == np.inf else min(limit, each)))
         for limit, s, f in terms.prefill_pair_s(tower, own)
     ]
     projector = projector_product(encoder, shape.hidden, own, float(images.tokens * images.per_request))

@@ -27,6 +27,13 @@ PLAN: dict[str, Any] = {
     "alternatives": 0,
 }
 
+LLAMA_4_TEXT: dict[str, Any] = {
+    "model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 2048, "intermediate_size_mlp": 4096, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 128, "num_hidden_layers": 4, "vocab_size": 32000, "max_position_embeddings": 65536,
+    "num_local_experts": 4, "num_experts_per_tok": 1, "interleave_moe_layer_step": 1, "attention_chunk_size": 8192,
+    "no_rope_layers": [1, 1, 1, 0],
+}  # fmt: skip
+
 
 class TestEstimates:
     def test_images_are_tokens_work_and_memory(self, client: TestClient) -> None:
@@ -44,6 +51,26 @@ class TestEstimates:
         assert seen["basis"] == "borrowed"
         assert plain["images"] is None
 
+    def test_llama_4_cuts_images_into_tiles(self, client: TestClient) -> None:
+        asked = ESTIMATE | {"llm": "llama-4-scout", "layout": {"tensor_parallel": 8}}
+        plain, small, large = (
+            estimated(client, asked if side is None else changed(asked, "traffic/images", {"width_px": side, "height_px": side}))
+            for side in (None, 300, 1344)
+        )  # fmt: skip
+        assert small["outcome"] == large["outcome"] == "estimated"
+        assert (small["images"]["tokens_each"], large["images"]["tokens_each"]) == (145, 17 * 145)
+        assert (small["images"]["patches_each"], large["images"]["patches_each"]) == (24 * 24, 17 * 24 * 24)
+        assert (
+            small["images"]["encoding_ms"] <= large["images"]["encoding_ms"]
+        )  # both may wait for the host to launch layers
+        added = small["memory"]["weights_gib"] - plain["memory"]["weights_gib"]
+        assert added == pytest.approx(2 * 871_304_448 / 8 / 2**30, rel=0.02)
+        assert (
+            large["ttft_ms"]["mean"]["expected"]
+            > small["ttft_ms"]["mean"]["expected"]
+            > plain["ttft_ms"]["mean"]["expected"]
+        )
+
     def test_a_larger_image_is_more_of_everything(self, client: TestClient) -> None:
         sizes = [
             estimated(client, changed(ESTIMATE, "traffic/images", {"width_px": side, "height_px": side}))
@@ -54,7 +81,7 @@ class TestEstimates:
             assert values == sorted(values)
             assert values[0] < values[-1]
 
-    @pytest.mark.parametrize("llm", ["llama-3.1-8b", "llama-4-scout"])
+    @pytest.mark.parametrize("llm", ["llama-3.1-8b", "kimi-k2.5"])
     def test_a_model_without_the_figures_of_an_encoder_is_refused(self, client: TestClient, llm: str) -> None:
         found = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES) | {"llm": llm})
         assert (found["outcome"], found["reason"]) == ("unsupported", "figure_missing")
@@ -117,6 +144,23 @@ class TestModels:
         assert added.status_code == 201, added.text
         found = estimated(client, changed(ESTIMATE, "traffic/images", IMAGES) | {"llm": "our-vision"})
         assert found["images"]["tokens_each"] == 768
+        tiles = {
+            "hidden_size": 1408, "image_size": 336, "intermediate_size": 5632, "num_attention_heads": 16, "num_hidden_layers": 34,
+            "patch_size": 14, "pixel_shuffle_ratio": 0.5, "projector_input_dim": 4096, "projector_output_dim": 4096,
+            "vision_output_dim": 4096,
+        }  # fmt: skip
+        tiled = config | {"model_type": "llama4", "text_config": LLAMA_4_TEXT, "vision_config": tiles}
+        added = client.post("/v1/llms", json={"id": "our-tiles", "config": tiled})
+        assert added.status_code == 201, added.text
+        assert (added.json()["vision"]["most_tiles"], added.json()["vision"]["projector"]) == (16, 4096)
+        for field, wrong in (
+            ("pixel_shuffle_ratio", 0.3),
+            ("pixel_shuffle_ratio", 0),
+            ("projector_output_dim", 2048),
+            ("image_size", 337),
+        ):
+            worse = changed({"id": "worse-tiles", "config": tiled}, f"config/vision_config/{field}", wrong)
+            assert client.post("/v1/llms", json=worse).status_code == 422, field
         worse = changed({"id": "worse-vision", "config": config}, "config/vision_config/depth", -1)
         refused = client.post("/v1/llms", json=worse)
         assert refused.status_code == 422

@@ -1,6 +1,7 @@
 """Images: tokens and patches by resolution, the encoder's work against counting, what a prompt waits for it."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ def seeing(llm: str, images: int = 1, side: int = 1024, text: int = 200) -> LlmS
     assert encoder is not None
     tokens = encoder.image_tokens(side, side)
     prompt = float(text + images * tokens)
-    carried = Images(images, encoder.image_patches(side, side), tokens, side * side / 1e6, prompt)
+    tiles = encoder.image_tiles(side, side)
+    carried = Images(images, encoder.image_patches(side, side), tokens, side * side / 1e6, prompt, tiles)
     return replace(found, images=carried)
 
 
@@ -46,6 +48,13 @@ class TestTokens:
             ("qwen2.5-vl-7b", (448, 448), 256),
             ("gemma-3-4b", (3000, 17), 256),
             ("gemma-4-31b", (1000, 1000), 256),
+            # Tiles of 336 pixels and the whole once more: 144 tokens each and one after it.
+            ("llama-4-scout", (336, 336), 145),
+            ("llama-4-scout", (100, 50), 145),
+            ("llama-4-scout", (1024, 768), (4 * 3 + 1) * 145),
+            ("llama-4-scout", (2000, 1500), (4 * 3 + 1) * 145),
+            ("llama-4-maverick", (5000, 400), (13 * 1 + 1) * 145),
+            ("llama-4-maverick", (6000, 6000), (4 * 4 + 1) * 145),
         ],
     )
     def test_as_worked_by_hand(self, llm: str, size: tuple[int, int], tokens: int) -> None:
@@ -65,7 +74,32 @@ class TestTokens:
         assert min(wide, high) >= 1
         if encoder.most_px:
             assert wide * high * unit * unit <= max(encoder.most_px, max(wide, high) * unit * unit)
-        assert encoder.image_patches(width, height) == wide * high * encoder.merge**2
+        seen = wide * high * encoder.merge**2
+        tiles = encoder.image_tiles(width, height)
+        if encoder.most_tiles:
+            assert tiles <= encoder.most_tiles + 1
+            seen = seen * tiles // max(1, tiles - 1)
+        assert encoder.image_patches(width, height) == seen
+        assert encoder.image_patches(width, height) <= encoder.most_patches or not encoder.image_px
+
+    @given(st.integers(1, 9_000), st.integers(1, 9_000), st.sampled_from([1, 2, 5, 16]), st.sampled_from([112, 336]))
+    @settings(max_examples=300, deadline=None)
+    def test_tiles_are_those_of_the_published_rule(self, width: int, height: int, most: int, side: int) -> None:
+        """Every canvas tried: the least enlargement, else the least reduction, and then the smallest area."""
+        if max(width, height) > 200 * min(width, height):
+            return
+        encoder = VisionEncoder(2, 64, 2, 128, False, 14, 2, image_px=side, most_tiles=most)
+        scales: dict[tuple[int, int], Fraction] = {}
+        for count in range(most, 0, -1):
+            for down in range(1, count + 1):
+                if count % down == 0:
+                    across = count // down
+                    scales[across, down] = min(Fraction(across * side, width), Fraction(down * side, height))
+        larger = [scale for scale in scales.values() if scale >= 1]
+        chosen = min(larger) if larger else max(scales.values())
+        area = min(across * down for (across, down), scale in scales.items() if scale == chosen)
+        assert encoder.image_tiles(width, height) == (area + 1 if area > 1 else 1)
+        assert encoder.image_tokens(width, height) == encoder.image_tiles(width, height) * ((side // 28) ** 2 + 1)
 
     @pytest.mark.parametrize("size", [(0, 10), (10_000, 10), (-5, 5)])
     def test_what_no_encoder_takes_is_refused(self, size: tuple[int, int]) -> None:
@@ -115,6 +149,25 @@ class TestTime:
         encoding = float(np.asarray(image_encoding(found, configuration(found).rates())[0]))
         # At a clock that has not settled arithmetic may be faster by its headroom.
         assert times[0] - times[1] == pytest.approx(host + encoding, rel=0.1)
+
+    def test_tiles_look_at_themselves_alone(self) -> None:
+        """An image of many tiles is the work of as many images of one, but for the limit of launching."""
+        whole, one = seeing("llama-4-scout", 1, 1344), seeing("llama-4-scout", 17, 336)
+        assert whole.images is not None
+        assert one.images is not None
+        assert (whole.images.tiles, one.images.tiles) == (17, 1)
+        rates = configuration(whole).rates()
+        for a, b in zip(image_encoding(whole, rates), image_encoding(one, rates), strict=True):
+            assert float(np.asarray(a)) == pytest.approx(float(np.asarray(b)))
+
+    def test_parameters_of_llama_4s_encoder_are_as_listed(self) -> None:
+        """A listing of Scout's modules: matrices of a layer, embeddings, the products that follow; biases and norms are below 0.1 %."""
+        encoder = shape("llama-4-scout").vision
+        assert encoder is not None
+        layer = 4 * 1_982_464 + 2 * 7_929_856
+        listed = 34 * layer + 812_416 + 827_904 + 1_408 + 23_068_672 + 16_777_216 + 20_971_520
+        assert encoder.weights == pytest.approx(listed, rel=1e-4)
+        assert shape("llama-4-maverick").vision == encoder
 
     def test_decoding_goes_on_as_for_text(self) -> None:
         found = seeing("qwen3-vl-8b")
