@@ -6393,6 +6393,24 @@ class TrainingChoiceOut(TypedDict):
     """`pass`, `flag`, `fail` or `skipped`."""
 
 
+class TrainingCommitmentOut(TypedDict):
+    """Nodes paid for a whole term, whichever jobs hold them; ``usd`` is of all of it. used_fraction: of their hours,
+    by the jobs.
+    """
+    offer: str
+    """Id of the offer: provider, instance, region and commitment."""
+    commitment: str
+    """How it is rented: on demand, spot, reserved for a term, capacity block, or bought."""
+    nodes: int
+    """Nodes (machines), a count; in changes, which ones by offer."""
+    term_months: int
+    """Months the commitment or lease runs, a count."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so."""
+    used_fraction: float
+    """Share of the commitment's node-hours inside the horizon that is used, 0 to 1."""
+
+
 class TrainingDeploymentOut(TypedDict):
     """Files that start the plan's jobs; the same plan gives the same bytes."""
     recommendation: str
@@ -6670,7 +6688,9 @@ class TrainingLineOut(TypedDict):
     finishes_at: str
     """When it is expected to be done, RFC 3339 with offset."""
     daily_hours: NotRequired[list[int]]
-    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand; empty: all."""
+    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand or, beside ``serving``, in UTC;
+    empty: all.
+    """
     duration_days: Interval
     """How long it takes, days."""
     goodput_fraction: float
@@ -6777,6 +6797,11 @@ class TrainingRecommendationIn(TypedDict):
     plan's beginning until the last deadline by its plan or one of its alternatives: whichever makes serving and
     training together cheapest within what offers have. Its cost counts against ``limits.max_usd`` of the plan.
     """
+    serving_hourly_profile: NotRequired[list[float] | None]
+    """What is served in each hour of the day (UTC) over the recommendation's rate: 24 shares, 0 to 1. Nodes rented by
+    the hour are given back when they are not needed; jobs may use the others then, at no further cost. Null: as
+    much all day.
+    """
     starts_at: NotRequired[str | None]
     """When it begins, RFC 3339 with offset; of a request null: now."""
     price_as_of: NotRequired[str | None]
@@ -6796,6 +6821,10 @@ class TrainingRecommendationOut(TypedDict):
     serving: NotRequired[TrainingServingOut | None]
     """What is served beside training jobs; a recommendation's id in requests. Null where nothing is served beside the
     jobs, or there is no plan.
+    """
+    commitments: NotRequired[list[TrainingCommitmentOut]]
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term
+    rather than by the hour; lines on it cost nothing more.
     """
     fronts: list[TrainingFrontOut]
     """For each job, what ending it sooner costs."""
@@ -6929,10 +6958,13 @@ class TrainingRunOut(TypedDict):
 
 
 class TrainingServedNodesOut(TypedDict):
+    """``nodes_by_hour``: those that serve, in UTC; empty: all of them all day."""
     offer: str
     """Id of the offer: provider, instance, region and commitment."""
     nodes: int
     """Nodes (machines), a count; in changes, which ones by offer."""
+    nodes_by_hour: NotRequired[list[int]]
+    """Nodes in each hour of the day, counts."""
 
 
 class TrainingServingOut(TypedDict):
@@ -6957,7 +6989,8 @@ class TrainingServingOut(TypedDict):
 
 
 class TrainingSolveOut(TypedDict):
-    """How the plan was found. usd: of all jobs, and of ``serving`` where it is planned with them."""
+    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them.
+    """
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     """Its state."""
     usd: str | None

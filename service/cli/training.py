@@ -46,6 +46,10 @@ def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
         body["beside_fleet"] = arguments.beside_fleet
     if arguments.serving is not None:
         body["serving"] = arguments.serving
+    if arguments.serving_hourly_profile is not None:
+        body["serving_hourly_profile"] = arguments.serving_hourly_profile
+    if arguments.commitment:
+        limits["commitments"] = arguments.commitment
     answer = Client(settings, arguments.url).post("/v1/training/recommendations", body)
     if arguments.json:
         print_json(answer)
@@ -76,6 +80,11 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
         say(
             f"{rate['expected']:,.0f} tokens/s a device, MFU {100 * line['mfu_fraction']['expected']:.0f} %,"
             f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
+        )
+    for one in answer["commitments"]:
+        say(
+            f"committed to {one['nodes']} × {one['offer']} for {one['term_months']} months: ${money(one['usd'])},"
+            f" {100 * one['used_fraction']:.1f} % of it used"
         )
     if answer["serving"] is not None:
         say(serving_text(answer["serving"], float(solve["usd"])))

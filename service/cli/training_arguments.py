@@ -77,8 +77,16 @@ def add_train_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="plan it together with what this stored recommendation serves; needs --days or --by",
     )
+    parser.add_argument(
+        "--serving-hourly-profile", type=_shares, metavar="SHARE,…",
+        help="of its rate served in each of 24 hours of the day (UTC): jobs may use kept nodes that stand idle then",
+    )  # fmt: skip
     parser.add_argument("--device", action="append", default=[], help="only an accelerator named so; may be repeated")
     parser.add_argument("--provider", action="append", default=[], help="only a provider named so; may be repeated")
+    parser.add_argument(
+        "--commitment", action="append", default=[],
+        help="on_demand unless stated; reserved_1y, …: paid for the whole term; may be repeated",
+    )  # fmt: skip
     add_run_arguments(parser)
 
 
@@ -91,6 +99,14 @@ def _count(text: str) -> float:
     (50000000.0, 2000000000000.0, 1000.0)
     """
     return float(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else float(text)
+
+
+def _shares(text: str) -> list[float]:
+    """
+    >>> _shares("0.5,1")
+    [0.5, 1.0]
+    """
+    return [float(share) for share in text.split(",")]
 
 
 RUN_FIELDS = (

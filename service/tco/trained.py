@@ -104,7 +104,9 @@ def _unusable(row: TrainingPlanTable) -> str | None:
     if row.outcome == "infeasible":
         return f"the training plan is infeasible ({'; '.join(row.result['conflicts']) or 'no plan keeps the limits'})"
     if any(line["offer"].startswith(IDLE) for line in row.result["plan"]):
-        return "part of it runs on what a fleet leaves idle, at hours that belong to that fleet: nothing is rented or bought for it"
+        return "part of it runs on what a fleet or a served plan leaves idle, at its hours: nothing is rented or bought for it"
+    if row.result.get("commitments"):
+        return "part of it is committed to for a term that its jobs do not fill: plan them on demand, and state acquisition here"
     return None
 
 

@@ -11,16 +11,13 @@ from sqlmodel import Session
 from service.answers.queries import answer_by_id
 from service.fleets.tables import FleetTable
 from service.problems import FieldError, InvalidFieldsError
-from service.training.said import IDLE
+from service.training.said import BY_THE_HOUR, IDLE
 from service.wire.fleet_answers import FleetResultOut
 from solver.hardware import Node, Offer
-from solver.training.programme import HOURS_OF_DAY
+from solver.training.programme import HOURS_OF_DAY, Hours
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
-BY_THE_HOUR = ("on_demand", "spot")
 HOURS_OF_WEEK = 168
-Hours = tuple[int, ...]
-"""Nodes by hour of the day."""
 
 
 @dataclass(frozen=True)

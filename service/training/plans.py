@@ -107,7 +107,7 @@ def prepare_plan(
         known = llm_ids(session) if len(shapes) < len({job.llm for job in jobs}) else []
         runs = measured_runs(session, shapes, now)
         beside = read_beside(session, asked.beside_fleet, snapshot.nodes, _latest_s(asked, starts_at))
-        serving = read_serving(session, asked.serving)
+        serving = read_serving(session, asked.serving, asked.serving_hourly_profile, starts_at, snapshot.nodes)
     wrong = [
         FieldError(unknown_name("llm", job.llm, known), pointer=f"/jobs/{n}/llm")
         for n, job in enumerate(jobs)

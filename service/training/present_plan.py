@@ -4,13 +4,16 @@ import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
 
+from service.tco.prices import TERM_MONTHS
 from service.training.inputs import TrainingModel
 from service.training.predict import cautions, interval, present_layout, present_memory
 from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, relaxed
+from service.training.said import IDLE
 from service.training.serving import SERVED
 from service.wire.quantities import Interval
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import (
+    TrainingCommitmentOut,
     TrainingFrontOut,
     TrainingLineOut,
     TrainingPointOut,
@@ -21,7 +24,8 @@ from service.wire.training_plans import (
     TrainingSolveOut,
 )
 from solver.llm_shape import LlmShape
-from solver.training.programme import JobColumn, frontier
+from solver.training.programme import HOURS_OF_DAY, JobColumn, committed_nodes, frontier
+from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 MOST_POINTS = 12
 
@@ -61,6 +65,7 @@ def present_plan(
             ),
             "plan": lines,
             "serving": present_serving(planned),
+            "commitments": present_commitments(planned),
             "fronts": [_front(planned, task.name) for task in planned.tasks],
             "conflicts": [] if found else conflicts(planned),
             "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
@@ -108,10 +113,37 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
         stack=allocation.trained.stack.id,
         sequence_tokens=allocation.trained.run.sequence_tokens,
         global_batch_sequences=allocation.trained.run.global_batch_sequences,
-        usd=usd(column.usd),
-        usd_low=usd(job_usd(offer, allocation.nodes, fast)),
-        usd_high=usd(job_usd(offer, allocation.nodes, slow)),
+        usd=usd(planned.shared.paid_usd(column)),
+        usd_low=usd(_usd_of(planned, column, fast)),
+        usd_high=usd(_usd_of(planned, column, slow)),
     )
+
+
+def _usd_of(planned: Planned, column: JobColumn, taken_s: float) -> float:
+    """What it costs if it takes so long: nothing by the hour on nodes that are committed to."""
+    if column.offer in planned.shared.usd_per_term:
+        return 0.0
+    share = len(column.hours) / HOURS_OF_DAY if column.hours else 1.0
+    return job_usd(planned.offers[column.offer], column.nodes, taken_s * share)
+
+
+def present_commitments(planned: Planned) -> list[TrainingCommitmentOut]:
+    """What is paid for a term, and how much of it the jobs use."""
+    found = []
+    for offer, nodes in committed_nodes(planned.taken, planned.shared).items():
+        own, term_months = planned.offers[offer], TERM_MONTHS[planned.offers[offer].commitment]
+        held_s = sum(c.nodes * (c.finish_s - c.start_slot * SECONDS_PER_DAY) for c in planned.taken if c.offer == offer)
+        found.append(
+            TrainingCommitmentOut(
+                offer=offer,
+                commitment=own.commitment,
+                nodes=nodes,
+                term_months=term_months,
+                usd=usd(nodes * planned.shared.usd_per_term[offer]),
+                used_fraction=held_s / SECONDS_PER_HOUR / (nodes * term_months * HOURS_PER_MONTH),
+            )
+        )
+    return found
 
 
 def present_serving(planned: Planned) -> TrainingServingOut | None:
@@ -124,7 +156,12 @@ def present_serving(planned: Planned) -> TrainingServingOut | None:
     return TrainingServingOut(
         recommendation=planned.serving.recommendation,
         why=choice.why,
-        nodes=[TrainingServedNodesOut(offer=offer, nodes=nodes) for offer, nodes in column.held],
+        nodes=[
+            TrainingServedNodesOut(
+                offer=one.offer, nodes=one.nodes, nodes_by_hour=list(one.used) if min(one.used) < one.nodes else []
+            )
+            for one in choice.nodes
+        ],
         usd_per_hour=usd(choice.usd_per_hour),
         usd=usd(column.usd),
         usd_apart=None if apart is None or apart.columns is None else usd(apart.usd),
@@ -141,18 +178,30 @@ def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
         told.append(
             f"{column.job}: at the slow end of its interval it takes {slow / SECONDS_PER_DAY:.1f} days, past its deadline"
         )
-    if task.max_usd is not None and job_usd(planned.offers[column.offer], allocation.nodes, slow) > task.max_usd:
+    if task.max_usd is not None and _usd_of(planned, column, slow) > task.max_usd:
         told.append(f"{column.job}: at the slow end of its interval it costs more than its budget")
     if column.offer in planned.beside.free:
-        when = "all day" if not column.hours else f"at the hours {hours_text(column.hours)} of each day"
         told.append(
-            f"{column.job}: runs {when}, on nodes that fleet {planned.beside.fleet} pays for and leaves idle then; the fleet was"
+            f"{column.job}: runs {_when(column)}, on nodes that fleet {planned.beside.fleet} pays for and leaves idle then; the fleet was"
             " planned without the jobs, and both planned together may cost less"
         )
-    if column.offer not in planned.nodes_of_offer:
+    elif column.offer.startswith(IDLE):
+        told.append(f"{column.job}: runs {_when(column)}, on nodes that what is served pays for and does not use then")
+    elif column.hours:
+        told.append(f"{column.job}: runs {_when(column)}, when what is served gives nodes of {column.offer} back")
+    if column.offer in planned.shared.usd_per_term:
+        told.append(
+            f"{column.job}: on nodes that are paid for a whole term; what is left of it after the job is worth something only"
+            " to who uses it"
+        )
+    if column.offer not in planned.shared.nodes:
         nodes = f"{allocation.nodes} node{'s' * (allocation.nodes > 1)}"
         told.append(f"{column.job}: ask whether {column.offer} has {nodes}; nobody publishes how many there are")
     return told
+
+
+def _when(column: JobColumn) -> str:
+    return "all day" if not column.hours else f"at the hours {hours_text(column.hours)} of each day"
 
 
 def hours_text(hours: Sequence[int]) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from service.recommendations.limits import allowed_offers
-from service.training.beside_fleet import Beside, Hours, idle_hours, worked_s_a_day
+from service.tco.prices import TERM_MONTHS
+from service.training.beside_fleet import Beside, idle_hours, stretches, worked_s_a_day
 from service.training.inputs import Trained, TrainingModel, training_device
 from service.training.measured import MeasuredRun
 from service.training.predict import anchored, own_runs, prepared
@@ -21,8 +22,18 @@ from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.memory import optimizer_bytes, verdict, weights_bytes
-from solver.training.programme import Capacity, Chosen, JobColumn, Task, all_day, choose, one_after_the_other
+from solver.training.programme import (
+    HOURS_OF_DAY,
+    Chosen,
+    JobColumn,
+    Shared,
+    Task,
+    all_day,
+    choose,
+    one_after_the_other,
+)
 from solver.training.step import reference_pass_s
+from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 SECONDS_PER_DAY = 86_400.0
 LONGEST_DAYS = 365.0
@@ -33,6 +44,8 @@ ALONE = Beside()
 WEEKS = 12
 """Beginnings that are compared where jobs share limited machines."""
 FAILURES, CHECKPOINT_RATE, RESTART = "device_hours_between_failures", "checkpoint_bytes_per_s_per_node", "restart_s"
+BOOKED = "capacity_block"
+"""The commitment of machines booked ahead for days."""
 SLOWER_THAN_DEADLINE = 2.0
 """Ways that take longer than this many times the time there is are told as no price of the deadline."""
 
@@ -67,7 +80,7 @@ class Planned:
     columns: list[JobColumn]
     allocations: list[Allocation]
     offers: Mapping[str, Offer]
-    nodes_of_offer: Capacity
+    shared: Shared
     chosen: Chosen
     beside: Beside
     serving: Serving | None = None
@@ -109,7 +122,11 @@ def plan_training(
     allowed = (*(beside.left_of(o) for o in allowed_offers(offers, limits_of(asked))), *beside.idle)
     limited = {o.id: all_day(o.max_nodes) for o in allowed if o.max_nodes is not None} | dict(beside.free)
     if serving is not None:
-        limited = {**serving.quotas(offers), **limited}
+        allowed += serving.idle
+        limited = serving.limited(offers) | limited
+    budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
+    terms = {o.id: term_usd(o) for o in allowed if o.commitment in TERM_MONTHS and not o.id.startswith(IDLE)}
+    shared = Shared(limited, budget, terms)
     tasks, columns, allocations, dropped = [], list[JobColumn](), list[Allocation](), dict[str, int]()
     for job in asked.jobs:
         deadline_s = None if job.deadline is None else (job.deadline - starts_at).total_seconds()
@@ -117,24 +134,37 @@ def plan_training(
         most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
         cache: dict[tuple[object, ...], Allocation | None] = {}
         for offer in (one for one in allowed if only(job.name, one)):
-            hours = beside.free.get(offer.id, all_day(max(1, offer.max_nodes or 1)))
             for nodes in node_counts(offer, job.max_devices):
                 allocation = _allocation(job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped)
                 if allocation is None:
                     continue
-                starts = range(WEEKS) if len(asked.jobs) > 1 and offer.id in limited else range(1)
-                own = [_column(job, offer, allocation, week * WEEK_DAYS, len(allocations), hours) for week in starts]
+                starts = range(WEEKS) if len(asked.jobs) > 1 and (offer.id in limited or offer.id in terms) else (0,)
+                own = [
+                    _column(job, offer, allocation, week * WEEK_DAYS, len(allocations), hours)
+                    for hours in _daily_hours(offer, nodes, beside, serving)
+                    for week in starts
+                ]
                 columns += [one for one in own if one is not None and one.finish_s <= _end_s(offer, beside)]
                 allocations.append(allocation)
-    budget = None if asked.limits.max_usd is None else float(asked.limits.max_usd)
     every, apart = tasks, None
     if serving is not None:
         every = [*tasks, serving.task]
         columns += serving.columns(max(task.deadline_s or 0.0 for task in tasks))
-        apart = one_after_the_other(SERVED, every, columns, limited, budget, asked.time_limit_s)
-    chosen = choose(every, columns, limited, budget, asked.time_limit_s)
+        apart = one_after_the_other(SERVED, every, columns, shared, asked.time_limit_s)
+    chosen = choose(every, columns, shared, asked.time_limit_s)
     named = {o.id: o for o in allowed}
-    return Planned(tasks, columns, allocations, named, limited, chosen, beside, serving, apart, dropped)
+    return Planned(tasks, columns, allocations, named, shared, chosen, beside, serving, apart, dropped)
+
+
+def _daily_hours(offer: Offer, nodes: int, beside: Beside, serving: Serving | None) -> Sequence[tuple[int, ...]]:
+    """Sets of hours of the day at which a job may hold so many nodes; empty: all hours. Of idle nodes those at which so many are
+    free; of others all, and those at which a way to serve leaves enough.
+    """
+    if offer.id in beside.free:
+        return [idle_hours(beside.free[offer.id], nodes)]
+    ways = [] if serving is None else [left for left in serving.free_ways(offer) if max(left) >= nodes]
+    own = [] if offer.id.startswith(IDLE) else [()]
+    return list(dict.fromkeys([*own, *(idle_hours(left, nodes) for left in ways)]))
 
 
 def _end_s(offer: Offer, beside: Beside) -> float:
@@ -218,27 +248,40 @@ def _computed(
 
 
 def job_usd(offer: Offer, nodes: int, seconds: float) -> float:
-    """Whole hours of every node."""
-    return math.ceil(seconds / 3600.0 - 1e-9) * nodes * offer.usd_per_hour
+    """Whole hours of every node; of one that is booked ahead whole days, of one that is committed to its term."""
+    if offer.commitment in TERM_MONTHS and not offer.id.startswith(IDLE):
+        return nodes * term_usd(offer)
+    hours = math.ceil(seconds / SECONDS_PER_HOUR - 1e-9)
+    if offer.commitment == BOOKED:
+        hours = math.ceil(hours / HOURS_OF_DAY) * HOURS_OF_DAY
+    return hours * nodes * offer.usd_per_hour
+
+
+def term_usd(offer: Offer) -> float:
+    """What a node costs that is committed to: all hours of its term, used or not."""
+    return TERM_MONTHS[offer.commitment] * HOURS_PER_MONTH * offer.usd_per_hour
 
 
 def _column(
-    job: TrainingJobIn, offer: Offer, allocation: Allocation, start_day: int, key: int, free: Hours
+    job: TrainingJobIn, offer: Offer, allocation: Allocation, start_day: int, key: int, hours: tuple[int, ...]
 ) -> JobColumn | None:
-    """None: the hours of the day at which so many nodes are free leave no time to work, or it takes longer than is planned."""
-    hours = idle_hours(free, allocation.nodes) if offer.id.startswith(IDLE) else ()
+    """None: the hours of the day leave no time to work, or it takes longer than is planned."""
     worked_s = worked_s_a_day(hours, allocation.pause_s)
     if worked_s <= 0.0:
         return None
-    taken_s = allocation.seconds
+    taken_s = paid_s = allocation.seconds
     if hours:  # whole days: the last one's hours may be any of them
-        taken_s = math.ceil(allocation.seconds / worked_s) * SECONDS_PER_DAY
+        days = math.ceil(allocation.seconds / worked_s)
+        taken_s = days * SECONDS_PER_DAY
+        paid_s = min(
+            allocation.seconds + days * stretches(hours) * allocation.pause_s, days * len(hours) * SECONDS_PER_HOUR
+        )
     if taken_s > LONGEST_DAYS * SECONDS_PER_DAY:
         return None
     finish_s = start_day * SECONDS_PER_DAY + taken_s
-    days = range(start_day, math.ceil(finish_s / SECONDS_PER_DAY))
-    usd = job_usd(offer, allocation.nodes, allocation.seconds)
-    return JobColumn(job.name, offer.id, allocation.nodes, start_day, tuple(days), finish_s, usd, key, hours)
+    slots = range(start_day, math.ceil(finish_s / SECONDS_PER_DAY))
+    usd = job_usd(offer, allocation.nodes, paid_s)
+    return JobColumn(job.name, offer.id, allocation.nodes, start_day, tuple(slots), finish_s, usd, key, hours)
 
 
 def _figure(model: TrainingModel, name: str) -> float:

@@ -3,7 +3,9 @@
 from service.wire.training_plans import TrainingJobIn
 
 IDLE = "idle:"
-"""Before the name of the offer or purchase whose nodes a fleet leaves idle."""
+"""Before the name of the offer or purchase whose nodes a fleet or a served plan leaves idle."""
+BY_THE_HOUR = ("on_demand", "spot")
+"""Commitments that are paid while nodes are held; all others are paid for all the time."""
 PAIR_SEQUENCES = 2
 """Of a sample of preferences: a chosen and a rejected one."""
 

@@ -82,6 +82,7 @@ def _answer(
 
     others = {offer.id for offer in allowed_offers(prepared.snapshot.offers, limits_of(prepared.asked))}
     others |= prepared.beside.free.keys()
+    others |= {one.id for one in prepared.serving.idle} if prepared.serving is not None else set()
 
     def only(of_job: str, offer: Offer) -> bool:
         return _of(kind, offer) == name if job in (None, of_job) else offer.id in others

@@ -6,9 +6,22 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
-from service.wire.quantities import Answer, Basis, Commitment, Instant, Interval, Name, Request, Usd, UsdIn, at_most
+from service.wire.quantities import (
+    Answer,
+    Basis,
+    Commitment,
+    Fraction,
+    Instant,
+    Interval,
+    Name,
+    Request,
+    Usd,
+    UsdIn,
+    at_most,
+)
 from service.wire.recommendations import MOST_NAMES, InputsOut, OfferLimitIn
 from service.wire.sourcing import Sourcing, SourcingIn
+from service.wire.tco import HOURS_PER_DAY
 from service.wire.training import Ranks, TrainingCase, TrainingLayoutOut, TrainingMemoryOut
 
 MOST_TRAINING_JOBS = 10
@@ -66,6 +79,11 @@ class TrainingRecommendationIn(Request):
     serving: Name | None = None
     """A stored recommendation, served from the plan's beginning until the last deadline by its plan or one of its alternatives: whichever
     makes serving and training together cheapest within what offers have. Its cost counts against ``limits.max_usd`` of the plan."""
+    serving_hourly_profile: (
+        Annotated[tuple[Fraction, ...], Field(min_length=HOURS_PER_DAY, max_length=HOURS_PER_DAY)] | None
+    ) = None
+    """Nodes rented by the hour are given back when they are not needed; jobs may use the others then, at no further cost. Null: as much
+    all day."""
     starts_at: Instant | None = None
     price_as_of: Instant | None = None
     time_limit_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 10.0
@@ -79,6 +97,8 @@ class TrainingRecommendationIn(Request):
             raise ValueError("serving is planned with the jobs, beside_fleet is planned already: state one")
         if self.serving is not None and any(job.deadline is None for job in self.jobs):
             raise ValueError("serving lasts until the last deadline: state one of every job")
+        if self.serving_hourly_profile is not None and self.serving is None:
+            raise ValueError("serving_hourly_profile is of what is served: name a recommendation as serving")
         return self
 
 
@@ -96,7 +116,7 @@ class TrainingLineOut(Answer):
     starts_at: dt.datetime
     finishes_at: dt.datetime
     daily_hours: list[int] = Field(default_factory=list)
-    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand; empty: all."""
+    """Hours of each day at which it runs, 0 to 23 in the time of the fleet's demand or, beside ``serving``, in UTC; empty: all."""
     duration_days: Interval
     goodput_fraction: float
     tokens_per_s_per_device: Interval
@@ -138,9 +158,23 @@ class TrainingRelaxationOut(Answer):
     usd: Usd
 
 
+class TrainingCommitmentOut(Answer):
+    """Nodes paid for a whole term, whichever jobs hold them; ``usd`` is of all of it. used_fraction: of their hours, by the jobs."""
+
+    offer: str
+    commitment: str
+    nodes: int
+    term_months: int
+    usd: Usd
+    used_fraction: float
+
+
 class TrainingServedNodesOut(Answer):
+    """``nodes_by_hour``: those that serve, in UTC; empty: all of them all day."""
+
     offer: str
     nodes: int
+    nodes_by_hour: list[int] = Field(default_factory=list)
 
 
 class TrainingServingOut(Answer):
@@ -157,7 +191,7 @@ class TrainingServingOut(Answer):
 
 
 class TrainingSolveOut(Answer):
-    """How the plan was found. usd: of all jobs, and of ``serving`` where it is planned with them."""
+    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them."""
 
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     usd: Usd | None
@@ -174,6 +208,8 @@ class TrainingResultOut(Answer):
     plan: list[TrainingLineOut]
     serving: TrainingServingOut | None = None
     """Null where nothing is served beside the jobs, or there is no plan."""
+    commitments: list[TrainingCommitmentOut] = Field(default_factory=list)
+    """What is paid for a term rather than by the hour; lines on it cost nothing more."""
     fronts: list[TrainingFrontOut]
     conflicts: list[str]
     relaxations: list[TrainingRelaxationOut]

@@ -1,8 +1,8 @@
-"""Which machines each job rents and when it starts, and which of its plans serves beside them: set packing over enumerated columns,
-solved by HiGHS with a proof."""
+"""Which machines each job rents and when it starts, what is committed to for all of them, and which of its plans serves beside
+them: set packing over enumerated columns, solved by HiGHS with a proof."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pulp
 
@@ -11,11 +11,15 @@ from solver.fleet.highs import solve_with_cbc, solve_with_highs
 
 TOLERANCE_USD = 1e-6
 HOURS_OF_DAY = 24
+Hours = tuple[int, ...]
+"""Nodes by hour of the day."""
 Capacity = Mapping[str, Sequence[int]]
 """Nodes of an offer that jobs may hold together, by hour of the day. Of offers without an entry there are as many as wanted."""
+Members = dict[tuple[str, int], list[tuple[int, Hours]]]
+"""Of an offer in a slot, columns by position with the nodes that they take."""
 
 
-def all_day(nodes: int) -> tuple[int, ...]:
+def all_day(nodes: int) -> Hours:
     """As many at every hour."""
     return (nodes,) * HOURS_OF_DAY
 
@@ -24,8 +28,9 @@ def all_day(nodes: int) -> tuple[int, ...]:
 class JobColumn:
     """One way to do one job: so many nodes of an offer from a slot on. The layout is solved already.
 
-    slots: days in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job. hours: of each day in
-    which it holds them; empty: all. beside: nodes of further offers that it holds at the same times.
+    slots: days in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job, alone. hours: of each day in
+    which it holds them; empty: all. beside: nodes of further offers that it takes in the same slots, by hour of the day; fewer than
+    none: it leaves so many to others.
     """
 
     job: str
@@ -38,18 +43,19 @@ class JobColumn:
     key: int = 0
     """Whose layout and rate it has, in the caller's table."""
     hours: tuple[int, ...] = ()
-    beside: tuple[tuple[str, int], ...] = ()
+    beside: tuple[tuple[str, Hours], ...] = ()
 
     @property
-    def held(self) -> tuple[tuple[str, int], ...]:
-        """Offers with their nodes."""
-        return ((self.offer, self.nodes), *self.beside)
+    def own_by_hour(self) -> Hours:
+        """Its nodes, by hour of the day."""
+        if not self.hours:
+            return all_day(self.nodes)
+        return tuple(self.nodes if hour in self.hours else 0 for hour in range(HOURS_OF_DAY))
 
-    def takes_limited(self, nodes_of_offer: Capacity) -> bool:
-        return any(offer in nodes_of_offer for offer, _ in self.held)
-
-    def holds(self, slot: int, hour: int) -> bool:
-        return slot in self.slots and (not self.hours or hour in self.hours)
+    @property
+    def by_hour(self) -> tuple[tuple[str, Hours], ...]:
+        """Offers with the nodes that it takes of them, by hour of the day."""
+        return ((self.offer, self.own_by_hour), *self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,26 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What all jobs share. nodes: by offer. usd: for all together; None: whatever it takes. usd_per_term: of a node of an offer
+    that is committed to: paid once, whichever jobs hold it and when.
+    """
+
+    nodes: Capacity
+    usd: float | None = None
+    usd_per_term: Mapping[str, float] = field(default_factory=dict)
+
+    def has(self, column: JobColumn) -> bool:
+        """Does the column take anything of it?"""
+        offers = (column.offer, *(offer for offer, _ in column.beside))
+        return column.offer in self.usd_per_term or any(offer in self.nodes for offer in offers)
+
+    def paid_usd(self, column: JobColumn) -> float:
+        """What it costs beyond what is committed to."""
+        return 0.0 if column.offer in self.usd_per_term else column.usd
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """One column a job, in the jobs' order, or none. proven: nothing cheaper is among the columns (or nothing at all)."""
 
@@ -78,22 +104,15 @@ class Chosen:
     seconds: float
 
 
-def choose(
-    tasks: Sequence[Task],
-    columns: Sequence[JobColumn],
-    nodes_of_offer: Capacity,
-    max_usd: float | None = None,
-    time_limit_s: float = 10.0,
-) -> Chosen:
+def choose(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared, time_limit_s: float = 10.0) -> Chosen:
     """The cheapest choice of one column a job, within what each offer has at each hour and the budget of all.
 
     Raises SolverFailedError when no solver can handle the programme.
     """
-    allowed = [c for task in tasks for c in columns if c.job == task.name and task.allows(c)]
-    kept = undominated(allowed, nodes_of_offer)
+    kept = undominated(tasks, columns, shared)
     if {task.name for task in tasks} - {c.job for c in kept}:
         return Chosen(None, 0.0, None, True, len(columns), 0.0)
-    programme, variables = _programme(tasks, kept, nodes_of_offer, max_usd)
+    programme, variables = _programme(tasks, kept, shared)
     try:
         solved = solve_with_highs(programme, None, time_limit_s, 0.0, 0)
     except SolverFailedError:
@@ -104,8 +123,8 @@ def choose(
         return Chosen(None, 0.0, solved.bound, False, len(columns), solved.seconds)
     taken = {c.job: c for c, v in zip(kept, variables, strict=True) if (v.value() or 0.0) > 0.5}
     plan = tuple(taken[task.name] for task in tasks)
-    verify(plan, tasks, nodes_of_offer, max_usd)
-    usd = sum(c.usd for c in plan)
+    verify(plan, tasks, shared)
+    usd = plan_usd(plan, shared)
     return Chosen(
         plan,
         usd,
@@ -117,94 +136,127 @@ def choose(
 
 
 def one_after_the_other(
-    first: str,
-    tasks: Sequence[Task],
-    columns: Sequence[JobColumn],
-    nodes_of_offer: Capacity,
-    max_usd: float | None = None,
-    time_limit_s: float = 10.0,
+    first: str, tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared, time_limit_s: float = 10.0
 ) -> Chosen:
     """The plan of two steps: the task ``first`` takes what is cheapest for it, the others what it leaves. Never cheaper than
     ``choose``, and none where it leaves too little."""
-    alone = choose([t for t in tasks if t.name == first], columns, nodes_of_offer, max_usd, time_limit_s)
+    alone = choose([t for t in tasks if t.name == first], columns, shared, time_limit_s)
     if alone.columns is None:
         return alone
     kept = [c for c in columns if c.job != first or c == alone.columns[0]]
-    return choose(tasks, kept, nodes_of_offer, max_usd, time_limit_s)
+    return choose(tasks, kept, shared, time_limit_s)
 
 
-def undominated(columns: Sequence[JobColumn], nodes_of_offer: Capacity) -> list[JobColumn]:
-    """Without columns of unlimited offers that another of the same job beats in cost and end: they are in no cheapest plan.
-
-    Only a column that itself takes nothing limited may stand in for another.
+def undominated(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared) -> list[JobColumn]:
+    """What the tasks allow, without columns that are in no cheapest plan: those that take nothing shared where another of the job
+    does neither and costs less, and commitments to more than all jobs cost without sharing.
     """
-    kept = [c for c in columns if c.takes_limited(nodes_of_offer)]
-    free = sorted(
-        (c for c in columns if not c.takes_limited(nodes_of_offer)),
-        key=lambda c: (c.job, c.usd, c.finish_s, c.offer, c.nodes),
-    )
+    limits = {task.name: task for task in tasks}
+    allowed = [c for c in columns if c.job in limits and limits[c.job].allows(c)]
     cheapest: dict[str, JobColumn] = {}
-    for column in free:
-        cheapest.setdefault(column.job, column)
+    for column in allowed:
+        best = cheapest.get(column.job)
+        if not shared.has(column) and (best is None or _order(column) < _order(best)):
+            cheapest[column.job] = column
+    most = sum(c.usd for c in cheapest.values()) if cheapest.keys() == limits.keys() else float("inf")
+    kept = [
+        c for c in allowed if shared.has(c) and c.nodes * shared.usd_per_term.get(c.offer, 0.0) <= most + TOLERANCE_USD
+    ]
     return kept + list(cheapest.values())
 
 
+def _order(column: JobColumn) -> tuple[float, float, str, int]:
+    return column.usd, column.finish_s, column.offer, column.nodes
+
+
 def _programme(
-    tasks: Sequence[Task], columns: Sequence[JobColumn], nodes_of_offer: Capacity, max_usd: float | None
+    tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared
 ) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+    """Commitments need not be whole numbers here: the fewest that hold whole columns are."""
     programme = pulp.LpProblem("training", pulp.LpMinimize)
     taken = [programme.add_variable(f"x{n}", cat="Binary") for n in range(len(columns))]
-    programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True))
+    terms = {offer: programme.add_variable(f"c{n}", lowBound=0) for n, offer in enumerate(sorted(shared.usd_per_term))}
+    usd = pulp.lpSum(shared.paid_usd(c) * x for c, x in zip(columns, taken, strict=True))
+    usd += pulp.lpSum(shared.usd_per_term[offer] * nodes for offer, nodes in terms.items())
+    programme += usd
     for task in tasks:
         programme += pulp.lpSum(x for c, x in zip(columns, taken, strict=True) if c.job == task.name) == 1
-    held: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    held: Members = {}
+    committed: Members = {}
     for position, column in enumerate(columns):
-        for offer, nodes in column.held:
-            for slot in column.slots if offer in nodes_of_offer else ():
-                held.setdefault((offer, slot), []).append((position, nodes))
-    for (offer, _), members in sorted(held.items()):
-        for together, there in _at_once([columns[n].hours for n, _ in members], nodes_of_offer[offer]):
-            programme += pulp.lpSum(members[m][1] * taken[members[m][0]] for m in together) <= there
-    if max_usd is not None:
-        programme += pulp.lpSum(c.usd * x for c, x in zip(columns, taken, strict=True)) <= max_usd
+        for slot in column.slots:
+            for offer, nodes in column.by_hour:
+                if offer in shared.nodes:
+                    held.setdefault((offer, slot), []).append((position, nodes))
+            if column.offer in terms:
+                committed.setdefault((column.offer, slot), []).append((position, column.own_by_hour))
+    for (offer, _), own in sorted(held.items()):
+        for together, hours in _at_once(own):
+            there = min(shared.nodes[offer][hour] for hour in hours)
+            programme += pulp.lpSum(nodes * taken[position] for position, nodes in together) <= there
+    for (offer, _), own in sorted(committed.items()):
+        for together, _ in _at_once(own):
+            programme += pulp.lpSum(nodes * taken[position] for position, nodes in together) <= terms[offer]
+    if shared.usd is not None:
+        programme += usd <= shared.usd
     return programme, taken
 
 
-def _at_once(hours: Sequence[tuple[int, ...]], nodes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Which of the columns with these hours hold nodes at the same time, with the fewest nodes there are then."""
-    if not any(hours):
-        yield tuple(range(len(hours))), min(nodes)
+def _at_once(members: Sequence[tuple[int, Hours]]) -> Iterator[tuple[tuple[tuple[int, int], ...], Sequence[int]]]:
+    """Which columns hold how many nodes at the same time, with the hours at which that is so."""
+    if all(len(set(nodes)) == 1 for _, nodes in members):
+        yield tuple((position, nodes[0]) for position, nodes in members), range(HOURS_OF_DAY)
         return
-    fewest: dict[tuple[int, ...], int] = {}
-    for hour, there in enumerate(nodes):
-        together = tuple(n for n, own in enumerate(hours) if not own or hour in own)
-        fewest[together] = min(there, fewest.get(together, there))
-    yield from fewest.items()
+    found: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for hour in range(HOURS_OF_DAY):
+        together = tuple((position, nodes[hour]) for position, nodes in members if nodes[hour])
+        found.setdefault(together, []).append(hour)
+    yield from ((together, hours) for together, hours in found.items() if together)
 
 
-def is_plan(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Capacity, max_usd: float | None) -> bool:
+def committed_nodes(plan: Sequence[JobColumn], shared: Shared) -> dict[str, int]:
+    """Nodes of each offer committed to, as the plan holds them at its busiest hour."""
+    own = [replace(c, beside=()) for c in plan if c.offer in shared.usd_per_term]
+    return {offer: max(used.get(offer, 0) for used in _used_by_hour(own)) for offer in sorted({c.offer for c in own})}
+
+
+def plan_usd(plan: Sequence[JobColumn], shared: Shared) -> float:
+    """What is paid by the hour, and for whole terms."""
+    terms = (shared.usd_per_term[offer] * nodes for offer, nodes in committed_nodes(plan, shared).items())
+    return sum(shared.paid_usd(c) for c in plan) + sum(terms)
+
+
+def _used_by_hour(plan: Sequence[JobColumn]) -> Iterator[dict[str, int]]:
+    """Nodes of each offer that are held, hour by hour."""
+    held = [(column, column.by_hour) for column in plan]
+    for slot in range(max((slot for c in plan for slot in c.slots), default=-1) + 1):
+        for hour in range(HOURS_OF_DAY):
+            used: dict[str, int] = {}
+            for column, by_hour in held:
+                for offer, nodes in by_hour if slot in column.slots else ():
+                    used[offer] = used.get(offer, 0) + nodes[hour]
+            yield used
+
+
+def is_plan(plan: Sequence[JobColumn], tasks: Sequence[Task], shared: Shared) -> bool:
     """Is every job done as asked, and nothing held twice? Counts hour by hour, unlike the programme."""
     if [c.job for c in plan] != [t.name for t in tasks] or not all(
         t.allows(c) for t, c in zip(tasks, plan, strict=True)
     ):
         return False
-    if max_usd is not None and sum(c.usd for c in plan) > max_usd + TOLERANCE_USD:
+    if shared.usd is not None and plan_usd(plan, shared) > shared.usd + TOLERANCE_USD:
         return False
-    last = max((slot for c in plan for slot in c.slots), default=-1)
-    for slot in range(last + 1):
-        for hour in range(HOURS_OF_DAY):
-            used: dict[str, int] = {}
-            for column in plan:
-                for offer, nodes in column.held if column.holds(slot, hour) else ():
-                    used[offer] = used.get(offer, 0) + nodes
-            if any(nodes > nodes_of_offer[offer][hour] for offer, nodes in used.items() if offer in nodes_of_offer):
-                return False
-    return True
+    return not any(
+        nodes > shared.nodes[offer][n % HOURS_OF_DAY]
+        for n, used in enumerate(_used_by_hour(plan))
+        for offer, nodes in used.items()
+        if offer in shared.nodes
+    )
 
 
-def verify(plan: Sequence[JobColumn], tasks: Sequence[Task], nodes_of_offer: Capacity, max_usd: float | None) -> None:
+def verify(plan: Sequence[JobColumn], tasks: Sequence[Task], shared: Shared) -> None:
     """Raises VerificationError for a plan that breaks a rule: a defect, never an answer."""
-    if not is_plan(plan, tasks, nodes_of_offer, max_usd):
+    if not is_plan(plan, tasks, shared):
         raise VerificationError("the training plan breaks a limit it was made under")
 
 

@@ -114,7 +114,9 @@ def store_plan(database: Database, plan_id: str, lines: list[dict[str, Any]], li
         session.add(
             TrainingPlanTable(**{
                 **first.model_dump(), "id": plan_id, "created_at": NOW, "request": request,
-                "result": {**first.result, "plan": lines, "conflicts": ["too late"]},
+                "result": {
+                    **first.result, "plan": lines, "commitments": like["commitments"], "conflicts": ["too late"],
+                },
                 "outcome": "optimal" if lines else "infeasible",
             })
         )  # fmt: skip
@@ -193,11 +195,21 @@ def test_plans_that_do_not_do_the_same_are_refused(client: TestClient, app: Fast
     store_plan(database, "train_more", [line], plan, tokens=9e7)
     store_plan(database, "train_other", [line], plan, name="else")
     store_plan(database, "train_idle", [{**line, "offer": f"idle:{line['offer']}"}], plan)
+    term = {
+        "offer": "o",
+        "commitment": "reserved_1y",
+        "nodes": 1,
+        "term_months": 12,
+        "usd": "9.0",
+        "used_fraction": 0.1,
+    }
+    store_plan(database, "train_term", [line], {**plan, "commitments": [term]})
     store_plan(database, "train_none", [], plan)
     for name, reason in (
         ("train_more", "tokens of job 'tune' differ"),
         ("train_other", "not the same jobs"),
-        ("train_idle", "what a fleet leaves idle"),
+        ("train_idle", "what a fleet or a served plan leaves idle"),
+        ("train_term", "committed to for a term"),
         ("train_none", "infeasible (too late)"),
         ("train_nowhere", "no training plan"),
     ):

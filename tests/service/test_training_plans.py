@@ -70,3 +70,24 @@ def test_a_choice_of_nothing_is_a_mistake(client: TestClient, name: str) -> None
     answer = client.post(PATH, json={"jobs": [TUNE], "limits": {name: []}})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == f"/limits/{name}"
+
+
+def test_a_commitment_is_paid_for_its_term_however_short_the_job(client: TestClient) -> None:
+    """One offer under two commitments: the hours of a year cost more than a job of hours, two jobs that follow each other pay once."""
+    reserved = planned(client, TUNE, commitments=["reserved_1y_no_upfront"])
+    (one,), (line,) = reserved["commitments"], reserved["plan"]
+    assert (one["offer"], one["term_months"], one["nodes"]) == (line["offer"], 12, line["nodes"])
+    assert (float(line["usd"]), reserved["solve"]["usd"]) == (0.0, one["usd"])
+    assert 0.0 < one["used_fraction"] < 0.05
+    assert any("whole term" in caution for caution in reserved["cautions"])
+    assert reserved["solve"]["status"] == "proven_optimal"
+    either = planned(client, TUNE, commitments=["on_demand", "reserved_1y_no_upfront"])
+    assert (either["commitments"], either["plan"][0]["offer"].endswith("on_demand")) == ([], True)
+    assert float(either["solve"]["usd"]) < float(one["usd"])
+    two = planned(client, TUNE, TUNE | {"name": "second"}, commitments=["reserved_1y_no_upfront"])
+    assert two["solve"]["usd"] == one["usd"]
+    assert sum(own["nodes"] for own in two["commitments"]) == one["nodes"]
+    answer = client.post(
+        PATH, json={"jobs": [TUNE | {"max_usd": "200"}], "limits": LIMITS | {"commitments": ["reserved_1y_no_upfront"]}}
+    )
+    assert answer.json()["outcome"] == "infeasible"

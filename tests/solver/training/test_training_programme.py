@@ -1,18 +1,30 @@
 """Plans of training jobs against trying every plan there is."""
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
 
 from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
-from solver.training.programme import JobColumn, Task, all_day, choose, frontier, is_plan, one_after_the_other, verify
+from solver.training.programme import (
+    JobColumn,
+    Shared,
+    Task,
+    all_day,
+    choose,
+    frontier,
+    is_plan,
+    one_after_the_other,
+    verify,
+)
 
 DAY = 86_400.0
 
 
-def tiny(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, tuple[int, ...]], float | None]:
+def tiny(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
     """Up to three jobs, four offers of which some are limited, by hours of the day too, and starts that collide."""
     draw = random.Random(seed)
     tasks = [
@@ -33,50 +45,61 @@ def tiny(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, tuple[int, .
             hours = draw.choice([(), (), tuple(range(8)), tuple(range(draw.randint(0, 9), draw.randint(10, 24)))])
             slots = tuple(range(start, start + days))
             columns.append(JobColumn(task.name, offer, nodes, start, slots, (start + days) * DAY, usd, hours=hours))
-    return tasks, columns, limited, draw.choice([None, None, float(draw.randint(40, 200))])
+    return tasks, columns, Shared(limited, draw.choice([None, None, float(draw.randint(40, 200))]))
 
 
-def cheapest_of_all(
-    tasks: list[Task], columns: list[JobColumn], nodes_of_offer: dict[str, tuple[int, ...]], max_usd: float | None
-) -> float | None:
+def cost_of(plan: tuple[JobColumn, ...], shared: Shared) -> float:
+    """By the hour what is rented by the hour; of an offer committed to the most nodes that are ever held, for a whole term each."""
+    usd = sum(c.usd for c in plan if c.offer not in shared.usd_per_term)
+    for offer, term in shared.usd_per_term.items():
+        own = [c for c in plan if c.offer == offer]
+        held = [sum(c.nodes for c in own if day in c.slots and (not c.hours or hour in c.hours))
+                for day in range(20) for hour in range(24)]  # fmt: skip
+        usd += term * max(held)
+    return usd
+
+
+def cheapest_of_all(tasks: list[Task], columns: list[JobColumn], shared: Shared) -> float | None:
     """The cheapest plan's cost by trying every one; None where there is none."""
     choices = [[c for c in columns if c.job == task.name] for task in tasks]
-    costs = [sum(c.usd for c in plan) for plan in product(*choices) if is_plan(plan, tasks, nodes_of_offer, max_usd)]
+    costs = [cost_of(plan, shared) for plan in product(*choices) if is_plan(plan, tasks, shared)]
     return min(costs, default=None)
+
+
+def equals_trying_every_plan(tasks: list[Task], columns: list[JobColumn], shared: Shared) -> float | None:
+    """What the cheapest plan costs, after asserting that the programme finds it."""
+    best, found = cheapest_of_all(tasks, columns, shared), choose(tasks, columns, shared)
+    assert found.proven
+    assert (found.columns is None) == (best is None)
+    if best is not None:
+        assert found.usd == pytest.approx(best)
+        assert found.bound_usd == pytest.approx(best)
+    return best
 
 
 @pytest.mark.parametrize("part", range(10))
 def test_the_programme_equals_trying_every_plan(part: int) -> None:
-    feasible = 0
-    for seed in range(60 * part, 60 * part + 60):
-        tasks, columns, limited, budget = tiny(seed)
-        best = cheapest_of_all(tasks, columns, limited, budget)
-        found = choose(tasks, columns, limited, budget)
-        assert found.proven
-        assert (found.columns is None) == (best is None), seed
-        if best is not None:
-            feasible += 1
-            assert found.usd == pytest.approx(best), seed
-    assert feasible > 10
+    found = [equals_trying_every_plan(*tiny(seed)) for seed in range(60 * part, 60 * part + 60)]
+    assert sum(best is not None for best in found) > 10
 
 
 def test_a_plan_that_holds_too_many_nodes_is_refused() -> None:
     twice = [JobColumn(name, "o", 2, 0, (0,), DAY, 1.0) for name in ("a", "b")]
     with pytest.raises(VerificationError):
-        verify(twice, [Task("a"), Task("b")], {"o": all_day(3)}, None)
+        verify(twice, [Task("a"), Task("b")], Shared({"o": all_day(3)}))
 
 
 def test_a_night_and_a_day_share_a_node() -> None:
     night, day = (JobColumn(name, "o", 1, 0, (0,), DAY, 1.0, hours=tuple(range(*hours))) for name, hours in
                   (("a", (0, 8)), ("b", (8, 24))))  # fmt: skip
-    verify([night, day], [Task("a"), Task("b")], {"o": all_day(1)}, None)
+    verify([night, day], [Task("a"), Task("b")], Shared({"o": all_day(1)}))
     whole = JobColumn("b", "o", 1, 0, (0,), DAY, 1.0)
     with pytest.raises(VerificationError):
-        verify([night, whole], [Task("a"), Task("b")], {"o": all_day(1)}, None)
+        verify([night, whole], [Task("a"), Task("b")], Shared({"o": all_day(1)}))
 
 
 def test_a_front_gets_dearer_as_it_gets_sooner() -> None:
-    _, columns, _, _ = tiny(3)
+    _, columns, _ = tiny(3)
     for job in {c.job for c in columns}:
         points = frontier(columns, job)
         assert all(a.finish_s < b.finish_s and a.usd > b.usd for a, b in pairwise(points))
@@ -89,38 +112,97 @@ def test_more_devices_lose_more_time() -> None:
     assert goodput_fraction(steady, 512, 64) > goodput_fraction(Reliability(50_677.0, 60.0, 900.0, 0.02), 512, 64)
 
 
-def with_serving(seed: int) -> tuple[list[Task], list[JobColumn], dict[str, tuple[int, ...]], float | None]:
+def with_serving(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
     """A tiny problem, and a workload that is served all the while by one of a few plans, each on one or two offers."""
-    tasks, columns, limited, budget = tiny(seed)
+    tasks, columns, shared = tiny(seed)
     draw = random.Random(1_000_000 + seed)
-    limited = {f"o{n}": all_day(draw.randint(2, 5)) for n in range(4)} | limited
+    limited = {f"o{n}": all_day(draw.randint(2, 5)) for n in range(4)} | dict(shared.nodes)
     for number in range(draw.randint(2, 5)):
         offers = draw.sample([f"o{n}" for n in range(4)], draw.randint(1, 2))
-        (first, nodes), *rest = [(offer, draw.randint(1, 4)) for offer in offers]
+        beside = tuple((offer, all_day(draw.randint(1, 4))) for offer in offers)
         usd = float(draw.randint(10, 16))
-        columns.append(JobColumn("served", first, nodes, 0, tuple(range(8)), 0.0, usd, number, beside=tuple(rest)))
-    return [*tasks, Task("served")], columns, limited, budget
+        columns.append(JobColumn("served", "served", 0, 0, tuple(range(8)), 0.0, usd, number, beside=beside))
+    return [*tasks, Task("served")], columns, Shared(limited, shared.usd)
 
 
-def test_jobs_and_a_served_workload_together_equal_trying_every_plan() -> None:
+def kept_and_by_the_hour(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
+    """The same where serving needs fewer nodes at night: those of an offer by the hour are given back, those of one that is paid for
+    in any case are free for jobs then, at no further cost."""
+    tasks, columns, shared = tiny(seed)
+    draw = random.Random(2_000_000 + seed)
+    limited = dict(shared.nodes)
+    for number in range(draw.randint(1, 4)):
+        beside = []
+        for offer in draw.sample(["o0", "o1", "o2", "o3"], draw.randint(1, 2)):
+            nodes = draw.randint(1, 4)
+            least, night = draw.randint(0, nodes), draw.randint(4, 10)
+            held = tuple(least if hour < night else nodes for hour in range(24))
+            limited.setdefault(offer, all_day(draw.randint(3, 6)))
+            if draw.random() < 0.5:
+                beside.append((offer, held))
+                continue
+            idle = f"idle:{offer}"
+            limited[idle] = all_day(0)
+            beside += [(offer, all_day(nodes)), (idle, tuple(there - nodes for there in held))]
+            for task in tasks:
+                start, days = draw.randint(0, 3), draw.randint(1, 4)
+                slots, hours = tuple(range(start, start + days)), tuple(range(draw.randint(1, night)))
+                own = JobColumn(
+                    task.name, idle, draw.randint(1, 3), start, slots, (start + days) * DAY, 0.0, hours=hours
+                )
+                columns.append(own)
+        usd = float(draw.randint(10, 30))
+        columns.append(JobColumn("served", "served", 0, 0, tuple(range(8)), 0.0, usd, number, beside=tuple(beside)))
+    return [*tasks, Task("served")], columns, Shared(limited, shared.usd)
+
+
+def with_commitments(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
+    """Some offers, limited or not, are paid for a term, by the node, whichever jobs hold it and in whatever order."""
+    tasks, columns, shared = tiny(seed) if seed % 2 else kept_and_by_the_hour(seed)
+    draw = random.Random(3_000_000 + seed)
+    terms = {f"o{n}": float(draw.randint(5, 40)) for n in range(4) if draw.random() < 0.5}
+    return tasks, columns, Shared(shared.nodes, shared.usd, terms)
+
+
+@pytest.mark.parametrize("problem", [with_serving, kept_and_by_the_hour])
+def test_jobs_and_a_served_workload_together_equal_trying_every_plan(
+    problem: Callable[[int], tuple[list[Task], list[JobColumn], Shared]],
+) -> None:
     feasible = cheaper = rescued = 0
     for seed in range(600):
-        tasks, columns, limited, budget = with_serving(seed)
-        best = cheapest_of_all(tasks, columns, limited, budget)
-        found = choose(tasks, columns, limited, budget)
-        assert found.proven
-        assert (found.columns is None) == (best is None), seed
-        apart = one_after_the_other("served", tasks, columns, limited, budget)
+        tasks, columns, shared = problem(seed)
+        best = equals_trying_every_plan(tasks, columns, shared)
+        apart = one_after_the_other("served", tasks, columns, shared)
         if best is None:
             assert apart.columns is None, seed
             continue
         feasible += 1
-        assert found.usd == pytest.approx(best), seed
         if apart.columns is None:
             rescued += 1
         else:
-            assert found.usd <= apart.usd + 1e-6, seed
-            cheaper += found.usd < apart.usd - 1e-6
+            assert best <= apart.usd + 1e-6, seed
+            cheaper += best < apart.usd - 1e-6
     assert feasible > 100
     assert cheaper > 10
     assert rescued > 10
+
+
+def test_commitments_that_jobs_share_equal_trying_every_plan() -> None:
+    shared_nodes = 0
+    for seed in range(600):
+        tasks, columns, shared = with_commitments(seed)
+        if equals_trying_every_plan(tasks, columns, shared) is None:
+            continue
+        plan = choose(tasks, columns, shared).columns or ()
+        shared_nodes += cost_of(plan, shared) < sum(cost_of((column,), shared) for column in plan)
+    assert shared_nodes > 10
+
+
+def test_a_term_is_paid_once_where_one_job_follows_another() -> None:
+    first, second = (JobColumn(name, "o", 2, day, (day,), (day + 1) * DAY, 100.0) for day, name in enumerate("ab"))
+    found = choose([Task("a"), Task("b")], [first, second], Shared({}, usd_per_term={"o": 50.0}))
+    assert (found.usd, found.bound_usd, found.proven) == (100.0, 100.0, True)
+    together = choose(
+        [Task("a"), Task("b")], [first, replace(second, slots=(0,))], Shared({}, usd_per_term={"o": 50.0})
+    )
+    assert together.usd == 200.0
