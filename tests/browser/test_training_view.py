@@ -1,6 +1,7 @@
 """Training on the page: a job is planned, questioned and started; refusals are said."""
 
 import re
+from typing import Any
 
 import httpx
 from axe_playwright_python.sync_playwright import Axe
@@ -62,6 +63,30 @@ class TestTraining:
         assert Axe().run(page).violations_count == 0
         page.reload()
         expect(page.get_by_label("Method")).to_have_value("dpo lora")
+
+    def test_a_job_is_planned_beside_what_is_served(
+        self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]
+    ) -> None:
+        page.goto("/#/training")
+        served = page.get_by_label("Together with what is served")
+        expect(served.locator("option")).not_to_have_count(1)
+        served.select_option(plans[0]["id"])
+        page.get_by_label("Served by the hour").fill(", ".join(["0.2"] * 8 + ["1"] * 16))
+        page.get_by_label("Device", exact=True).fill("h100-sxm")
+        page.get_by_label("Devices at most").fill("8")
+        page.get_by_role("button", name="Plan the training").click()
+        expect(page.get_by_role("heading", name="Served beside")).to_be_visible(timeout=PATIENCE_MS)
+        (stored,) = httpx.get(f"{server.address}/v1/training/recommendations", params={"limit": 1}).json()["items"]
+        answer = httpx.get(f"{server.address}/v1/training/recommendations/{stored['id']}").json()
+        assert answer["serving"]["recommendation"] == plans[0]["id"]
+        expect(page.get_by_text(f"{money(answer['serving']['usd'])} until the last deadline")).to_be_visible()
+        assert Axe().run(page).violations_count == 0
+        page.reload()
+        expect(page.get_by_role("heading", name="Served beside")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_label("Together with what is served")).to_have_value(plans[0]["id"])
+        page.get_by_label("Days", exact=True).fill("")
+        page.get_by_role("button", name="Plan the training").click()
+        expect(page.get_by_text("state one of every job")).to_be_visible(timeout=PATIENCE_MS)
 
     def test_a_refusal_is_said(self, page: Page) -> None:
         page.goto("/#/training?llm=nobody-9b&tokens=50")

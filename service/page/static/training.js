@@ -8,7 +8,7 @@ import { button, copyButton, count, day, download, empty, facts, field, figure, 
 import { problemCard, showAtFields } from "./form.js";
 
 const PATH = "/v1/training/recommendations";
-const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "" };
+const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "", serving: "", serving_hourly_profile: "" };
 const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"], ["dpo lora", "preferences, adapters (DPO)"], ["dpo qlora", "preferences, adapters on 4-bit weights"], ["dpo", "preferences, all weights (DPO)"]];
 const PRECISIONS = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4"];
 const TARGETS = [["torchrun", "torchrun with TRL"], ["megatron", "Megatron-LM"], ["torchtitan", "TorchTitan"], ["slurm", "SLURM"], ["skypilot", "SkyPilot"]];
@@ -36,6 +36,8 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
   h("div.pair", {}, field("Days", num("days", { placeholder: "any" })), field("At most, US dollars", num("max_usd", { placeholder: "any" }))),
   h("div.pair", {}, field("Device", device, "only this"), field("Devices at most", num("max_devices", { placeholder: "4096" }))), suggest(device, () => knownIds("devices")),
   field("Beside fleet", input("beside_fleet", { type: "text", placeholder: "none" }), "id of a stored fleet whose idle nodes it may use"),
+  field("Together with what is served", served(v), "a saved recommendation that serves until the deadline: both are planned as one"),
+  field("Served by the hour", input("serving_hourly_profile", { type: "text", placeholder: "as much all day" }), "24 shares of its rate, 0 to 1, from midnight UTC on"),
   h("button.primary", { type: "submit" }, "Plan the training"));
 
   async function ask() {
@@ -58,6 +60,17 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
   return h("div.plan", {}, h("h1.visually-hidden", {}, "Plan a training job"), h("section.form-side", { "aria-label": "What is trained" }, form), answer);
 }
 
+/** Saved recommendations that have a plan, newest first; the one in the address stays even where the list does not reach it. */
+function served(v) {
+  const chosen = select([["", "nothing"], ...(v.serving ? [[v.serving, v.serving]] : [])], v.serving, { id: "in-serving", name: "serving", onchange: (e) => { v.serving = e.target.value; } });
+  get("/v1/recommendations", { limit: 50 }).then(({ items }) => {
+    const own = items.filter((one) => one.usd_per_hour !== null).map((one) => [one.id, `${one.workloads.join(", ")}: ${one.llms.join(", ")}, ${usd(one.usd_per_hour)} an hour, ${day(one.created_at)}`]);
+    const beyond = v.serving && !own.some(([id]) => id === v.serving) ? [[v.serving, v.serving]] : [];
+    empty(chosen, ...[["", "nothing"], ...beyond, ...own].map(([value, label]) => h("option", { value, selected: value === v.serving }, label)));
+  }).catch(() => {});
+  return chosen;
+}
+
 function bodyOf(v) {
   const stated = { sequence_tokens: number(v.sequence_tokens), global_batch_sequences: number(v.batch), max_devices: number(v.max_devices) };
   const [method, adapters] = v.method.split(" ");
@@ -65,7 +78,8 @@ function bodyOf(v) {
     name: "job", llm: v.llm.trim(), method, ...(adapters ? { adapters } : {}), precision: v.precision, tokens: Number(v.tokens) * 1e6, ...stated,
     ...(v.days ? { deadline: new Date(Date.now() + Number(v.days) * 86_400_000).toISOString() } : {}), ...(v.max_usd ? { max_usd: v.max_usd } : {}),
   };
-  return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {}, ...(v.beside_fleet.trim() ? { beside_fleet: v.beside_fleet.trim() } : {}) };
+  return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {}, ...(v.beside_fleet.trim() ? { beside_fleet: v.beside_fleet.trim() } : {}),
+    ...(v.serving ? { serving: v.serving } : {}), ...(v.serving_hourly_profile.trim() ? { serving_hourly_profile: v.serving_hourly_profile.split(",").map(Number) } : {}) };
 }
 
 const spanOf = (days) => (days >= 1 ? count(figure(days), "day") : count(figure(24 * days), "hour"));
@@ -74,6 +88,8 @@ function cards(plan, actions) {
   const solve = plan.solve;
   return [
     ...plan.plan.map((line) => lineCard(line, solve)),
+    plan.serving ? servingCard(plan.serving, solve) : null,
+    plan.commitments.length ? h("section.card", {}, table("Committed to for a term", ["nodes", "months", "USD", "used by the jobs"], plan.commitments.map((c) => [`${c.nodes} × ${c.offer}`, c.term_months, usd(c.usd), percent(c.used_fraction, 1)]), { right: [1, 2, 3] })) : null,
     plan.plan.length ? null : h("section.card", {}, h("h2", {}, "There is no such plan"), h("ul", {}, plan.conflicts.map((c) => h("li", {}, c))),
       plan.relaxations.length ? table("What would make one possible", ["job", "limit", "to", "then costs"], plan.relaxations.map((r) => [r.job, words(r.limit), r.relaxing_to, usd(r.usd)]), { right: [3] }) : null),
     plan.cautions.length ? h("section.card", {}, h("h2", {}, "Before you sign"), h("ul", {}, plan.cautions.map((c) => h("li", {}, c)))) : null,
@@ -96,6 +112,15 @@ function lineCard(line, solve) {
     h("h3", {}, `Memory of the fullest device: ${words(line.memory.verdict)}`),
     stack(["weights", "gradients", "optimizer", "activations", "logits", "reserved"].map((name) => ({ name, value: line.memory[`${name}_gib`] })).filter((part) => part.value > 0.005), "GiB"),
     h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); prices of ${day(line.starts_at)}.`));
+}
+
+/** Which plan serves beside the jobs, and what planning both as one saves. */
+function servingCard(serving, solve) {
+  const apart = serving.usd_apart === null ? "Planned one after the other, the jobs have no plan." : `Planned one after the other: ${usd(serving.usd_apart)} in all, ${usd(serving.usd_apart - solve.usd)} more.`;
+  const fewest = (one) => (one.nodes_by_hour.length ? `, ${Math.min(...one.nodes_by_hour)} at the quietest hour` : "");
+  return h("section.card", {}, h("h2", {}, "Served beside"),
+    h("p", {}, `${serving.why ?? "Its own plan"}: ${serving.nodes.map((one) => `${one.nodes} × ${one.offer}${fewest(one)}`).join("; ")}. ${usd(serving.usd)} until the last deadline, ${usd(solve.usd)} with the training; the cheapest of ${count(serving.considered, "way")} to serve together with all ways to train.`),
+    h("p", {}, apart), h("p", {}, h("a", { href: `#/plan/${serving.recommendation}` }, serving.recommendation)));
 }
 
 function whyNot(plan, { signal }) {
