@@ -170,8 +170,7 @@ def prepare(
     length = sequence_tokens or _sequence(model, shape, stacks)
     summed = training_shape(shape, length)
     _check_length(model, shape, summed, length)
-    rows = _rows(model, device.id, device.family, stacks, precision)
-    constants = resolve(rows)
+    rows, constants = _constants(model, device.id, device.family, stacks, precision)
     if optimizer is not None and optimizer != USUAL_OPTIMIZER:
         constants = replace(
             constants, optimizer_bytes=np.array([_needed(model, f"optimizer_bytes_{optimizer}", stacks)])
@@ -201,10 +200,11 @@ def prepare(
 
 
 @lru_cache(maxsize=4096)
-def _rows(
+def _constants(
     model: TrainingModel, device_id: str, family: str, stacks: tuple[str, ...], precision: str
-) -> Mapping[str, TrainingPrior]:
-    return chosen_rows(model.priors, device=device_id, family=family, stacks=stacks, precision=precision)
+) -> tuple[Mapping[str, TrainingPrior], TrainingConstants]:
+    rows = chosen_rows(model.priors, device=device_id, family=family, stacks=stacks, precision=precision)
+    return rows, resolve(rows)
 
 
 def chosen_stack(model: TrainingModel, name: str | None, method: str, family: str) -> TrainingStackRow | None:

@@ -191,15 +191,9 @@ def _allocation(
     """The best layout on so many nodes; None: it cannot run there, or not in time."""
     node = offer.node
     spot = offer.commitment == "spot"
-    key = (
-        node.device.id,
-        node.devices,
-        node.link_domain_devices,
-        node.rack_domain_devices,
-        node.network_bytes_per_s,
-        nodes,
-        spot,
-    )
+    network = node.network_bytes_per_s if nodes > 1 else 0.0  # nothing passes over it within a node
+    domains = node.link_domain_devices, node.rack_domain_devices
+    key = (node.device.id, node.devices, *domains, network, nodes, spot)
     if key not in cache:
         try:
             cache[key] = _computed(job, shape, node, nodes, model, asked, runs, most_s, spot)

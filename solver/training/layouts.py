@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
 from solver.errors import UnsupportedError
 from solver.training.shape import TrainingShape
-from solver.training.work import Layouts, Recompute, Sharding
+from solver.training.work import Layouts, Recompute, Sharding, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,30 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
     """
     checked_degrees(shape, devices, batch, layout_space.stated)
     checked_pairs(batch, layout_space)
-    again = layout_space.recompute
-    columns: list[tuple[float, ...]] = []
-    stated = layout_space.stated
+    stated = tuple(sorted(layout_space.stated.items()))
+    space = stated, tuple(layout_space.axes), tuple(layout_space.sharding), layout_space.sequences_together
+    splits = _splits((shape.heads, shape.layers, shape.experts), devices, batch, *space)
+    if not len(splits):
+        given = "" if batch is None else f" with {batch} sequences a step"
+        raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")
+    again = [np.full(len(splits), float(layout_space.recompute == one)) for one in ("full", "selective")]
+    return Layouts(*[*splits.T[:-1], *again, splits.T[-1]])
+
+
+@lru_cache(maxsize=256)
+def _splits(
+    counts: tuple[int, int, int], devices: int, batch: int | None, stated_degrees: tuple[tuple[str, int], ...],
+    axes: tuple[str, ...], shardings: tuple[Sharding, ...], together: int,
+) -> Values:  # fmt: skip
+    """Degrees, micro-batch and sharding of each layout, a row each; kept, since a plan asks for the same on every kind of device.
+    counts: of the model's heads, layers and experts."""
+    heads, layers, experts = counts
+    stated = dict(stated_degrees)
+    rows: list[tuple[float, ...]] = []
     for tensor, pipeline, context in product(
-        _choices(stated, "tensor_parallel", "tensor" in layout_space.axes, _tensor_degrees(shape)),
-        _choices(stated, "pipeline_parallel", "pipeline" in layout_space.axes, _stages(min(devices, shape.layers))),
-        _choices(stated, "context_parallel", "context" in layout_space.axes, _powers(min(devices, LONGEST_RING))),
+        _choices(stated, "tensor_parallel", "tensor" in axes, _tensor_degrees(heads)),
+        _choices(stated, "pipeline_parallel", "pipeline" in axes, _stages(min(devices, layers))),
+        _choices(stated, "context_parallel", "context" in axes, _powers(min(devices, LONGEST_RING))),
     ):
         inner = tensor * pipeline * context
         if devices % inner or ("data_parallel" in stated and stated["data_parallel"] * inner != devices):
@@ -94,18 +112,16 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
         if batch is not None and batch % data:
             continue
         share = None if batch is None else batch // data
-        for expert, virtual, micro in product(
-            _expert_degrees(shape, stated, data * context * tensor, "expert" in layout_space.axes),
-            _virtual_degrees(shape, stated, pipeline),
-            _micro_batches(stated, share, layout_space.sequences_together),
+        for expert, virtual, micro, sharding in product(
+            _expert_degrees(experts, stated, data * context * tensor, "expert" in axes),
+            _virtual_degrees(layers, stated, pipeline),
+            _micro_batches(stated, share, together),
+            shardings,
         ):
-            for sharding in layout_space.sharding:
-                split = (tensor, pipeline, virtual, context, expert, data, micro)
-                columns.append((*split, again == "full", again == "selective", sharding == "zero3"))
-    if not columns:
-        given = "" if batch is None else f" with {batch} sequences a step"
-        raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")
-    return Layouts(*np.array(columns, dtype=float).T)
+            rows.append((tensor, pipeline, virtual, context, expert, data, micro, sharding == "zero3"))
+    found = np.array(rows, dtype=float)
+    found.flags.writeable = False
+    return found
 
 
 LONGEST_RING = 64
@@ -128,22 +144,22 @@ def _stages(most: int) -> list[int]:
     return sorted({d * n for d in _powers(most) for n in (1, 3) if d * n <= most})
 
 
-def _tensor_degrees(shape: TrainingShape) -> list[int]:
-    return [d for d in (1, 2, 4, 8) if shape.heads % d == 0]
+def _tensor_degrees(heads: int) -> list[int]:
+    return [d for d in (1, 2, 4, 8) if heads % d == 0]
 
 
-def _expert_degrees(shape: TrainingShape, stated: Mapping[str, int], ranks: int, can: bool) -> Sequence[int]:
+def _expert_degrees(experts: int, stated: Mapping[str, int], ranks: int, can: bool) -> Sequence[int]:
     if "expert_parallel" in stated:
         return (stated["expert_parallel"],)
-    if not can or shape.experts == 0:
+    if not can or experts == 0:
         return (1,)
-    return [d for d in _powers(min(ranks, shape.experts)) if shape.experts % d == 0 and ranks % d == 0]
+    return [d for d in _powers(min(ranks, experts)) if experts % d == 0 and ranks % d == 0]
 
 
-def _virtual_degrees(shape: TrainingShape, stated: Mapping[str, int], pipeline: int) -> Sequence[int]:
+def _virtual_degrees(layers: int, stated: Mapping[str, int], pipeline: int) -> Sequence[int]:
     if "virtual_pipeline" in stated or pipeline == 1:
         return (stated.get("virtual_pipeline", 1),)
-    per_stage = max(1, round(shape.layers / pipeline))
+    per_stage = max(1, round(layers / pipeline))
     return [d for d in range(1, per_stage + 1) if per_stage % d == 0]
 
 

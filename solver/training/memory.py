@@ -1,7 +1,6 @@
 """Bytes of a training step on the fullest device, by part."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -52,10 +51,19 @@ def optimizer_bytes(work: Work, c: TrainingConstants) -> Values:
 
 
 def activations_bytes(work: Work, c: TrainingConstants) -> Values:
-    """What the forward pass keeps for the backward one, of all micro-batches that the first stage has under way.
+    """What the forward pass keeps for the backward one, of all micro-batches that the first stage has under way. A recomputed layer
+    keeps its input, and everything while it is at work.
+    """
+    everything, inputs, at_work = _activations(work, c)
+    again = work.recompute_full
+    return again * inputs + (1.0 - again) * everything + np.where(again > 0, at_work, 0.0)
 
-    A pipeline of p stages keeps p of them, in v interleaved parts (p·v + p − 1)/v (arXiv:2205.05198, section 4.2.3), never more than a
-    step has. Inputs of products are kept as the products read them. A recomputed layer keeps its input, and everything while it is at work.
+
+def _activations(work: Work, c: TrainingConstants) -> tuple[Values, Values, Values]:
+    """Bytes where no layer is recomputed, of inputs alone where all are, and of the layers at work.
+
+    A pipeline of p stages keeps p micro-batches, in v interleaved parts (p·v + p − 1)/v (arXiv:2205.05198, section 4.2.3), never more
+    than a step has. Inputs of products are kept as the products read them.
     """
     p, v = work.pipeline_parallel, work.virtual_pipeline
     under_way = np.where(p > 1.0, np.minimum(work.micro_batches, p + (p - 1.0) * (v > 1.0) / v), 1.0)
@@ -63,12 +71,10 @@ def activations_bytes(work: Work, c: TrainingConstants) -> Values:
     narrow = work.product_inputs_per_token * (VALUE_BYTES - c.saved_input_bytes)
     per_token = (work.saved_values_per_token * VALUE_BYTES - narrow) * c.activation_factor * adapters
     part = np.where(work.recompute_selective > 0, c.selective_kept_fraction, 1.0)
-    inputs = work.saved_inputs_per_token * VALUE_BYTES
-    layers = np.maximum(work.layers, 1.0)
-    again = work.recompute_full
-    at_work = np.where(again > 0, RESIDENT_LAYERS * per_token / layers, 0.0)
-    kept = (again * inputs + (1.0 - again) * part * per_token) / p * under_way + at_work
-    return work.tokens / work.tensor_parallel * kept
+    tokens = work.tokens / work.tensor_parallel
+    held = tokens * under_way / p
+    at_work = tokens * (RESIDENT_LAYERS * per_token / np.maximum(work.layers, 1.0))
+    return held * part * per_token, held * work.saved_inputs_per_token * VALUE_BYTES, at_work
 
 
 def logits_bytes(work: Work, c: TrainingConstants) -> Values:
@@ -113,9 +119,8 @@ def least_recompute(work: Work, c: TrainingConstants, by_layer: bool) -> Values:
     logits = logits_bytes(work, c)
     first = np.minimum(room, micro_batches_held(work) * (room - logits))
     allowed = np.where(work.pipeline_parallel > 1.0, first, room - logits)
-    none, some, every = (
-        activations_bytes(replace(work, recompute_full=np.full(1, part)), c) for part in (0.0, 1e-12, 1.0)
-    )
+    none, inputs, at_work = _activations(work, c)
+    some, every = none + at_work, inputs + at_work
     layers = np.maximum(np.round(work.layers / work.pipeline_parallel), 1.0) if by_layer else 1.0
     share = np.clip((some - allowed) / np.maximum(some - every, 1.0), 0.0, 1.0)
     share = np.maximum(np.ceil(share * layers - 1e-9), 1.0) / layers
