@@ -39,18 +39,20 @@ def checkpoint_interval_s(checkpoint_s: float, interruption_s: float) -> float:
 
 
 def goodput_fraction(reliability: Reliability, devices: int, nodes: int) -> float:
-    """Share of the time that advances training, the checkpoint interval being Young's.
+    """Share of the time that advances training, the checkpoint interval τ being Young's (never above the mean time M).
 
-    Lost: the checkpoint's share of an interval, half an interval and a restart for each interruption:
-    1 − δ/τ − (τ/2 + R)/M, and nothing is left where that is below zero.
+    Interruptions come at random and at any time, in checkpoints and restarts too; all since the last checkpoint is lost. Work of τ then
+    takes M·e^(R/M)·(e^((τ+δ)/M) − 1) on average (J. T. Daly, Future Generation Computer Systems 22(3), 2006, equation 13); as
+    checkpoints cost nothing, τ goes to zero and e^(−R/M) is left.
 
     >>> steady = Reliability(50_677.0, 60.0, 900.0)
     >>> round(goodput_fraction(steady, 512, 64), 3), round(goodput_fraction(steady, 16_384, 2_048), 3)
-    (0.979, 0.815)
+    (0.979, 0.83)
     """
     mean_s = interruption_mean_s(reliability, devices, nodes)
+    resumed = math.exp(-reliability.restart_s / mean_s)
     if reliability.checkpoint_s <= 0.0:
-        return max(0.0, 1.0 - reliability.restart_s / mean_s)
+        return resumed
     interval_s = min(checkpoint_interval_s(reliability.checkpoint_s, mean_s), mean_s)
-    lost = reliability.checkpoint_s / interval_s + (interval_s / 2.0 + reliability.restart_s) / mean_s
-    return max(0.0, 1.0 - lost)
+    between = (interval_s + reliability.checkpoint_s) / mean_s
+    return resumed * interval_s / mean_s * math.exp(-between) / -math.expm1(-between)
