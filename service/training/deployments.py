@@ -1,13 +1,14 @@
 """GET /v1/training/recommendations/{id}/deployments: files that start a stored plan's jobs. A pure function of the plan.
 
-Options as each project documents them, read on 2026-11-24: TRL trl/scripts/dpo.py @00bb368845b6 and docs/source/dpo_trainer.md;
-Megatron-LM examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and
-its argument list; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to multi-node jobs.
+Options as each project documents them, read on 2026-11-24 (which, and where: tests/fixtures/training/documented_options.toml): TRL
+trl/scripts/dpo.py @00bb368845b6, trl/trainer/model_config.py @f2cd57710 and docs/source/dpo_trainer.md; Megatron-LM
+examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and its
+argument list @d98e8a64dd; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to multi-node jobs;
 Hugging Face src/transformers/training_args.py @00349ae87edd (what the command line may say, and that FSDP recomputes layers by
-``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM's manual
-page of sbatch.
+``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM's manual page of sbatch @284c3b95f0.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from service.training.present import present_stored
 from service.training.said import PAIR_SEQUENCES, tokens_of
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
+from service.wire.tco import HOURS_PER_DAY
 from service.wire.training_plans import (
     TrainingDeploymentOut,
     TrainingJobIn,
@@ -43,10 +45,21 @@ SKYPILOT_CLOUDS = {
 """Providers by the names that SkyPilot has for them."""
 TORCHTITAN_FLAVORS = {"llama-3.1-8b": "8B", "llama-3.1-70b": "70B", "llama-3.1-405b": "405B"}
 """Models by the flavors of TorchTitan's ``llama3`` (torchtitan/models/llama3/__init__.py); without one it trains a toy model."""
+SIXTEEN_BITS = ["--bf16", "--grad-reduce-in-bf16"]
 MEGATRON_FORMATS: Mapping[str, list[str]] = {
-    "fp8": ["--fp8-format", "hybrid", "--fp8-param-gather"],
-    "mxfp8": ["--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"],
+    "bf16": SIXTEEN_BITS,
+    "fp16": ["--fp16"],
+    "fp8": [*SIXTEEN_BITS, "--fp8-format", "hybrid", "--fp8-param-gather"],
+    "mxfp8": [*SIXTEEN_BITS, "--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"],
+    "nvfp4": [*SIXTEEN_BITS, "--fp4-format", "e2m1"],
 }
+TORCHTITAN_FORMATS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
+    "bf16": {},
+    "fp8": {"model": {"converters": ["float8"]}, "float8": {"enable_fsdp_float8_all_gather": True}},
+    "mxfp8": {"model": {"converters": ["mx"]}, "mx": {"recipe_name": "mxfp8"}},
+}
+TRAINER_FORMATS: Mapping[str, list[str]] = {"bf16": ["--bf16", "true"], "fp16": ["--fp16", "true"]}
+"""Precisions of products by what each programme is told of them; another one is refused."""
 SPOT = ":spot"
 """How offers end whose machines may be taken back."""
 
@@ -114,6 +127,16 @@ def answer_training_deployment(session: Session, plan_id: str, target: str) -> T
     )
 
 
+def _checked_format(started: Started, formats: Mapping[str, object], programme: str) -> str:
+    """Its precision. Raises ConflictError for one that the programme's options, as they were read, do not say."""
+    precision = started.job.precision
+    if precision not in formats:
+        raise ConflictError(
+            f"{started.job.name}: {programme} has no option for {precision}; it has {', '.join(formats)}"
+        )
+    return precision
+
+
 def _notes(started: Started) -> dict[str, str]:
     told = {
         "DATA": "where the training data is: a data set's name or a path that every node sees",
@@ -127,6 +150,8 @@ def _notes(started: Started) -> dict[str, str]:
         told["LEARNING_RATE"] = (
             "where Megatron is started: its learning rate, which changes no time and is not known here"
         )
+    if started.line.stack == "torchtitan":
+        told["TorchTitan"] = "read at commit 000204a4a8bf; later ones are configured in Python, under the same names"
     if started.line.daily_hours:
         told[f"hours of {started.name}"] = (
             f"runs at the hours {started.line.daily_hours} of each day alone: stop it after a checkpoint and start it again"
@@ -170,18 +195,21 @@ def _trl(started: Started) -> list[str]:
     words = [
         "-m", f"trl.scripts.{'dpo' if method == 'dpo' else 'sft'}",
         "--model_name_or_path", started.hub or started.job.llm, "--dataset_name", DATA,
-        "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens), "--bf16", "true",
+        "--output_dir", OUTPUT, "--max_length", str(started.sequence_tokens),
         "--per_device_train_batch_size", str(layout.micro_batch_sequences // of_a_sample),
         "--gradient_accumulation_steps", str(started.accumulated), "--max_steps", str(started.steps),
         "--gradient_checkpointing", "true" if layout.recompute == "full" and not wrapped else "false",
-        "--include_num_input_tokens_seen", "true", "--logging_steps", "10",
+        "--include_num_input_tokens_seen", "all", "--logging_steps", "10",
+        *TRAINER_FORMATS[_checked_format(started, TRAINER_FORMATS, "the Trainer")],
     ]  # fmt: skip
     if method != "dpo":
         words += ["--packing", "true"]
     elif started.job.reference == "precomputed":
         words += ["--precompute_ref_log_probs", "true"]
     if trains in ("lora", "qlora"):
-        words += ["--use_peft", "--lora_r", str(started.job.adapter_rank or 16)]
+        # As predicted: weights that are not trained at 16 bits (TRL loads 32), adapters on every matrix of the layers (PEFT: on some).
+        words += ["--dtype", "float16" if started.job.precision == "fp16" else "bfloat16"]
+        words += ["--use_peft", "--lora_r", str(started.job.adapter_rank or 16), "--lora_target_modules", "all-linear"]
     if trains == "qlora":
         words += ["--load_in_4bit", "--bnb_4bit_quant_type", "nf4"]
     if wrapped:
@@ -212,7 +240,7 @@ def _megatron(started: Started) -> list[str]:
         "--train-iters", str(started.steps), "--tensor-model-parallel-size", str(layout.tensor_parallel),
         "--pipeline-model-parallel-size", str(layout.pipeline_parallel),
         "--context-parallel-size", str(layout.context_parallel), "--use-distributed-optimizer", "--overlap-grad-reduce",
-        "--overlap-param-gather", "--bf16", "--grad-reduce-in-bf16", "--log-throughput", "--log-interval", "10",
+        "--overlap-param-gather", "--log-throughput", "--log-interval", "10",
         "--lr", RATE, "--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model", started.hub or started.job.llm,
         "--data-path", DATA, "--save", OUTPUT, "--load", OUTPUT, "--save-interval", "500",
     ]  # fmt: skip
@@ -241,7 +269,7 @@ def _megatron(started: Started) -> list[str]:
     if layout.sharding == "zero3":
         words += ["--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads_params"]
         words += ["--no-gradient-accumulation-fusion", "--ckpt-format", "fsdp_dtensor"]
-    return words + MEGATRON_FORMATS.get(started.job.precision, [])
+    return words + MEGATRON_FORMATS[_checked_format(started, MEGATRON_FORMATS, "Megatron")]
 
 
 def _torchtitan(started: Started) -> str:
@@ -260,9 +288,10 @@ def _torchtitan(started: Started) -> str:
             "pipeline_parallel_schedule": "Interleaved1F1B",
             "pipeline_parallel_layers_per_stage": max(1, started.shape.layers // parts),
         }
+    formats = TORCHTITAN_FORMATS[_checked_format(started, TORCHTITAN_FORMATS, "TorchTitan")]
     tables: Mapping[str, Mapping[str, object]] = {
         "job": {"description": f"{started.job.llm} on {line.devices} x {line.device}", "dump_folder": "outputs"},
-        "model": {"name": "llama3", "flavor": flavor},
+        "model": {"name": "llama3", "flavor": flavor, **formats.get("model", {})},
         "training": {
             "local_batch_size": layout.micro_batch_sequences
             * (started.accumulated if layout.pipeline_parallel > 1 else 1),
@@ -283,6 +312,7 @@ def _torchtitan(started: Started) -> str:
         "checkpoint": {"enable_checkpoint": True, "interval": 500},
         "activation_checkpoint": {"mode": layout.recompute},
         "metrics": {"log_freq": 10},
+        **{table: values for table, values in formats.items() if table != "model"},
     }
     return "\n".join(
         f"[{table}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
@@ -293,6 +323,8 @@ def _torchtitan(started: Started) -> str:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(one) for one in value)}]"
     return str(value) if isinstance(value, int) else f'"{value}"'
 
 
@@ -343,12 +375,21 @@ def _slurm_files(started: Started) -> dict[str, str]:
         "#SBATCH --ntasks-per-node=1",
         f"#SBATCH --gpus-per-node={started.devices_a_node}",
         "#SBATCH --exclusive",
+        "#SBATCH --requeue",
+        *_time_limit(started.line),
         "set -eu",
         'export HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
         f"srun {_command([*_torchrun_words(started), *words])}",
         "",
     ]
     return {f"{started.name}.sbatch": "\n".join(lines)} | beside
+
+
+def _time_limit(line: TrainingLineOut) -> list[str]:
+    """Until the slow end of its interval, in whole hours: a partition's own limit may be shorter than the job. None for one that stops
+    each day."""
+    days, hours = divmod(math.ceil(line.duration_days.high * HOURS_PER_DAY), HOURS_PER_DAY)
+    return [] if line.daily_hours else [f"#SBATCH --time={days}-{hours:02d}:00:00"]
 
 
 def _skypilot_files(started: Started) -> dict[str, str]:
