@@ -6714,6 +6714,12 @@ class TrainingLineOut(TypedDict):
     """Tokens of one packed sequence."""
     global_batch_sequences: int
     """Sequences of one optimizer step, over all devices."""
+    usd_per_node_hour: NotRequired[str | None]
+    """Rent of a node, US dollars an hour. Null in plans stored before it was stated."""
+    stated_on: NotRequired[str | None]
+    """The day for which the source states the price. By its source; null for one's own, for nodes that are paid for
+    already and in plans stored before it was stated.
+    """
     usd: str
     """What the job's machines cost, in whole hours of every node, US dollars."""
     usd_low: str

@@ -74,6 +74,8 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
             f"{days_text(days['expected'])} ({days_text(days['low'])}–{days_text(days['high'])}), done by {line['finishes_at'][:16]} UTC;"
             f" ${money(line['usd_low'])}–${money(line['usd_high'])}"
         )
+        if line["stated_on"] is not None:
+            say(f"${money(line['usd_per_node_hour'])} a node-hour, stated {line['stated_on']}")
         memory = line["memory"]
         say(f"layout: {layout_text(line['layout'])}")
         say(f"{memory['peak_gib']:.0f} of {memory['available_gib']:.0f} GiB a device: {memory['verdict']}")

@@ -5,7 +5,8 @@ trl/scripts/dpo.py @00bb368845b6, trl/trainer/model_config.py @f2cd57710 and doc
 examples/llama/train_llama3_8b_h100_fp8.sh @157006d6d9bf, Megatron Core's user guide (Megatron FSDP, low precision training) and its
 argument list @d98e8a64dd; TorchTitan torchtitan/config/job_config.py @000204a4a8bf; SkyPilot's YAML reference and its guide to
 multi-node jobs; Hugging Face src/transformers/training_args.py @00349ae87edd (what the command line may say, and that FSDP
-recomputes layers by ``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM's manual page of sbatch @284c3b95f0.
+recomputes layers by ``activation_checkpointing``); PyTorch torch/distributed/run.py @010929fd3f40; SLURM's manual page of sbatch
+@284c3b95f0.
 """
 
 import math

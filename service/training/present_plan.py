@@ -28,6 +28,10 @@ from solver.training.programme import HOURS_OF_DAY, JobColumn, committed_nodes, 
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 MOST_POINTS = 12
+NOT_COUNTED = (
+    "not counted: starting the machines, bringing model and data to them, storage and its traffic, evaluation between steps;"
+    " nothing here says how good the trained model is"
+)
 
 
 def usd(amount: float) -> Decimal:
@@ -69,7 +73,7 @@ def present_plan(
             "fronts": [_front(planned, task.name) for task in planned.tasks],
             "conflicts": [] if found else conflicts(planned),
             "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
-            "cautions": told,
+            "cautions": [*told, NOT_COUNTED] if lines else told,
             "inputs": inputs,
             "training_digest": model.catalog.digest,
         }
@@ -113,6 +117,8 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
         stack=allocation.trained.stack.id,
         sequence_tokens=allocation.trained.run.sequence_tokens,
         global_batch_sequences=allocation.trained.run.global_batch_sequences,
+        usd_per_node_hour=usd(offer.usd_per_hour),
+        stated_on=None if offer.sale.priced_day is None else dt.date.fromordinal(offer.sale.priced_day),
         usd=usd(planned.shared.paid_usd(column)),
         usd_low=usd(_usd_of(planned, column, fast)),
         usd_high=usd(_usd_of(planned, column, slow)),

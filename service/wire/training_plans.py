@@ -128,6 +128,10 @@ class TrainingLineOut(Answer):
     stack: str
     sequence_tokens: int
     global_batch_sequences: int
+    usd_per_node_hour: Usd | None = None
+    """Null in plans stored before it was stated."""
+    stated_on: dt.date | None = None
+    """By its source; null for one's own, for nodes that are paid for already and in plans stored before it was stated."""
     usd: Usd
     usd_low: Usd
     usd_high: Usd

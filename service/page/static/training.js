@@ -111,7 +111,7 @@ function lineCard(line, solve) {
     ]),
     h("h3", {}, `Memory of the fullest device: ${words(line.memory.verdict)}`),
     stack(["weights", "gradients", "optimizer", "activations", "logits", "reserved"].map((name) => ({ name, value: line.memory[`${name}_gib`] })).filter((part) => part.value > 0.005), "GiB"),
-    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); prices of ${day(line.starts_at)}.`));
+    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); ${line.stated_on ? `${usd(line.usd_per_node_hour)} a node-hour, stated ${line.stated_on}` : `prices of ${day(line.starts_at)}`}.`));
 }
 
 /** Which plan serves beside the jobs, and what planning both as one saves. */
