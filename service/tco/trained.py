@@ -103,8 +103,8 @@ def trained_plans(session: Session, asked: ComparisonIn) -> dict[str, TrainedPla
 def _unusable(row: TrainingPlanTable) -> str | None:
     if row.outcome == "infeasible":
         return f"the training plan is infeasible ({'; '.join(row.result['conflicts']) or 'no plan keeps the limits'})"
-    if any(line["offer"].startswith(IDLE) for line in row.result["plan"]):
-        return "part of it runs on what a fleet or a served plan leaves idle, at its hours: nothing is rented or bought for it"
+    if any(line["offer"].startswith(IDLE) or line.get("daily_hours") for line in row.result["plan"]):
+        return "part of it runs on what a fleet or a served plan leaves idle or gives back, at its hours: nothing is bought for it"
     if row.result.get("commitments"):
         return "part of it is committed to for a term that its jobs do not fill: plan them on demand, and state acquisition here"
     return None

@@ -204,11 +204,13 @@ def test_plans_that_do_not_do_the_same_are_refused(client: TestClient, app: Fast
         "used_fraction": 0.1,
     }
     store_plan(database, "train_term", [line], {**plan, "commitments": [term]})
+    store_plan(database, "train_nights", [{**line, "daily_hours": [0, 1, 2]}], plan)
     store_plan(database, "train_none", [], plan)
     for name, reason in (
         ("train_more", "tokens of job 'tune' differ"),
         ("train_other", "not the same jobs"),
         ("train_idle", "what a fleet or a served plan leaves idle"),
+        ("train_nights", "gives back, at its hours"),
         ("train_term", "committed to for a term"),
         ("train_none", "infeasible (too late)"),
         ("train_nowhere", "no training plan"),

@@ -5,7 +5,7 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
-from service.cli import training_stored
+from service.cli import training, training_stored
 from service.cli.main import build_parser
 from service.settings import Settings
 from tests.service.test_training_runs import LOGS
@@ -61,3 +61,21 @@ def test_a_file_that_is_not_there_is_said(settings: Settings, capsys: pytest.Cap
     ]
     assert training_stored.stored_command(build_parser().parse_args(words), settings) == 2
     assert "/nowhere.log" in capsys.readouterr().err
+
+
+def test_a_commitment_and_hours_of_the_day_are_asked_for_and_told(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Asked, "http", client, raising=False)
+    monkeypatch.setattr(training, "Client", Asked)
+    parser = build_parser()
+    job = ("train", "llama-3.1-8b", "--method", "lora", "--tokens", "50M", "--sequence", "4096", "--max-devices", "8")
+    reserved = parser.parse_args([*job, "--device", "a100-sxm-40", "--commitment", "reserved_1y_no_upfront"])
+    assert training.train_command(reserved, settings) == 0
+    said = capsys.readouterr().out
+    assert "committed to 1 × gcp:a2-highgpu-1g" in said
+    assert "for 12 months" in said
+    by_hour = parser.parse_args(
+        [*job, "--days", "5", "--serving", "rec_1", "--serving-hourly-profile", ",".join(["0.5"] * 24)]
+    )
+    assert by_hour.serving_hourly_profile == [0.5] * 24
