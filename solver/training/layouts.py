@@ -82,16 +82,16 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
     checked_pairs(batch, layout_space)
     stated = tuple(sorted(layout_space.stated.items()))
     space = stated, tuple(layout_space.axes), tuple(layout_space.sharding), layout_space.sequences_together
-    splits = _splits((shape.heads, shape.layers, shape.experts), devices, batch, *space)
-    if not len(splits):
+    found = splits((shape.heads, shape.layers, shape.experts), devices, batch, *space)
+    if not len(found):
         given = "" if batch is None else f" with {batch} sequences a step"
         raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")
-    again = [np.full(len(splits), float(layout_space.recompute == one)) for one in ("full", "selective")]
-    return Layouts(*[*splits.T[:-1], *again, splits.T[-1]])
+    again = [np.full(len(found), float(layout_space.recompute == one)) for one in ("full", "selective")]
+    return Layouts(*[*found.T[:-1], *again, found.T[-1]])
 
 
 @lru_cache(maxsize=256)
-def _splits(
+def splits(
     counts: tuple[int, int, int], devices: int, batch: int | None, stated_degrees: tuple[tuple[str, int], ...],
     axes: tuple[str, ...], shardings: tuple[Sharding, ...], together: int,
 ) -> Values:  # fmt: skip
