@@ -38,9 +38,11 @@ def spread_lengths(lengths: Lengths, count: int, rng: np.random.Generator) -> Wh
     Less noisy than drawing at random, and reproducible.
     """
     at = (np.arange(count) + 0.5) / count
-    index = np.searchsorted(np.cumsum(lengths.shares) + 1e-12, at)
-    values = np.maximum(1, np.asarray(lengths.tokens, dtype=np.int64)[np.minimum(index, len(lengths.tokens) - 1)])
-    return values[rng.permutation(count)]
+    ends = np.searchsorted(at, np.cumsum(lengths.shares) + 1e-12, side="right")
+    ends[-1] = count
+    return rng.permutation(
+        np.repeat(np.maximum(1, np.asarray(lengths.tokens, dtype=np.int64)), np.diff(ends, prepend=0))
+    )
 
 
 def sampled_turns(

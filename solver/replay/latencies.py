@@ -80,6 +80,7 @@ class SteadyLane:
         self._configuration, self._tables, self._traffic = configuration, tables, traffic
         self._capacity_requests_per_s: float | None = None
         self._engine: KernelInput | None = None
+        self._turn_s: dict[float, float] = {}
 
     def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """Of ``requests`` requests for each seed. Raises SaturatedError above capacity, InvalidInputError."""
@@ -117,11 +118,14 @@ class SteadyLane:
     def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
         first = int(requests * STEADY_WARM_UP_FRACTION)
+        if per_lane not in self._turn_s:
+            self._turn_s[per_lane] = of_sessions.turn_s(self._tables, self._schedule, self._traffic, per_lane)
         rows: list[tuple[Matrix, Matrix, Matrix]] = []
         for seed in seeds:
             run = of_sessions.replay_open(
-                self._tables, self._schedule, self._traffic, per_lane, requests, seed, notes_gaps=False
-            )
+                self._tables, self._schedule, self._traffic, per_lane, self._turn_s[per_lane], requests, seed,
+                notes_gaps=False,
+            )  # fmt: skip
             trace = run.trace
             if per_lane * float(trace.end_to_end_s.mean()) > CROWDED_FRACTION * self._seats:
                 limit = of_sessions.capacity_requests_per_s(self._configuration, self._tables, self._traffic, run)

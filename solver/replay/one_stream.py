@@ -324,7 +324,8 @@ def _run(
     if traffic.sessions is not None and concurrency:
         return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
     if traffic.sessions is not None:
-        return of_sessions.replay_open(tables, schedule, traffic, rate, count, seed)
+        service_s = of_sessions.turn_s(tables, schedule, traffic, rate)
+        return of_sessions.replay_open(tables, schedule, traffic, rate, service_s, count, seed)
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")
     prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)

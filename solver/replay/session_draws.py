@@ -77,29 +77,15 @@ def open_draw(
         openings = _openings(sessions, number, rng)
         here = routed_here(sessions, turns, at_s, service_s, openings, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
-        if len(due) >= count and begins_s[-1] > at_s[due[np.argsort(at_s[due], kind="stable")[count - 1]]]:
-            return _steady_draw(sessions, turns, at_s, think_s, service_s, due, here, openings, count, block_tokens)
+        chosen = due[np.argsort(at_s[due], kind="stable")[:count]]
+        if len(chosen) == count and begins_s[-1] > at_s[chosen[-1]]:
+            earlier = np.flatnonzero(here & (at_s < 0.0))
+            return _as_draw(
+                sessions, turns, at_s, think_s + service_s, np.sort(chosen), earlier, openings, block_tokens, service_s
+            )
     raise InvalidInputError(
         f"{count} turns of sessions, spread over {sessions.spread_over} replicas, are too many to draw"
     )
-
-
-def _steady_draw(
-    sessions: Sessions,
-    turns: SampledTurns,
-    at_s: Vector,
-    think_s: Vector,
-    service_s: float,
-    due: Whole,
-    here: NDArray[np.bool_],
-    openings: tuple[Whole, Whole],
-    count: int,
-    block_tokens: int,
-) -> SessionDraw:
-    """The first ``count`` of the turns ``due``, after all that came here before."""
-    chosen = np.sort(due[np.argsort(at_s[due], kind="stable")[:count]])
-    earlier = np.flatnonzero(here & (at_s < 0.0))
-    return _as_draw(sessions, turns, at_s, think_s + service_s, chosen, earlier, openings, block_tokens, service_s)
 
 
 def _lasting(sessions: Sessions) -> float:

@@ -17,22 +17,10 @@ SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
 
 
-def drawn_open(
-    tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, count: int, seed: int
-) -> SessionDraw:
-    """``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins."""
-    size, reach = schedule.block_tokens, max(schedule.kv_cache_tokens, schedule.host_cache_tokens)
-    look = open_draw(
-        traffic,
-        requests_per_s,
-        0.0,
-        SERVICE_TURNS,
-        SERVICE_SEED,
-        block_tokens=size,
-        cache_tokens=reach,
-    )
-    service_s = float(_run(tables, schedule, look).trace.end_to_end_s.mean())
-    return open_draw(traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=reach)
+def turn_s(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float) -> float:
+    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with."""
+    look = _drawn(schedule, traffic, requests_per_s, 0.0, SERVICE_TURNS, SERVICE_SEED)
+    return float(_run(tables, schedule, look).trace.end_to_end_s.mean())
 
 
 def replay_open(
@@ -40,15 +28,24 @@ def replay_open(
     schedule: Schedule,
     traffic: Traffic,
     requests_per_s: float,
+    service_s: float,
     count: int,
     seed: int,
     *,
     notes_gaps: bool = True,
 ) -> SessionTrace:
-    """An open load of sessions. Raises InvalidInputError for an impossible one."""
-    return _run(
-        tables, schedule, drawn_open(tables, schedule, traffic, requests_per_s, count, seed), notes_gaps=notes_gaps
-    )
+    """An open load of ``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins. service_s: see
+    ``turn_s``. Raises InvalidInputError for an impossible one."""
+    draw = _drawn(schedule, traffic, requests_per_s, service_s, count, seed)
+    return _run(tables, schedule, draw, notes_gaps=notes_gaps)
+
+
+def _drawn(
+    schedule: Schedule, traffic: Traffic, requests_per_s: float, service_s: float, count: int, seed: int
+) -> SessionDraw:
+    reach = max(schedule.kv_cache_tokens, schedule.host_cache_tokens)
+    size = schedule.block_tokens
+    return open_draw(traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=reach)
 
 
 def replay_closed(
