@@ -22,6 +22,11 @@ class CountBox:
     least: Counts
     most: tuple[int | None, ...]
 
+    @property
+    def is_open_ended(self) -> bool:
+        """Is no number too many? One such box is left at any time: what is divided leaves one of its parts without a limit."""
+        return all(most is None for most in self.most)
+
     def parts(self, copies: Counts) -> tuple["CountBox", "CountBox"]:
         """Two boxes with the same plans, the one of more replicas first; copies: of a plan that has more than ``least`` of some.
 
@@ -61,11 +66,14 @@ class Solved(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class BestOfBoxes(Generic[Answer]):
-    """The best true plan. value, bound: infinite where no plan exists; value alone, where none was found."""
+    """The best true plan. value, bound: infinite where no plan exists; value alone, where none was found.
+
+    refused: of the box without a limit that has no plan, where there is one: whatever is asked why no number of replicas will do.
+    """
 
     best: Solved[Answer] | None
     bound: float
-    first: Solved[Answer]
+    refused: Solved[Answer] | None
 
     @property
     def value(self) -> float:
@@ -86,8 +94,9 @@ def best_of_boxes(
     waiting: list[tuple[float, CountBox]] = [(-math.inf, CountBox((1,) * workloads, (None,) * workloads))]
     left: list[float] = []
     best: Solved[Answer] | None = None
-    first: Solved[Answer] | None = None
-    while waiting and (first is None or goes_on()):
+    refused: Solved[Answer] | None = None
+    is_known = False
+    while waiting and (not is_known or goes_on()):
         waiting.sort(key=lambda one: one[0])
         if best is not None and waiting[0][0] >= best.value - gap_fraction * abs(best.value):
             break
@@ -95,26 +104,28 @@ def best_of_boxes(
         number = 0 if best is not None else _without_limit(waiting)
         above, box = waiting.pop(number)
         solved = solve(box)
-        first = first or solved
         if solved is None:
             left.append(above)
             continue
+        is_known = True
         bound = max(above, solved.bound)
         if solved.copies is None:
             if not math.isinf(bound):
                 left.append(bound)
+            elif box.is_open_ended:
+                refused = solved
         elif all(count <= least for count, least in zip(solved.copies, box.least, strict=True)):
             left.append(min(bound, solved.value))
             if best is None or solved.value < best.value:
                 best = solved
         else:
             waiting += [(bound, part) for part in box.parts(solved.copies)]
-    if first is None:
+    if not is_known:
         return None
     bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]
-    return BestOfBoxes(best, min(bounds), first)
+    return BestOfBoxes(best, min(bounds), refused)
 
 
 def _without_limit(waiting: list[tuple[float, CountBox]]) -> int:
-    open_ended = [n for n, (_, box) in enumerate(waiting) if all(most is None for most in box.most)]
+    open_ended = [n for n, (_, box) in enumerate(waiting) if box.is_open_ended]
     return open_ended[0] if open_ended else 0

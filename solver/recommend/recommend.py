@@ -8,7 +8,6 @@ from typing import TypeVar
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
 from solver.candidates.space import SearchSpace, build_space
-from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.errors import VerificationError
@@ -17,13 +16,13 @@ from solver.explain.freed import lower_precision, with_lower_formats
 from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
-from solver.fleet import FleetResult, Plan, SolveOptions, solve_fleet, verify
+from solver.fleet import FleetResult, Plan, verify
 from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits, with_most_copies
-from solver.planning.placements import entries_of_units, machines_of, placements, plan_entries, split_devices
+from solver.planning.placements import entries_of_units, machines_of, plan_entries, split_devices
 from solver.planning.types import (
     Alternative,
     Binding,
@@ -58,7 +57,7 @@ from solver.recommend.exchanges import (
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
 from solver.recommend.solve_report import report
-from solver.recommend.spread import Means, SpreadProblem, is_open, solve_spread
+from solver.recommend.spread import SpreadProblem, is_open, solve_spread
 from solver.workload import EngineSettings, Workload
 
 ROUNDING_FRACTION = 1e-6
@@ -107,28 +106,8 @@ def recommend(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unob
 def solve_request(planning: PlanningInput, memo: SpaceMemo, observe: Observer = unobserved) -> SolvedRequest:
     """Screen, assemble, solve and confirm; raises as ``recommend`` does."""
     if any(is_open(workload) for workload in planning.workloads):
-        return solve_spread(planning, _means(memo, observe))
+        return solve_spread(planning, lambda problem: _solve_stated(problem, memo, observe))
     return _solve_stated(SpreadProblem(planning, (), (), ()), memo, observe)
-
-
-def _means(memo: SpaceMemo, observe: Observer) -> Means:
-    """How requests with turns spread over stated numbers of replicas are solved, bounded and checked."""
-
-    def screened_assembly(problem: SpreadProblem) -> Assembly:
-        planning = problem.planning
-        every = [screened(planning, w, memo) for w in planning.workloads]
-        return with_most_copies(assemble(planning, every), problem.most_copies, problem.spreads)
-
-    def bound(problem: SpreadProblem) -> float | None:
-        options = SolveOptions(problem.planning.time_limit_s, problem.planning.gap_fraction)
-        return solve_fleet(screened_assembly(problem).problem, options).bound
-
-    def holds(answer: SolvedRequest, problem: SpreadProblem) -> bool:
-        assert answer.result.plan is not None
-        here = replace(answer.assembly, screened=screened_assembly(problem).screened)
-        return Brackets(here.screened).hold(here, placements(here, answer.result.plan), lambda: True)
-
-    return Means(lambda problem: _solve_stated(problem, memo, observe), bound, holds)
 
 
 def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) -> SolvedRequest:

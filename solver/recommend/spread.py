@@ -1,16 +1,13 @@
 """Among how many replicas a router spreads the turns of sessions, where that is for the plan to say.
 
 The more replicas, the less each finds in its cache. Let c_n be what a replica of n is simulated to sustain; a router that evens load
-out may let slow replicas sustain more where there are more of them. Nothing is planned that rests on that: replicas count for no more
-than they were found to sustain where there are fewer, so that what counts falls with n, and the best plan over all n is found and
-proven by branch and bound (``boxes``).
-
-Routing by prefixes gives each replica the fewer openings the more replicas there are, and what replicas find of many openings rises.
-There a plan is true where its replicas hold at its own number, and is bounded by what screening leaves at any number (decision 0055).
+out, or keeps openings apart, may let replicas sustain more where there are more of them. Nothing is planned that rests on that: replicas
+count for no more than they were found to sustain where there are fewer, so that what counts falls with n, and the best plan over all n is
+found and proven by branch and bound (``boxes``; decisions 0055 and 0064).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_SOLVES = 16
 """Numbers of replicas that are solved for."""
-MOST_NUMBERS = 4
-"""The same where nothing orders them."""
 LEAST_TIME_FRACTION = 0.2
 """Of the time limit, that every problem has."""
 
@@ -50,33 +45,14 @@ class SpreadProblem:
     at_most: tuple[AtMost, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a search may do. solve: a problem, simulated until its plan holds. bound: of one, by screening alone.
-
-    holds: do the replicas of a plan hold in another problem, at the rates that the plan gives them?
-    """
-
-    solve: Callable[[SpreadProblem], "SolvedRequest"]
-    bound: Callable[[SpreadProblem], float | None]
-    holds: Callable[["SolvedRequest", SpreadProblem], bool]
+Solve = Callable[[SpreadProblem], "SolvedRequest"]
+"""A problem, simulated until its plan holds."""
 
 
 def is_open(workload: Workload) -> bool:
     """Is among how many replicas its turns are spread left to the plan?"""
     sessions = workload.traffic.sessions
     return sessions is not None and not sessions.spread_is_stated
-
-
-def may_rise(workload: Workload) -> bool:
-    """May what a replica finds rise with the number of replicas?"""
-    sessions = workload.traffic.sessions
-    if sessions is None or sessions.routing != "prefix_aware":
-        return False
-    kinds = (sessions.system_prompts if sessions.system_tokens else 1) * (
-        sessions.documents if sessions.document_tokens else 1
-    )
-    return kinds > 1
 
 
 def spread_over(planning: PlanningInput, spread: Counts) -> PlanningInput:
@@ -97,7 +73,7 @@ class SpreadSearch:
     """Problems solved so far, and what they have shown of replicas: by workload and number of replicas, at most by row."""
 
     planning: PlanningInput
-    means: Means
+    solve: Solve
     began_s: float
     solves: int = 0
     shown: dict[tuple[int, int], dict[int, float]] = field(default_factory=dict)
@@ -126,9 +102,9 @@ class SpreadSearch:
     def solved(self, box: CountBox) -> "SolvedRequest":
         """The box's problem solved, and what it showed noted where that says something of more replicas."""
         self.solves += 1
-        answer = self.means.solve(self.problem(box))
+        answer = self.solve(self.problem(box))
         for w, workload in enumerate(self.planning.workloads):
-            if is_open(workload) and not may_rise(workload):
+            if is_open(workload):
                 brackets = answer.confirmations.facts.of(answer.assembly.screened[w]).known
                 rates = self.shown.setdefault((w, box.least[w]), {})
                 rates.update({row: min(b.at_most, rates.get(row, math.inf)) for row, b in brackets.items()})
@@ -172,32 +148,11 @@ class SpreadSearch:
         if found.best is None:
             if not math.isinf(found.bound):
                 raise NoPlanInTimeError(self.planning.time_limit_s)
-            return self.without_limit(found.first.answer)
+            assert (
+                found.refused is not None
+            )  # the box without a limit is divided until it has a true plan, or none at all
+            return self.without_limit(found.refused.answer)
         return self.bounded(found.best.answer, found.bound)
-
-    def best_of_any(self) -> "SolvedRequest":
-        """A plan that holds at its own number of replicas, bounded by screening. Raises NoPlanInTimeError."""
-        ones, free = (1,) * len(self.open), (None,) * len(self.open)
-        best: SolvedRequest | None = None
-        tried: set[Counts] = set()
-        spread: Counts = ones
-        while spread not in tried and self.solves < MOST_NUMBERS and (best is None or self.goes_on()):
-            tried.add(spread)
-            answer = self.solved(CountBox(spread, free))
-            copies = self.copies_of(answer)
-            if copies is None:
-                break
-            if copies == spread or self.means.holds(answer, self.problem(CountBox(copies, free))):
-                best = _better(best, answer, self.sign)
-            spread = (
-                copies if copies not in tried else tuple(max(c, s + 1) for c, s in zip(copies, spread, strict=True))
-            )
-        if best is None:
-            if copies is None and spread == ones:
-                return self.without_limit(answer)
-            raise NoPlanInTimeError(self.planning.time_limit_s)
-        bound = self.means.bound(self.problem(CountBox(ones, free)))
-        return self.bounded(best, -math.inf if bound is None else self.sign * bound)
 
     def without_limit(self, answer: "SolvedRequest") -> "SolvedRequest":
         """The same where the number of copies is no limit: as whatever is asked about the answer is compared."""
@@ -223,19 +178,7 @@ class SpreadSearch:
         )
 
 
-def _better(one: "SolvedRequest | None", other: "SolvedRequest", sign: float) -> "SolvedRequest":
-    if one is None or one.result.objective is None or other.result.objective is None:
-        return other
-    return other if sign * other.result.objective < sign * one.result.objective else one
-
-
-def solve_spread(planning: PlanningInput, means: Means) -> "SolvedRequest":
-    """A request in which some workload's turns are spread over as many replicas as the plan has. Raises as ``means`` do, and
+def solve_spread(planning: PlanningInput, solve: Solve) -> "SolvedRequest":
+    """A request in which some workload's turns are spread over as many replicas as the plan has. Raises as ``solve`` does, and
     NoPlanInTimeError."""
-    search = SpreadSearch(planning, means, planning.clock())
-    return search.best_of_any() if any_rises(planning.workloads) else search.best()
-
-
-def any_rises(workloads: Sequence[Workload]) -> bool:
-    """Is there a workload whose number of replicas nothing orders?"""
-    return any(is_open(workload) and may_rise(workload) for workload in workloads)
+    return SpreadSearch(planning, solve, planning.clock()).best()

@@ -70,6 +70,7 @@ def main() -> None:
         write_trace(path, asked.requests)
         print(f"{asked.requests:,} requests, {path.stat().st_size / 1e6:.0f} MB")
         measured("read and described", ["trace", "describe", str(path)])
+        measured("planned without a trace", ["plan", *PLAN, "--prompt", "8000:16000", "--output", "220:600"])
         measured("read, described and planned", ["plan", *PLAN, "--trace", str(path), "--cache-tokens", "2000000"])
 
 

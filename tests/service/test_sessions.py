@@ -150,17 +150,23 @@ class TestPlans:
             sum(x["replicas"] for x in answer["plan"]) > 1
         )
 
-    @pytest.mark.parametrize("routing", ["random", "least_loaded", "prefix_aware"])
-    def test_what_is_spread_over_the_plan_is_true_of_the_plan(self, client: TestClient, routing: str) -> None:
+    @pytest.mark.parametrize(
+        ("routing", "system_prompts"), [("random", 1), ("least_loaded", 1), ("prefix_aware", 1), ("prefix_aware", 60)]
+    )
+    def test_what_is_spread_over_the_plan_is_true_of_the_plan(
+        self, client: TestClient, routing: str, system_prompts: int
+    ) -> None:
         """Among how many replicas turns are spread is found together with the plan: no more replicas than it was found for, and
         what a line says is what an estimate of it says."""
-        answer = client.post("/v1/recommendations", json=changed(SPREAD, f"workloads/0/{AT}/routing", routing)).json()
+        routed = changed(SPREAD, f"workloads/0/{AT}/routing", routing)
+        spread = changed(routed, f"workloads/0/{AT}/system_prompts", system_prompts)
+        answer = client.post("/v1/recommendations", json=spread).json()
         assert answer["plan"], answer
         copies = sum(line["replicas"] * line["layout"]["data_parallel"] for line in answer["plan"])
         line = answer["plan"][0]
         over = line["predicted"]["routed_over"]
         assert 1 < copies <= over
-        stated = changed(changed(SPREAD, f"workloads/0/{AT}/routing", routing), f"workloads/0/{AT}/replicas", over)
+        stated = changed(spread, f"workloads/0/{AT}/replicas", over)
         again = client.post("/v1/recommendations", json=stated).json()
         assert again["totals"]["usd_per_hour"] == answer["totals"]["usd_per_hour"]
         assert again["plan"][0]["predicted"] == line["predicted"]
