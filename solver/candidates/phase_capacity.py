@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.space import SearchSpace
-from solver.engine.screened_capacity import IN_FLIGHT_GRID, capacity, squared_variation
+from solver.engine.screened_capacity import IN_FLIGHT_GRID, ScreenedTimes, capacity, squared_variation
 from solver.engine.steady import OperatingPoints, StepGrid, interpolate
 from solver.lengths import Lengths
 from solver.step.blocks import attention_pairs
@@ -127,6 +127,6 @@ def decode_requests_per_s(stream: Streamed) -> Floats:
         interruption_s=np.zeros_like(token),
     )
     only = replace(stream.targets, time_to_first_token_s={})
-    found = capacity(alone, traffic, only, stream.margin, stream.network_s)
+    found = capacity(ScreenedTimes(alone, traffic), only, stream.margin, stream.network_s)
     assert points.in_flight.shape[1] == len(IN_FLIGHT_GRID)
     return np.where(found.requests_per_s > LEAST_REQUESTS_PER_S, found.requests_per_s, 0.0)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.confidence import margins
+from solver.candidates.distinct_times import DistinctTimes, merged
 from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
 from solver.capacity.goal import Goal
@@ -15,6 +16,7 @@ from solver.corrections.applied import CorrectionSet, configuration_correction
 from solver.engine.screened_capacity import (
     IN_FLIGHT_GRID,
     Capacity,
+    ScreenedTimes,
     capacity,
     most_requests_per_s,
     saturation_requests_per_s,
@@ -43,7 +45,7 @@ class ScreenedClass:
 
     workload: Workload
     space: SearchSpace
-    points: OperatingPoints
+    distinct: DistinctTimes
     margin: Floats | float
     allowed: NDArray[np.bool_]
     capacity: Capacity
@@ -220,25 +222,26 @@ def _screened_class(
     # A shared prefix is held once: requests add only what is their own.
     own = mean_context - traffic.prompt.mean * traffic.shared_memory_fraction
     cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
-    rows = len(space.rows)
+    first, place = space.distinct
     result: list[tuple[NDArray[np.int64], OperatingPoints]] = []
     for front, members in space.fronts:
-        grid = space.grid if len(space.fronts) == 1 else _rows_of(space, members)
+        mine = np.flatnonzero(np.isin(first, members))
         result.append(
             (
-                members,
+                mine,
                 operating_points(
-                    grid,
+                    _rows_of(space, first[mine]),
                     traffic,
                     front,
                     in_flight=IN_FLIGHT_GRID,
-                    kv_cache_tokens=cache[members][:, None],
+                    kv_cache_tokens=cache[first[mine]][:, None],
                     max_batched_tokens=float(space.settings.max_batched_tokens),
                     max_sequences=float(space.settings.max_sequences),
                 ),
             )
         )
-    points = result[0][1] if len(result) == 1 else _merged(rows, result)
+    points = result[0][1] if len(result) == 1 else merged(len(first), result)
+    distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
     margin: Floats | float = 1.0
     if of_platform := margins(workload, space, corrections):
         margin = np.array([of_platform.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
@@ -248,26 +251,25 @@ def _screened_class(
     if power_matters:
         allowed &= space.power_limit_w > 0.0
     if distances := workload.distances_s:
-        return _at_distances(workload, space, points, margin, allowed, distances, corrections)
-    return _within_targets(workload, space, points, margin, allowed, 0.0, corrections)
+        return _at_distances(workload, space, distinct, margin, allowed, distances, corrections)
+    return _within_targets(workload, space, distinct, margin, allowed, 0.0, corrections)
 
 
 def _at_distances(
     workload: Workload,
     space: SearchSpace,
-    points: OperatingPoints,
+    distinct: DistinctTimes,
     margin: Floats | float,
     allowed: NDArray[np.bool_],
     distances_s: tuple[float, ...],
     corrections: CorrectionSet | None,
 ) -> ScreenedClass:
     copies = len(distances_s)
-    repeated = {name: np.tile(getattr(points, name), (copies, 1)) for name in OperatingPoints.__slots__}
     each_margin = np.tile(margin, (copies, 1)) if isinstance(margin, np.ndarray) else margin
     network_s = np.repeat(np.array(distances_s), len(space.rows))[:, None]
     return _within_targets(
-        workload, space.repeated(copies), OperatingPoints(**repeated), each_margin, np.tile(allowed, copies), network_s,
-        corrections,
+        workload, space.repeated(copies), distinct.repeated(copies, len(space.rows)), each_margin,
+        np.tile(allowed, copies), network_s, corrections,
     )  # fmt: skip
 
 
@@ -306,35 +308,43 @@ def at_even_odds(screened: Screened, workload: Workload) -> Screened:
 
 
 def _retargeted(one: ScreenedClass, workload: Workload, margin: Floats | float) -> ScreenedClass:
-    return _within_targets(workload, one.space, one.points, margin, one.allowed, one.network_s, one.corrections)
+    if margin is one.margin and _differ_in_rates_only(one.workload, workload):
+        return replace(one, workload=workload)
+    return _within_targets(workload, one.space, one.distinct, margin, one.allowed, one.network_s, one.corrections)
+
+
+def _differ_in_rates_only(one: Workload, other: Workload) -> bool:
+    """Is what replicas sustain of them the same?"""
+    return one.only.targets == other.only.targets and one.traffic == other.traffic and one.roles == other.roles
 
 
 def _within_targets(
     workload: Workload,
     space: SearchSpace,
-    points: OperatingPoints,
+    distinct: DistinctTimes,
     margin: Floats | float,
     allowed: NDArray[np.bool_],
     network_s: Floats | float,
     corrections: CorrectionSet | None,
 ) -> ScreenedClass:
     targets = workload.only.targets
-    found = capacity(points, workload.traffic, targets, margin, network_s)
+    times, first, place = distinct.times, distinct.first, distinct.place
+    slower = margin[first] if isinstance(margin, np.ndarray) else margin
+    away = network_s[first] if isinstance(network_s, np.ndarray) else network_s
+    found = capacity(times, targets, slower, away).take(place)
     served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
-    most = most_requests_per_s(
-        points, workload.traffic, targets, margin * least_factor(corrections, workload.llm_id), network_s
-    )
+    most = most_requests_per_s(times, targets, slower * least_factor(corrections, workload.llm_id), away)[place]
     most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
     roles = None
     if "disaggregated" in workload.roles:
         base = len(space.grid.lanes)
         grid = space.grid if base == len(space.rows) else _rows_of(space, np.arange(len(space.rows)) % base)
-        stream = Streamed(space, grid, points, workload.traffic, targets, margin, network_s)
+        stream = Streamed(space, grid, distinct.points_of_all(), workload.traffic, targets, margin, network_s)
         roles = role_capacities(stream, allowed)
     power = _power_w(space, found)
     return ScreenedClass(
-        workload, space, points, margin, allowed, found, served, most, saturation_requests_per_s(points), power, network_s,
-        corrections=corrections, roles=roles,
+        workload, space, distinct, margin, allowed, found, served, most, saturation_requests_per_s(times.points)[place], power,
+        network_s, corrections=corrections, roles=roles,
     )  # fmt: skip
 
 
@@ -364,18 +374,6 @@ def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
         tokens_per_step=grid.tokens_per_step[members],
         draft_steps=grid.draft_steps[members],
     )
-
-
-def _merged(rows: int, parts: list[tuple[NDArray[np.int64], OperatingPoints]]) -> OperatingPoints:
-    """Operating points of several groups of rows, back in the space's order."""
-    merged = {}
-    for name in OperatingPoints.__slots__:
-        first = getattr(parts[0][1], name)
-        whole = np.empty((rows, first.shape[1]), dtype=first.dtype)
-        for members, points in parts:
-            whole[members] = getattr(points, name)
-        merged[name] = whole
-    return OperatingPoints(**merged)
 
 
 def _power_w(space: SearchSpace, found: Capacity) -> Floats:

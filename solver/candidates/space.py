@@ -114,6 +114,15 @@ class SearchSpace:
         return found
 
     @property
+    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows that are the first of their like, of every row the place of its like among them)."""
+        found = self.memo.get("distinct")
+        if found is None:
+            found = self.memo["distinct"] = np.unique(self.twin, return_inverse=True)
+        assert isinstance(found, tuple)
+        return found
+
+    @property
     def plain(self) -> NDArray[np.bool_]:
         """Rows that draft nothing."""
         found = self.memo.get("plain")

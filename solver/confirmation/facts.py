@@ -39,11 +39,12 @@ class CandidateFacts:
 
 
 class FactsMemo:
-    """Facts by screened workload: the very object, since one with another goal is another."""
+    """Facts by what screening leaves a workload's replicas: the very object, since that of another goal is another."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Screened, CandidateFacts]] = {}
+        self._kept: dict[int, tuple[object, CandidateFacts]] = {}
 
     def of(self, one: Screened) -> CandidateFacts:
         """The facts of this workload, to be read and added to."""
-        return self._kept.setdefault(id(one), (one, CandidateFacts()))[1]
+        left = one.classes[0].most_requests_per_s
+        return self._kept.setdefault(id(left), (left, CandidateFacts()))[1]

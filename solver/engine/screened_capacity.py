@@ -5,7 +5,7 @@ more or fewer prompts than the mean; prompts queue for prefill like an M/G/1 que
 are approximations for choosing what to simulate, never what is reported.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -43,6 +43,11 @@ class Capacity:
     time_to_first_token_s: Vector
     memory_utilisation: Vector
     compute_utilisation: Vector
+
+    def take(self, rows: NDArray[np.int64]) -> "Capacity":
+        """The same of these candidates, in this order."""
+        columns = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "limits"}
+        return replace(self, **columns)
 
 
 def _slope(values: Matrix) -> Matrix:
@@ -147,13 +152,45 @@ def first_token_s(points: OperatingPoints, traffic: Traffic, percentile: Percent
     return own + queue_wait_s(points, traffic.prompt, percentile)
 
 
+@dataclass(slots=True)
+class ScreenedTimes:
+    """Times of candidates at their operating points, which are on IN_FLIGHT_GRID: the same whatever the targets are, so each percentile
+    is worked out once for all the targets that it is held against."""
+
+    points: OperatingPoints
+    traffic: Traffic
+    _known: dict[tuple[str, Percentile], Matrix] = field(default_factory=dict, repr=False)
+    _rising: "ScreenedTimes | None" = field(default=None, repr=False)
+
+    def first_token_s(self, percentile: Percentile) -> Matrix:
+        """TTFT at a percentile, (N, K)."""
+        found = self._known.get(("first", percentile))
+        if found is None:
+            found = self._known["first", percentile] = first_token_s(self.points, self.traffic, percentile)
+        return found
+
+    def output_token_s(self, percentile: Percentile) -> Matrix:
+        """TPOT at a percentile, (N, K)."""
+        found = self._known.get(("token", percentile))
+        if found is None:
+            found = self._known["token", percentile] = output_token_s(self.points, self.traffic, percentile)
+        return found
+
+    @property
+    def rising(self) -> "ScreenedTimes":
+        """The same where a more crowded point counts as no slower than a less crowded one: rates differ by rounding alone there."""
+        if self._rising is None:
+            rates = np.maximum.accumulate(self.points.requests_per_s, axis=1)
+            self._rising = ScreenedTimes(replace(self.points, requests_per_s=rates), self.traffic)
+        return self._rising
+
+
 def _at(lengths: Lengths, percentile: Percentile) -> float:
     return lengths.mean if percentile == "mean" else lengths.quantile(float(percentile[1:]) / 100.0)
 
 
 def capacity(
-    points: OperatingPoints,
-    traffic: Traffic,
+    times: ScreenedTimes,
     targets: Targets,
     margin: Matrix | float = 1.0,
     network_s: Matrix | float = 0.0,
@@ -165,9 +202,9 @@ def capacity(
     generous: memory and seats are taken to suffice for one more grid point than they do.
 
     margin: factor on predicted times (above 1 asks for confidence). network_s: round trip between users and candidates,
-    added to what users wait for the first and for the last token. ``points`` must be on IN_FLIGHT_GRID.
+    added to what users wait for the first and for the last token.
     """
-    limited = limited_times(points, traffic, targets, margin, network_s)
+    points, limited = times.points, limited_times(times, targets, margin, network_s)
     feasible = points.feasible
     if generous:
         feasible = np.concatenate([np.ones_like(feasible[:, :1]), feasible[:, :-1]], axis=1)
@@ -201,27 +238,27 @@ class LimitedTime:
 
 
 def limited_times(
-    points: OperatingPoints, traffic: Traffic, targets: Targets, margin: Matrix | float, network_s: Matrix | float
+    times: ScreenedTimes, targets: Targets, margin: Matrix | float, network_s: Matrix | float
 ) -> list[LimitedTime]:
     """Every time that the targets limit: to the first token, per token, to the last token, to the first that is shown.
 
     A percentile of the last, and of the first shown, is taken of all its parts at once. margin, network_s: as ``capacity`` says.
     """
-    found = []
+    found, traffic = [], times.traffic
     for percentile, limit_s in targets.time_to_first_token_s.items():
-        first = first_token_s(points, traffic, percentile)
+        first = times.first_token_s(percentile)
         found.append(LimitedTime(TargetLimit("time_to_first_token_s", percentile), limit_s, first * margin + network_s))
     for percentile, limit_s in targets.time_per_output_token_s.items():
-        token = output_token_s(points, traffic, percentile)
+        token = times.output_token_s(percentile)
         found.append(LimitedTime(TargetLimit("time_per_output_token_s", percentile), limit_s, token * margin))
     for percentile, limit_s in targets.end_to_end_s.items():
-        later = max(_at(traffic.output, percentile) - 1.0, 0.0) * output_token_s(points, traffic, percentile)
-        last = first_token_s(points, traffic, percentile) + later
+        later = max(_at(traffic.output, percentile) - 1.0, 0.0) * times.output_token_s(percentile)
+        last = times.first_token_s(percentile) + later
         found.append(LimitedTime(TargetLimit("end_to_end_s", percentile), limit_s, last * margin + network_s))
     for percentile, limit_s in targets.time_to_first_answer_s.items():
-        shown = first_token_s(points, traffic, percentile)
+        shown = times.first_token_s(percentile)
         if traffic.thinking is not None:
-            shown = shown + _at(traffic.thinking.hidden, percentile) * output_token_s(points, traffic, percentile)
+            shown = shown + _at(traffic.thinking.hidden, percentile) * times.output_token_s(percentile)
         found.append(
             LimitedTime(TargetLimit("time_to_first_answer_s", percentile), limit_s, shown * margin + network_s)
         )
@@ -266,19 +303,17 @@ def _edge(requests_per_s: Matrix, ratio: Matrix, binding: NDArray[np.intp]) -> _
 
 
 def most_requests_per_s(
-    points: OperatingPoints,
-    traffic: Traffic,
+    times: ScreenedTimes,
     targets: Targets,
     margin: Matrix | float = 1.0,
     network_s: Matrix | float = 0.0,
 ) -> Vector:
     """A rate that no candidate sustains more of: screening with its own errors allowed for, all in the candidate's favour.
 
-    Times are taken TIME_SLACK shorter, and rates RATE_SLACK larger than that gives. It never falls as a target is loosened:
-    of two grid points whose rates differ by rounding alone, the more crowded one counts as no slower.
+    Times are taken TIME_SLACK shorter, and rates RATE_SLACK larger than that gives. It never falls as a target is loosened
+    (``ScreenedTimes.rising``).
     """
-    points = replace(points, requests_per_s=np.maximum.accumulate(points.requests_per_s, axis=1))
-    found = capacity(points, traffic, targets, margin / TIME_SLACK, network_s, generous=True)
+    found = capacity(times.rising, targets, margin / TIME_SLACK, network_s, generous=True)
     return found.requests_per_s * RATE_SLACK
 
 

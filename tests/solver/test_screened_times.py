@@ -1,0 +1,79 @@
+"""Candidates that differ in their machine alone are screened once, and a percentile's times once for all targets: the same figures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from solver.candidates.screening import at_even_odds, screen, with_targets, with_workload
+from solver.engine.screened_capacity import (
+    IN_FLIGHT_GRID,
+    ScreenedTimes,
+    capacity,
+    most_requests_per_s,
+    saturation_requests_per_s,
+)
+from solver.engine.steady import OperatingPoints, operating_points
+from solver.recommend.recommend import space_of
+from solver.traffic_classes import with_confidence, with_rate
+from solver.workload import Targets
+from tests.solver.planning_cases import MEMO, NODES, node, planning, workload
+from tests.solver.samples import device
+
+NEAR_AND_FAR = {"near": 0.01, "far": 0.12}
+MARKET = (*NODES, node("h100x4", device("h100-sxm"), 4), node("l4x2", device("l4"), 2))
+ASKED = (
+    Targets({"p95": 0.8, "mean": 0.4}, {"p95": 0.05, "p99": 0.09}),
+    Targets({"p95": 0.2}, {"p50": 0.02}, {"p95": 12.0}),
+)
+
+
+@pytest.mark.parametrize("targets", ASKED)
+@pytest.mark.parametrize("away", [None, NEAR_AND_FAR])
+def test_every_row_is_as_if_it_were_screened_by_itself(targets: Targets, away: dict[str, float] | None) -> None:
+    asked = replace(
+        workload(targets=replace(targets, confidence_fraction=0.8), kv_cache_formats=("bf16", "fp8")),
+        network_s_by_region=away,
+    )
+    space = space_of(planning(asked, nodes=MARKET), asked, MEMO)
+    one = screen(asked, space).only
+    assert len(space.distinct[0]) < len(space.rows), "some differ in their machine alone"
+    traffic = asked.traffic
+    for front, members in space.fronts:
+        points = operating_points(
+            space.grid,
+            traffic,
+            front,
+            in_flight=IN_FLIGHT_GRID,
+            kv_cache_tokens=space.cache_tokens(traffic.prompt.mean + traffic.output.mean / 2.0)[:, None],
+            max_batched_tokens=float(space.settings.max_batched_tokens),
+            max_sequences=float(space.settings.max_sequences),
+        )
+        points = OperatingPoints(**{name: getattr(points, name)[members] for name in OperatingPoints.__slots__})
+        for copy in range(len(asked.distances_s) or 1):
+            mine = copy * len(space.rows) + members
+            network = one.network_s[mine] if isinstance(one.network_s, np.ndarray) else one.network_s
+            assert isinstance(one.margin, np.ndarray)
+            times, margin = ScreenedTimes(points, traffic), one.margin[mine]
+            found = capacity(times, one.workload.only.targets, margin, network)
+            assert np.array_equal(one.capacity.requests_per_s[mine], found.requests_per_s)
+            assert np.array_equal(one.capacity.best_s[mine], found.best_s)
+            most = np.where(
+                one.allowed[mine], most_requests_per_s(times, one.workload.only.targets, margin, network), 0.0
+            )
+            assert np.array_equal(one.most_requests_per_s[mine], most)
+            assert np.array_equal(one.saturation_requests_per_s[mine], saturation_requests_per_s(points))
+
+
+def test_other_targets_and_rates_are_as_if_screened_anew() -> None:
+    first = workload(targets=replace(ASKED[0], confidence_fraction=0.8))
+    space = space_of(planning(first, nodes=MARKET), first, MEMO)
+    one = screen(first, space)
+    looser = with_targets(one, replace(ASKED[1], confidence_fraction=0.8))
+    anew = screen(looser.workload, space)
+    assert np.array_equal(looser.only.most_requests_per_s, anew.only.most_requests_per_s)
+    busier = with_workload(one, with_rate(first, 90.0))
+    assert busier.only.most_requests_per_s is one.only.most_requests_per_s
+    assert busier.workload.requests_per_s == 90.0
+    even = at_even_odds(one, with_confidence(first, 0.5))
+    assert np.array_equal(even.only.most_requests_per_s, screen(even.workload, space).only.most_requests_per_s)
