@@ -17,21 +17,31 @@ def needed_offers(planning: PlanningInput) -> list[Offer]:
     carbon matters is no less clean."""
     columns = planning.offer_memo.columns(planning.offers)
     alike = _stand_ins(planning, planning.offers, columns)
-    emitted = columns.kg_co2e_per_kwh if planning.carbon_matters else np.zeros(len(alike))
-    kept = np.ones(len(alike), dtype=np.bool_)
-    cleanest: dict[int, float] = {}
+    kept = _cleanest(columns, alike) if planning.carbon_matters else _cheapest(columns, alike)
+    offers = [offer for offer, stays in zip(planning.offers, kept.tolist(), strict=True) if stays]
+    return without_beaten_places(planning, offers)
+
+
+def _cheapest(columns: OfferColumns, alike: Integers) -> BoolArray:
+    """Offers no dearer than the first without a limit among those that are alike."""
+    first = np.full(int(alike.max(initial=0)) + 1, len(alike) + columns.rank.max(initial=0))
+    np.minimum.at(first, alike[columns.unlimited], columns.rank[columns.unlimited])
+    return columns.rank <= first[alike]
+
+
+def _cleanest(columns: OfferColumns, alike: Integers) -> BoolArray:
+    """The same of those that are as clean."""
+    kept, cleanest = np.ones(len(alike), dtype=np.bool_), dict[int, float]()
     in_order = np.argsort(columns.rank, kind="stable")
-    for n, key, kg, unlimited in zip(
-        in_order.tolist(), alike[in_order].tolist(), emitted[in_order].tolist(), columns.unlimited[in_order].tolist(),
-        strict=True,
-    ):  # fmt: skip
+    emitted = columns.kg_co2e_per_kwh[in_order].tolist()
+    each = zip(in_order.tolist(), alike[in_order].tolist(), emitted, columns.unlimited[in_order].tolist(), strict=True)
+    for n, key, kg, unlimited in each:
         before = cleanest.get(key)
         if before is not None and before <= kg:
             kept[n] = False
         elif unlimited:
             cleanest[key] = kg if before is None else min(before, kg)
-    offers = [offer for offer, stays in zip(planning.offers, kept.tolist(), strict=True) if stays]
-    return without_beaten_places(planning, offers)
+    return kept
 
 
 def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
@@ -87,7 +97,8 @@ def _least_prices(place: Integers, machine: Integers, price: FloatArray, shape: 
 
 def _no_dearer(has: FloatArray, asks: FloatArray) -> BoolArray:
     """Which place (row) has every machine of which other (column) at no more than its least price."""
-    return np.stack([(has <= asked).all(axis=1) for asked in asks], axis=1)
+    offered = np.isfinite(asks)  # most places have few of all machines
+    return np.stack([(has[:, own] <= asked[own]).all(axis=1) for asked, own in zip(asks, offered, strict=True)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,9 +109,15 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
     tells_quotas, required, is_carbon = problem.limits.quotas, problem.required, problem.matters("carbon")
-    for position, offer in enumerate(problem.offers):
-        if offer.node_type_id not in wanted or offer.max_nodes == 0:
-            continue
+    of_offer: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    usable = [
+        (offer.usd_per_hour, offer.id, position)
+        for position, offer in enumerate(problem.offers)
+        if offer.node_type_id in wanted and offer.max_nodes != 0
+    ]
+    usable.sort()
+    for _, _, position in usable:  # so that each group's are in the order of their prices
+        offer = problem.offers[position]
         workloads = everyone - {w for w, allowed in restricted if offer.id not in allowed} if restricted else everyone
         if not workloads:
             continue
@@ -124,12 +130,14 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
         domains = tuple(offer.domain(kind) for kind, _ in losses) if losses else ()
         sites = table.sites_of(offer.region) if table.sites else nowhere
         kg = offer.kg_co2e_per_kwh if is_carbon else 0.0
-        places = tuple([offer.place(kind) for kind in kinds])
+        where = (offer.provider, offer.region, offer.device_id)
+        places = of_offer.get(where)
+        if places is None:
+            places = of_offer[where] = tuple([offer.place(kind) for kind in kinds])
         key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg, places)
         members.setdefault(key, []).append(position)
     groups = []
     for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg, places), positions in members.items():
-        positions.sort(key=lambda p: (problem.offers[p].usd_per_hour, problem.offers[p].id))
         kept: list[int] = []
         total: int | None = 0
         for position in positions:
