@@ -22,8 +22,9 @@ from solver.confirmation.rivals import simulate_rivals
 from solver.confirmation.sharing import look_at_sharing
 from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError
-from solver.fleet import FleetResult, SolveOptions, solve_fleet
+from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet
 from solver.fleet.decomposition.by_place import parts_by_place
+from solver.fleet.decomposition.whole_nodes import is_least
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.fleet.reach import within_reach
 from solver.outcome import Outcome, Status, status_of_plan
@@ -107,19 +108,19 @@ def solve_confirmed(
     *,
     draft_first: bool = True,
     known: FleetResult | None = None,
-    known_usd_per_hour: float | None = None,
+    least_known: FleetResult | None = None,
     settles: bool = True,
 ) -> tuple[Assembly, FleetResult, int]:
     """The best plan whose replicas all hold in simulation, with what is proven about it, and rounds.
 
     Offers without a limit get the default one as soon as a plan goes beyond it. draft_first: off where most is known already, so
     that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten.
-    known_usd_per_hour: what a plan costs that holds and that this problem admits as well, where cost is minimised: dearer ones are
-    not looked at. Returns the problem with the capacities that the plan was made for, those of the chosen replicas found out exactly
-    where it ``settles``. Raises NoPlanInTimeError.
+    least_known: an answer whose plan holds and is one of this problem's too, by machines if not by keys, where cost is minimised:
+    dearer ones are not looked at, and where none is cheaper it is the answer. Returns the problem with the capacities that the plan
+    was made for, those of the chosen replicas found out exactly where it ``settles``. Raises NoPlanInTimeError.
     """
     stage = SearchStage.DRAFT if draft_first else SearchStage.PROOF
-    search = Search(assembly, planning, confirmations, observe, stage, known, known_usd_per_hour)
+    search = Search(assembly, planning, confirmations, observe, stage, known, least_known)
     search.run()
     return search.answer(settles=settles)
 
@@ -139,10 +140,11 @@ class Search:
         observe: Observer,
         stage: SearchStage,
         known: FleetResult | None,
-        known_usd_per_hour: float | None,
+        least_known: FleetResult | None,
     ) -> None:
         self.assembly, self.planning, self.confirmations, self.observe = assembly, planning, confirmations, observe
-        self.stage, self.known, self.given, self.most_usd_per_hour = stage, known, known, known_usd_per_hour
+        self.stage, self.known, self.given, self.least_known = stage, known, known, least_known
+        self.most_usd_per_hour = None if least_known is None else least_known.usd_per_hour
         self.watch = Watch(planning, confirmations)
         self.brackets = Brackets(assembly.screened, confirmations.facts)
         self.capacities = capacities_of(assembly, planning, confirmations, self.brackets)
@@ -173,7 +175,11 @@ class Search:
         if self.rounds == 1 and self.most_usd_per_hour is not None and not self.shares_nodes:
             simulate_rivals(self.current, self.brackets, self.watch.in_time, self.most_usd_per_hour)
             self.current = self.brackets.assumed(self.current)
-        self.result = self.solve()
+        problem, most = self.in_reach(), self.most_usd_per_hour
+        if self.least_known is not None and most is not None and is_least(problem, most):
+            self.result, self.bound = self.least_known, most
+            return RoundOutcome.HOLDS_AS_BEST
+        self.result = self.solve(problem)
         if self.result.outcome is Outcome.INFEASIBLE:
             return RoundOutcome.INFEASIBLE
         if self.exceeds_default(self.result):
@@ -204,10 +210,14 @@ class Search:
             return False
         return True
 
-    def solve(self) -> FleetResult:
-        """The best plan over what is believed, as closely as its stage asks."""
+    def in_reach(self) -> FleetProblem:
+        """What is believed, as far as a plan worth finding may contain it."""
         asked, most = self.current.problem, self.most_usd_per_hour
-        result = solve_fleet(asked if most is None else within_reach(asked, most), self.options(), self.known)
+        return asked if most is None else within_reach(asked, most)
+
+    def solve(self, problem: FleetProblem) -> FleetResult:
+        """The best plan over what is believed, as closely as its stage asks."""
+        result = solve_fleet(problem, self.options(), self.known)
         self.watch.solved(result.solver_seconds)
         return result
 

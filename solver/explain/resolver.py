@@ -77,10 +77,10 @@ class Resolver:
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
         known_by_candidate = capacities_of(assembly, brief, known).known_by_candidate
         is_asked_for_less = freer_than is not None and brief.objective == "cost" and known_by_candidate
-        known_usd = freer_than.usd_per_hour if freer_than is not None and is_asked_for_less else None
+        least = freer_than if freer_than is not None and freer_than.plan is not None and is_asked_for_less else None
         try:
             changed, result, _ = solve_confirmed(
-                assembly, brief, known, draft_first=False, known_usd_per_hour=known_usd, settles=not known_by_candidate
+                assembly, brief, known, draft_first=False, least_known=least, settles=not known_by_candidate
             )
         except NoPlanInTimeError:
             self.unanswered += 1

@@ -1,7 +1,8 @@
 """What a plan for no more than a known price can contain: the rest of a problem need not be looked at.
 
 Where a plan is known that a changed problem admits as well, only a cheaper one is asked for. Bounds over whole offers and
-deployments then leave little of the catalog before anything is grouped or paired.
+deployments then leave little of the catalog before anything is grouped or paired. What is left often says by itself that there is
+none (``solver.fleet.decomposition.whole_nodes``).
 """
 
 from dataclasses import replace
