@@ -22,7 +22,7 @@ WARM = 5
 ASKED = {
     "the plan": ("recommend.py", "solve_request"), "buying policy": ("sourcing.py", "sourcing_changes"),
     "8-bit formats": ("freed.py", "lower_precision"), "what limits it": ("binding.py", "binding_limits"),
-    "without each device": ("recommend.py", "without_each_device"), "confidence": ("recommend.py", "confidence_premium"),
+    "without each device": ("alternatives.py", "without_each_device"), "confidence": ("alternatives.py", "confidence_premium"),
 }  # fmt: skip
 WORK = {
     "simulation": ("runs.py", "_simulated"), "… its compiled loop": ("stepping.py", "run"),
