@@ -82,10 +82,12 @@ class Brackets:
         self.simulations += candidate.runs.simulations - before
         facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
 
-    def look_closely(self, workload: int, row: int) -> None:
-        """Lower the upper end of a candidate as far as short looks and then one draw of a long run can."""
-        self.look(workload, row, 1.0)
+    def look_further(self, workload: int, row: int) -> None:
+        """Lower the upper end of a candidate as far as short looks can, or where they have, one draw of a long run."""
         facts, key, candidate, bracket = self._of(workload, row)
+        if not facts.is_seen(key, Seen.SHORTLY):
+            self.look(workload, row, 1.0)
+            return
         if facts.is_seen(key, Seen.IN_ONE_DRAW) or bracket.is_settled:
             return
         facts.see(key, Seen.IN_ONE_DRAW)
@@ -94,12 +96,12 @@ class Brackets:
         self.simulations += candidate.runs.simulations - before
         facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
 
-    def is_seen_closely(self, workload: int, alike: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Where looks have shown all that they can; alike: the first row of each one's like."""
+    def are_seen(self, workload: int, alike: NDArray[np.int64], closely: Seen) -> NDArray[np.bool_]:
+        """Where looks as close as this have shown all that they can; alike: the first row of each one's like."""
         facts = self._facts(workload)
         settled = {key for key, bracket in facts.known.items() if bracket.is_settled}
-        drawn = {key for key, seen in facts.seen.items() if seen >= Seen.IN_ONE_DRAW}
-        return np.isin(alike, list(drawn | settled))
+        seen = {key for key, seen in facts.seen.items() if seen >= closely}
+        return np.isin(alike, list(seen | settled))
 
     def settle(self, workload: int, row: int) -> Bracket:
         """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from solver.candidates.screening import Screened
 from solver.capacity.sustained_rate import Bracket, CandidateReplica
+from solver.fleet.decomposition.known_parts import PartsMemo
 
 
 class Seen(IntEnum):
@@ -39,10 +40,12 @@ class CandidateFacts:
 
 
 class FactsMemo:
-    """Facts by what screening leaves a workload's replicas: the very object, since that of another goal is another."""
+    """Facts by what screening leaves a workload's replicas: the very object, since that of another goal is another. parts: what parts of
+    fleets cost in places."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, CandidateFacts]] = {}
+        self.parts = PartsMemo()
 
     def of(self, one: Screened) -> CandidateFacts:
         """The facts of this workload, to be read and added to."""

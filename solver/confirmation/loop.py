@@ -217,7 +217,7 @@ class Search:
 
     def solve(self, problem: FleetProblem) -> FleetResult:
         """The best plan over what is believed, as closely as its stage asks."""
-        result = solve_fleet(problem, self.options(), self.known)
+        result = solve_fleet(problem, self.options(), self.known, self.confirmations.facts.parts)
         self.watch.solved(result.solver_seconds)
         return result
 
@@ -251,7 +251,7 @@ class Search:
             return None
         confirmed = self.brackets.confirmed(self.current).problem
         limit_s = LEAST_SOLVE_FRACTION * self.planning.time_limit_s
-        found = solve_fleet(confirmed, SolveOptions(limit_s, DRAFT_GAP_FRACTION))
+        found = solve_fleet(confirmed, SolveOptions(limit_s, DRAFT_GAP_FRACTION), parts=self.confirmations.facts.parts)
         self.watch.solved(found.solver_seconds)
         return None if found.plan is None or self.exceeds_default(found) else found
 
@@ -308,7 +308,7 @@ class Search:
             if self.watch.is_long_over():
                 break
             options = SolveOptions(LEAST_SOLVE_FRACTION * planning.time_limit_s, gap)
-            result = solve_fleet(self.current.problem, options, self.known)
+            result = solve_fleet(self.current.problem, options, self.known, self.confirmations.facts.parts)
             if result.plan is None:
                 raise NoPlanInTimeError(planning.time_limit_s)
             if self.exceeds_default(result):

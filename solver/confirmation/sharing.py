@@ -8,8 +8,8 @@ divisible, a workload w costs at least
 with p_i the price of the share of a node that a replica of i takes and u_i the most that it sustains, so that a plan with a replica of
 i costs at least Σ S_w + p_i − S_w · min(u_i, Λ_w) / Λ_w. As long as screening alone is believed, hundreds of candidates look better than
 a plan that holds, and the optimiser spends its time on telling apart what is not there. So those that would leave most to save are
-looked at first, by short runs and one draw, and each that turns out slower raises S_w, until what is left unseen would cost a plan a
-good part of what there is to be saved at all.
+looked at first, by short runs, and each that turns out slower raises S_w, until what is left unseen would cost a plan a good part of
+what there is to be saved at all. Those that still cost hardly any of it have one draw of a long run, which takes ten times as long.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.confirmation.brackets import Brackets
+from solver.confirmation.facts import Seen
 from solver.confirmation.rivals import Offered, offered_to
 from solver.planning.assemble import Assembly
 
@@ -27,6 +28,8 @@ Integers = NDArray[np.int64]
 
 WORTH_LOOKING_FRACTION = 0.2
 """Of what a plan that holds costs above the bound: candidates whose use would take up more of it are not looked at."""
+WORTH_A_DRAW_FRACTION = 0.05
+"""The same for one draw of a long run."""
 LOOKS_AT_ONCE = 16
 """Candidates looked at before the bound is taken anew."""
 
@@ -41,7 +44,7 @@ def look_at_sharing(assembly: Assembly, brackets: Brackets, usd_per_hour: float,
         for workload, row in wanted:
             if not in_time():
                 return
-            brackets.look_closely(workload, row)
+            brackets.look_further(workload, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ def _worth_looking(workloads: list[Offered], brackets: Brackets, usd_per_hour: f
     room = usd_per_hour - sum(one.least for one in each)
     waiting: list[tuple[float, int, int, int]] = []
     for w, (one, found) in enumerate(zip(workloads, each, strict=True)):
-        near = found.of_row <= WORTH_LOOKING_FRACTION * room
-        near &= ~brackets.is_seen_closely(w, one.alike)
+        near = (found.of_row <= WORTH_LOOKING_FRACTION * room) & ~brackets.are_seen(w, one.alike, Seen.SHORTLY)
+        near |= (found.of_row <= WORTH_A_DRAW_FRACTION * room) & ~brackets.are_seen(w, one.alike, Seen.IN_ONE_DRAW)
         waiting += [
             (float(found.of_row[k]), w, int(one.alike[k]), int(one.rows[k])) for k in np.flatnonzero(near).tolist()
         ]

@@ -11,6 +11,7 @@ import pulp
 from solver.errors import InvalidInputError, SolverFailedError
 from solver.fleet.decomposition.by_place import parts_by_place, solve_by_place
 from solver.fleet.decomposition.by_workload import solve_by_workload
+from solver.fleet.decomposition.known_parts import PartsMemo
 from solver.fleet.decomposition.standalone import OwnCost, add_own_cost
 from solver.fleet.found import Found, better_of, found_of, realised
 from solver.fleet.heuristic.greedy import Draft
@@ -61,12 +62,15 @@ Solve = Callable[[FleetProblem], FleetResult]
 
 
 def solve_fleet(
-    problem: FleetProblem, options: SolveOptions = DEFAULTS, known: FleetResult | None = None
+    problem: FleetProblem,
+    options: SolveOptions = DEFAULTS,
+    known: FleetResult | None = None,
+    parts: PartsMemo | None = None,
 ) -> FleetResult:
     """The best plan for ``problem``, or the reasons why there is none.
 
     known: an answer of a problem with the same offers whose deployments did no more; its plan, where it is within the limits of
-    this one, is the one to beat.
+    this one, is the one to beat. parts: what is known of parts of such fleets in places, which learns.
     "optimal" is only ever said of a plan that ``verify`` accepts and whose gap, recomputed here, is closed. Raises
     SolverFailedError only if HiGHS and CBC both fail and the heuristic has no plan either.
     """
@@ -91,7 +95,8 @@ def solve_fleet(
     own: OwnCost | None = None
     if options.exact_steps and options.solver == "highs" and parts_by_place(problem):
         ceiling = math.inf if draft is None else draft.objective
-        parted = solve_by_place(reduced, ceiling, options.time_limit_s, options.gap_fraction, options.seed)
+        how = options.time_limit_s, options.gap_fraction, options.seed
+        parted = solve_by_place(reduced, ceiling, *how, PartsMemo() if parts is None else parts)
         if parted.bound == math.inf:
             reasons = ("no plan within all limits together",)
             return _without_plan(reduced, Outcome.INFEASIBLE, "bound", len(reduced.pairs), parted.seconds, reasons)

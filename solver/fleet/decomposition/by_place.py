@@ -17,6 +17,7 @@ import numpy as np
 
 from solver.fleet.decomposition.covering import Coverer, least_cover
 from solver.fleet.decomposition.drafts import only_demand_of
+from solver.fleet.decomposition.known_parts import Alone, Contents, PartsMemo, SolvedPart, WholeNumbers
 from solver.fleet.deployments import BoolArray, FloatArray, IntArray
 from solver.fleet.found import Found, realised, slots_of
 from solver.fleet.groups.places import limited_kinds, place_of_pairs
@@ -25,9 +26,8 @@ from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
 from solver.fleet.plan import PROVEN_GAP_FRACTION
 from solver.fleet.problem import FleetProblem, Limits
-from solver.fleet.realise import Slots
 from solver.fleet.reduce import ReducedProblem, drop_unused_groups, most_nodes
-from solver.fleet.restricted import Answered, Effort, tried
+from solver.fleet.restricted import Effort, tried
 from solver.hardware import PlaceKind
 
 MOST_WORKLOADS = 6
@@ -67,11 +67,11 @@ def parts_by_place(problem: FleetProblem) -> bool:
 
 
 def solve_by_place(
-    reduced: ReducedProblem, ceiling: float, time_limit_s: float, gap_fraction: float, seed: int
+    reduced: ReducedProblem, ceiling: float, time_limit_s: float, gap_fraction: float, seed: int, memo: PartsMemo
 ) -> ByPlace:
-    """Bound of a problem that ``parts_by_place``, and its plan where that costs less than ``ceiling``."""
-    search = _PartsInPlaces(reduced, time_limit_s, seed)
+    """Bound of a problem that ``parts_by_place``, and its plan where that costs less than ``ceiling``; ``memo`` learns."""
     enough = ceiling * (1.0 - max(PROVEN_GAP_FRACTION, gap_fraction))
+    search = _PartsInPlaces(reduced, enough, time_limit_s, seed, memo)
     while True:
         bound, parts = search.best_partition()
         if bound >= enough:
@@ -88,55 +88,46 @@ def _kinds_of_one(problem: FleetProblem, workload: int) -> tuple[PlaceKind, ...]
     return tuple(sorted(kind for kind, most in limited_kinds(problem, workload).items() if most == 1))
 
 
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """What one workload takes in one place by itself. usd: of whole replicas on divisible nodes; whole_usd: on whole nodes. devices: of
-    the fewest that its replicas take."""
-
-    usd: float
-    whole_usd: float
-    devices: float
-
-
 @dataclass(slots=True)
 class _PartsInPlaces:
     """place: by pair. divisible: what each workload (column) costs at least in each place (row). named: by requirement, whether there is
     what it names, for each place and workload. bounds, level: by part and place, no less than it costs, and how that is known.
-    least: the least of a part's bounds, and where it is."""
+    least: the least of a part's bounds, and where it is. enough: parts that cost as much are not looked at more closely."""
 
     reduced: ReducedProblem
+    enough: float
     time_limit_s: float
     seed: int
-    place: IntArray = field(init=False)
+    memo: PartsMemo
+    contents: Contents = field(init=False)
     devices: IntArray = field(init=False)
     divisible: FloatArray = field(init=False)
     named: list[BoolArray] = field(init=False)
     bounds: dict[Part, FloatArray] = field(default_factory=dict)
     level: dict[Part, IntArray] = field(default_factory=dict)
     least: dict[Part, tuple[float, int]] = field(default_factory=dict)
-    alone: dict[tuple[int, int], _Alone] = field(default_factory=dict)
-    nodes: dict[int, list[Coverer]] = field(default_factory=dict)
-    answers: dict[tuple[Part, int], tuple[Draft, Slots]] = field(default_factory=dict)
+    answers: dict[tuple[Part, int], WholeNumbers] = field(default_factory=dict)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         problem, pairs, groups = self.reduced.problem, self.reduced.pairs, self.reduced.groups
-        self.place = np.zeros(len(pairs), dtype=np.int64)
+        place = np.zeros(len(pairs), dtype=np.int64)
         for kind in _kinds_of_one(problem, 0):
             column = place_of_pairs(problem, groups, pairs.group, kind)[1]
-            self.place = np.unique(self.place * (int(column.max()) + 1) + column, return_inverse=True)[1]
+            place = np.unique(place * (int(column.max()) + 1) + column, return_inverse=True)[1]
+        self.contents = Contents(self.reduced, place, self.memo)
         self.devices = np.array([group.devices for group in groups], dtype=np.int64)[pairs.group]
-        shape = int(self.place.max(initial=0)) + 1, len(problem.demands)
+        shape = int(place.max(initial=0)) + 1, len(problem.demands)
         with np.errstate(invalid="ignore"):
             whole = np.where(np.isinf(pairs.load), np.inf, self._unit()[:, None] * pairs.load)
         least = np.full((*shape, pairs.load.shape[1]), np.inf)
-        np.minimum.at(least, (self.place, pairs.workload), whole)
+        np.minimum.at(least, (place, pairs.workload), whole)
         self.divisible = least.sum(axis=2)
         self.named = []
         for requirement in problem.required:
             there = np.zeros(shape, dtype=np.bool_)
             counted = meeting(problem, groups, pairs, requirement)
-            there[self.place[counted], pairs.workload[counted]] = True
+            there[place[counted], pairs.workload[counted]] = True
             self.named.append(there)
 
     @property
@@ -192,7 +183,14 @@ class _PartsInPlaces:
         return total, parts
 
     def refine(self, part: Part, s: int) -> None:
-        """Know more closely what a part costs in a place."""
+        """Know more closely what a part costs in a place, and where another seems cheaper then, by knapsack what it costs there."""
+        self._look_closer(part, s)
+        bound, s = self.least[part]
+        while bound < self.enough and self.level[part][s] < BY_KNAPSACK:
+            self._look_closer(part, s)
+            bound, s = self.least[part]
+
+    def _look_closer(self, part: Part, s: int) -> None:
         level = self.level[part]
         level[s] += 1
         found = self.by_knapsack(part, s) if level[s] == BY_KNAPSACK else self.solved(part, s)
@@ -207,14 +205,18 @@ class _PartsInPlaces:
         devices = math.fsum(one.devices for one in each)
         if len(each) == 1 or not math.isfinite(apart + devices):
             return apart
-        return max(apart, least_cover(self._nodes_of(s), devices))
+        key = self.contents.digest_of_part(_bits(part[0]), s)
+        if key not in self.memo.covered:
+            self.memo.covered[key] = least_cover(self._nodes_of(part, s), devices)
+        return max(apart, self.memo.covered[key])
 
-    def _alone_in(self, w: int, s: int) -> _Alone:
-        if (w, s) not in self.alone:
-            self.alone[w, s] = self._by_itself(np.flatnonzero((self.place == s) & (self.reduced.pairs.workload == w)))
-        return self.alone[w, s]
+    def _alone_in(self, w: int, s: int) -> Alone:
+        key = self.contents.digest(w, s)
+        if key not in self.memo.alone:
+            self.memo.alone[key] = self._by_itself(self.contents.rows(w, s))
+        return self.memo.alone[key]
 
-    def _by_itself(self, rows: IntArray) -> _Alone:
+    def _by_itself(self, rows: IntArray) -> Alone:
         """Of a workload on these pairs. One of several traffic classes parts replicas between them: its are divisible here."""
         pairs, load = self.reduced.pairs, self.reduced.pairs.load[rows]
         load = load[:, (load > 0.0).any(axis=0)]
@@ -223,28 +225,26 @@ class _PartsInPlaces:
         if load.shape[1] != 1:
             with np.errstate(invalid="ignore"):
                 devices = np.where(np.isinf(load), np.inf, size[:, None] * load).min(axis=0, initial=math.inf)
-            return _Alone(0.0, 0.0, float(devices.sum()))
+            return Alone(0.0, 0.0, float(devices.sum()))
         able = np.isfinite(load[:, 0])
         rows, work, size = rows[able], load[able, 0], size[able]
         unit = self._unit()[rows]
         usd = least_cover(_things(unit, 1.0 / work), 1.0)
         devices = least_cover(_things(size, 1.0 / work), 1.0)
-        return _Alone(usd, least_cover(self._nodes(rows, 1.0 / (pairs.node_fraction[rows] * work)), 1.0), devices)
+        return Alone(usd, least_cover(self._nodes(rows, 1.0 / (pairs.node_fraction[rows] * work)), 1.0), devices)
 
     def _unit(self) -> FloatArray:
         """USD an hour of the share of a node that a replica takes, by pair."""
         pairs = self.reduced.pairs
         return np.asarray(pairs.usd_per_node_hour * pairs.node_fraction)
 
-    def _nodes_of(self, s: int) -> list[Coverer]:
-        """Nodes of a place by the devices that they have; what needs nothing where these are of several kinds."""
-        if s not in self.nodes:
-            rows = np.flatnonzero(self.place == s)
-            groups, offers = self.reduced.groups, self.reduced.problem.offers
-            kinds = {offers[groups[p].offers[0]].device_id for p in np.unique(self.reduced.pairs.group[rows]).tolist()}
-            one_kind = self._nodes(rows, self.devices[rows].astype(np.float64))
-            self.nodes[s] = one_kind if len(kinds) == 1 else [Coverer(TINY_USD, math.inf)]
-        return self.nodes[s]
+    def _nodes_of(self, part: Part, s: int) -> list[Coverer]:
+        """Nodes that a part may take in a place by the devices that they have; what needs nothing where these are of several kinds."""
+        rows = np.concatenate([self.contents.rows(w, s) for w in _bits(part[0])])
+        groups, offers = self.reduced.groups, self.reduced.problem.offers
+        kinds = {offers[groups[p].offers[0]].device_id for p in np.unique(self.reduced.pairs.group[rows]).tolist()}
+        one_kind = self._nodes(rows, self.devices[rows].astype(np.float64))
+        return one_kind if len(kinds) == 1 else [Coverer(TINY_USD, math.inf)]
 
     def _nodes(self, rows: IntArray, weight: FloatArray) -> list[Coverer]:
         """The offers of these pairs, each with the most that a pair makes of one of its nodes."""
@@ -262,29 +262,35 @@ class _PartsInPlaces:
 
     def solved(self, part: Part, s: int) -> float:
         """What the part costs there by itself."""
+        spares = self.reduced.problem.limits.spare_nodes
+        key = self.contents.digest_of_part(_bits(part[0]), s, part[1], spares, self.seed)
+        known = self.memo.solved.get(key)
+        if known is None:
+            few = self._only(part, s)
+            answered = tried(few, Effort(PART_TIME_FRACTION * self.time_limit_s, seed=self.seed))
+            if answered is None:
+                return 0.0
+            self.seconds += answered.solved.seconds
+            draft = answered.draft()
+            plan = None if draft is None else WholeNumbers.of(few, draft, slots_of(answered.model))
+            bound = max(answered.bound, 0.0) * (1.0 - PROVEN_GAP_FRACTION / 10)
+            known = SolvedPart(math.inf if answered.solved.proof == "infeasible" else bound, plan)
+            if answered.solved.proof in ("optimal", "infeasible"):  # else more time would say more
+                self.memo.solved[key] = known
+        if known.plan is not None:
+            self.answers[part, s] = known.plan
+        return known.bound
+
+    def _only(self, part: Part, s: int) -> ReducedProblem:
+        """The problem of this part in this place."""
         reduced, problem = self.reduced, self.reduced.problem
-        mine = _bits(part[0])
-        alone = only_demand_of(problem, mine)
+        alone = only_demand_of(problem, _bits(part[0]))
         required = tuple(problem.required[r] for r in _bits(part[1]))
         alone = replace(alone, limits=Limits(spare_nodes=problem.limits.spare_nodes), required=required)
-        pairs = reduced.pairs.take((self.place == s) & np.isin(reduced.pairs.workload, mine))
-        groups, pairs = drop_unused_groups(alone, reduced.groups, pairs)
+        rows = np.sort(np.concatenate([self.contents.rows(w, s) for w in _bits(part[0])]))
+        groups, pairs = drop_unused_groups(alone, reduced.groups, reduced.pairs.take(rows))
         most = most_nodes(alone, groups, pairs, None, 0.0)
-        few = replace(reduced, problem=alone, groups=groups, pairs=pairs, max_nodes=most, bound=0.0, draft=None)
-        effort = Effort(PART_TIME_FRACTION * self.time_limit_s, seed=self.seed)
-        answered = tried(few, effort)
-        if answered is None:
-            return 0.0
-        self.seconds += answered.solved.seconds
-        if answered.solved.proof == "infeasible":
-            return math.inf
-        self._keep(part, s, answered)
-        return max(answered.bound, 0.0) * (1.0 - PROVEN_GAP_FRACTION / 10)
-
-    def _keep(self, part: Part, s: int, answered: Answered) -> None:
-        draft = answered.draft()
-        if draft is not None:
-            self.answers[part, s] = draft, slots_of(answered.model)
+        return replace(reduced, problem=alone, groups=groups, pairs=pairs, max_nodes=most, bound=0.0, draft=None)
 
     def plan(self, parts: list[tuple[Part, int]]) -> Found | None:
         """The plans of the parts together; None where one has none, or they do not fit."""
@@ -294,7 +300,7 @@ class _PartsInPlaces:
         for part, s in parts:
             if (part, s) not in self.answers:
                 return None
-            draft, cut = self.answers[part, s]
+            draft, cut = self.answers[part, s].placed(self._only(part, s))
             for offer, count in draft.nodes.items():
                 nodes[offer] = nodes.get(offer, 0) + count
             for key, count in draft.replicas.items():

@@ -4,15 +4,20 @@ import itertools
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 import solver.fleet.solve
 from solver.fleet import FleetProblem, Limits, solve_fleet, verify
+from solver.fleet.decomposition import by_place
 from solver.fleet.decomposition.by_place import parts_by_place, solve_by_place
 from solver.fleet.decomposition.covering import Coverer, least_cover
+from solver.fleet.decomposition.known_parts import PartsMemo
 from solver.fleet.problem import MustUse
 from solver.fleet.reduce import reduce_problem
+from solver.fleet.restricted import tried
 from solver.hardware import PlaceKind
 from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
@@ -69,6 +74,7 @@ def test_thousands_of_single_things_are_bounded_without_depth() -> None:
 @pytest.mark.parametrize("start", range(0, cases(400), cases(50)))
 def test_bounds_and_plans_equal_enumeration(start: int) -> None:
     proven = beaten = 0
+    memo = PartsMemo()  # what is known of one problem must never be believed of another
     for seed in range(start, start + cases(50)):
         problem = in_one_place(tiny_placed_problem(seed), seed)
         if not parts_by_place(problem):
@@ -76,15 +82,76 @@ def test_bounds_and_plans_equal_enumeration(start: int) -> None:
         expected, reduced = best_objective(problem), reduce_problem(problem)
         if expected is None or reduced.reasons:
             continue
-        found = solve_by_place(reduced, math.inf, TIME_LIMIT_S, 0.0, 0)
+        found = solve_by_place(reduced, math.inf, TIME_LIMIT_S, 0.0, 0, memo)
         assert found.bound <= expected * (1 + 1e-6), f"seed {seed}: {found} of {expected}"
         if found.found is not None:
             assert found.found.objective >= expected * (1 - 1e-6), f"seed {seed}"
-        if solve_by_place(reduced, expected, TIME_LIMIT_S, 0.0, 0).bound >= expected * (1 - 1e-6):
+        if solve_by_place(reduced, expected, TIME_LIMIT_S, 0.0, 0, memo).bound >= expected * (1 - 1e-6):
             proven += 1
         beaten += found.found is not None
     assert proven > 5, "the bound must often be the optimum"
     assert beaten > 2, "and its plan be found"
+
+
+@pytest.mark.parametrize("start", range(0, cases(200), cases(50)))
+def test_what_is_known_of_parts_changes_no_answer(start: int) -> None:
+    """Problems that differ in little share what is known, whatever numbers rows and offers have."""
+    known = 0
+    for seed in range(start, start + cases(50)):
+        problem, rng = in_one_place(tiny_placed_problem(seed), seed), random.Random(seed)
+        if not parts_by_place(problem):
+            continue
+        memo = PartsMemo()
+        solve_fleet(problem, parts=memo)
+        before = len(memo.solved)
+        for changed in _changed_a_little(problem, rng):
+            result, expected = solve_fleet(changed, parts=memo), best_objective(changed)
+            assert verify(changed, result) == [], f"seed {seed}"
+            if expected is None:
+                assert result.outcome == "infeasible", f"seed {seed}"
+            else:
+                assert result.outcome == "optimal", f"seed {seed}"
+                assert result.objective == pytest.approx(expected, rel=1e-5), f"seed {seed}"
+        known += before
+    assert known > 20, "parts must be solved"
+
+
+def _changed_a_little(problem: FleetProblem, rng: random.Random) -> list[FleetProblem]:
+    """Offers and deployments in another order, an offer dearer or gone, a deployment slower, spare nodes."""
+    offers, table = list(problem.offers), problem.deployments
+    rng.shuffle(offers)
+    order = np.array(rng.sample(range(len(table)), len(table)))
+    moved = replace(problem, offers=tuple(offers), deployments=table.take(order))
+    dearer = replace(offers[0], usd_per_hour=offers[0].usd_per_hour + 1.0)
+    slower = table.capacity_requests_per_s.copy()
+    slower[rng.randrange(len(table))] *= 0.6
+    return [
+        moved,
+        replace(moved, offers=(dearer, *offers[1:])),
+        replace(moved, offers=tuple(offers[1:])) if len({one.node_type_id for one in offers[1:]}) > 1 else moved,
+        replace(problem, deployments=replace(table, capacity_requests_per_s=slower)),
+        replace(problem, limits=replace(problem.limits, spare_nodes=1 - min(1, problem.limits.spare_nodes))),
+    ]
+
+
+def test_a_part_that_is_known_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    solves = {"first": 0, "again": 0}
+    for seed in range(cases(100, 50)):
+        problem = in_one_place(tiny_placed_problem(seed), seed)
+        if not parts_by_place(problem) or reduce_problem(problem).reasons:
+            continue
+        memo = PartsMemo()
+        for which in solves:
+            with monkeypatch.context() as patch:
+
+                def counted(*arguments: Any, which: str = which) -> Any:
+                    solves[which] += 1
+                    return tried(*arguments)
+
+                patch.setattr(by_place, "tried", counted)
+                solve_by_place(reduce_problem(problem), math.inf, TIME_LIMIT_S, 0.0, 0, memo)
+    assert solves["first"] > 10
+    assert solves["again"] == 0
 
 
 def test_the_whole_programme_agrees_on_larger_markets(monkeypatch: pytest.MonkeyPatch) -> None:
