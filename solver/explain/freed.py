@@ -1,5 +1,6 @@
 """The request with more allowed than it allows, solved to the rules of a plan."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -40,13 +41,14 @@ def with_lower_formats(planning: PlanningInput) -> PlanningInput:
 
 
 def lower_precision(
-    planning: PlanningInput, screened: list[Screened], result: FleetResult, resolver: Resolver
+    planning: PlanningInput, screened: Callable[[Workload], Screened], result: FleetResult, resolver: Resolver
 ) -> Freed | None:
-    """What fewer bits would gain; None where there was no time to find out. screened: the workloads with those formats too."""
+    """What fewer bits would gain; None where there was no time to find out. screened: screens a workload with those formats too."""
     wider = with_lower_formats(planning)
-    changed = assemble(wider, screened)
-    if fewest_nodes(changed) > most_nodes(wider, changed):
-        return Freed(None, None, ())  # nobody has so many machines, whatever the format
     with suppress(NoPlanInTimeError):
+        resolver.require_time()  # a space that is new takes seconds
+        changed = assemble(wider, [screened(workload) for workload in wider.workloads])
+        if fewest_nodes(changed) > most_nodes(wider, changed):
+            return Freed(None, None, ())  # nobody has so many machines, whatever the format
         return freed(wider, changed, result, resolver)
     return None

@@ -193,7 +193,7 @@ def _target_relaxations(planning: PlanningInput, assembly: Assembly, resolver: R
                     try:
                         return resolver.has_plan(at(value), other_targets=True)
                     except NoPlanInTimeError:  # not settled is not admitted, while there is time to try a looser one
-                        if resolver.in_time:
+                        if resolver.left_s > 0.0:
                             return False
                         raise
 

@@ -26,18 +26,23 @@ class Resolver:
     def __init__(self, planning: PlanningInput, confirmations: Confirmations, *, learns: bool = False) -> None:
         """learns: what questions find of mixes of traffic classes is kept in ``confirmations``."""
         self._planning, self._known, self._learns = planning, confirmations, learns
-        self._left_s = max(0.0, planning.time_limit_s - confirmations.spent_s)
+        self._before_s, self._began_s, self._searched_s = confirmations.spent_s, planning.clock(), 0.0
         self.unanswered = 0
         """Questions that there was no time for."""
 
     @property
-    def in_time(self) -> bool:
-        return self._left_s > 0.0
+    def left_s(self) -> float:
+        """Of the request's time limit, whatever it was spent on: what stands between two searches takes time as well."""
+        spent_s = self._before_s + max(self._planning.clock() - self._began_s, self._searched_s)
+        return max(0.0, self._planning.time_limit_s - spent_s)
 
-    @property
-    def spent_s(self) -> float:
-        """Of the request's time limit."""
-        return self._planning.time_limit_s - self._left_s
+    def require_time(self) -> float:
+        """Seconds left, more than none. Raises NoPlanInTimeError, and counts the question, where there is no time to answer it."""
+        left_s = self.left_s
+        if left_s <= 0.0:
+            self.unanswered += 1
+            raise NoPlanInTimeError(self._planning.time_limit_s)
+        return left_s
 
     def best(
         self,
@@ -65,14 +70,12 @@ class Resolver:
         freer_than: FleetResult | None = None,
     ) -> tuple[Assembly, FleetResult]:
         """The same with the problem whose capacities the plan was made for, as far as they are known (``settled``)."""
-        if not self.in_time:
-            self.unanswered += 1
-            raise NoPlanInTimeError(self._planning.time_limit_s)
+        left_s = self.require_time()
         known = self._known if self._learns else self._known.copied()
         if other_targets:
             known = Confirmations(facts=self._known.facts)
         known.spent_s = 0.0
-        limit_s = min(self._left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
+        limit_s = min(left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
         known_by_candidate = capacities_of(assembly, brief, known).known_by_candidate
@@ -86,7 +89,7 @@ class Resolver:
             self.unanswered += 1
             raise
         finally:
-            self._left_s -= known.spent_s
+            self._searched_s += known.spent_s
         return changed, result
 
     def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
@@ -95,9 +98,10 @@ class Resolver:
         capacities = capacities_of(assembly, self._planning, known)
         if result.plan is None or not capacities.known_by_candidate:
             return assembly  # with which it was solved
-        watch = Watch(replace(self._planning, time_limit_s=self._left_s), known)
+        watch = Watch(replace(self._planning, time_limit_s=self.left_s), known)
         settled = with_settled_capacities(assembly, result, capacities, watch.in_time)
-        self._left_s = watch.left_s()
+        watch.left_s()
+        self._searched_s += known.spent_s
         return settled
 
     def has_plan(self, assembly: Assembly, *, other_targets: bool = False) -> bool:

@@ -23,8 +23,9 @@ def confidence_premium(
     kinds = [one for workload in planning.workloads for one in workload.classes]
     if all(one.targets.confidence_fraction <= 0.5 for one in kinds) or result.usd_per_hour is None:
         return None
-    every = [at_even_odds(one, with_confidence(one.workload, 0.5)) for one in assembly.screened]
     try:
+        resolver.require_time()
+        every = [at_even_odds(one, with_confidence(one.workload, 0.5)) for one in assembly.screened]
         plain = resolver.best(assemble(planning, every, None), other_targets=True, freer_than=result)
     except NoPlanInTimeError:
         return None

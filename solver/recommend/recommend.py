@@ -12,7 +12,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.errors import VerificationError
 from solver.explain.binding import binding_limits
-from solver.explain.freed import lower_precision, with_lower_formats
+from solver.explain.freed import lower_precision
 from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
@@ -270,8 +270,10 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         binding = settled("binding", lambda: binding_limits(planning, assembly, result, resolver))
         sourcing = settled("sourcing", lambda: sourcing_changes(planning, assembly, result, resolver))
     if planning.explain and planning.lower_formats:
-        wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
-        lower = settled("lower_precision", lambda: lower_precision(planning, wider, result, resolver))
+        lower = settled(
+            "lower_precision",
+            lambda: lower_precision(planning, lambda workload: screened(planning, workload, memo), result, resolver),
+        )
     premium = settled("confidence", lambda: confidence_premium(planning, assembly, result, resolver))
     return Recommendation(
         confidence_premium_usd_per_hour=premium,
@@ -380,8 +382,8 @@ def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], mem
     unsettled: list[Question] = []
     lower = None
     if planning.explain and planning.lower_formats:
-        wider = [screened(planning, workload, memo) for workload in with_lower_formats(planning).workloads]
-        lower = lower_precision(planning, wider, solved_request.result, resolver)
+        result = solved_request.result
+        lower = lower_precision(planning, lambda workload: screened(planning, workload, memo), result, resolver)
         unsettled += ["lower_precision"] if resolver.unanswered else []
     before = resolver.unanswered
     why = explain_infeasible(planning, solved_request.assembly, resolver)

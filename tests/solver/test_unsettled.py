@@ -2,9 +2,13 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from solver.explain import binding
+from solver.explain.targets import replaced
+from solver.recommend import recommend
 from solver.recommend.recommend import explained, solve_request
 from tests.solver.planning_cases import MEMO, planning, workload
 
@@ -41,6 +45,36 @@ def test_what_is_not_named_is_whole(step_s: float) -> None:
         assert [(one.why, one.extra_usd_per_hour) for one in found.alternatives] == [
             (one.why, one.extra_usd_per_hour) for one in whole.alternatives
         ]
+
+
+def test_what_stands_between_two_searches_takes_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that only goes on while candidates are screened for a question."""
+    now, asked_for = [0.0], []
+    asked = replace(planning(TIGHT, explain=True), clock=lambda: now[0])
+    solved = solve_request(asked, MEMO)
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += 0.6 * asked.time_limit_s
+        asked_for.append(arguments)
+        return replaced(*arguments)
+
+    monkeypatch.setattr(binding, "replaced", slow)
+    found = explained(solved, MEMO)
+    assert len(asked_for) == 2, "the second takes what is left"
+    assert "binding" in found.unsettled
+
+
+def test_nothing_is_screened_for_a_question_that_there_is_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower = {TIGHT.name: (("fp8",), ("fp8",))}
+    asked = replace(planning(TIGHT, explain=True), lower_formats=lower)
+    solved = solve_request(asked, MEMO)
+    solved.confirmations.spent_s = asked.time_limit_s
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("spaces take seconds to build")
+
+    monkeypatch.setattr(recommend, "screened", never)
+    assert "lower_precision" in explained(solved, MEMO).unsettled
 
 
 def test_no_plan_and_no_time_to_say_why() -> None:

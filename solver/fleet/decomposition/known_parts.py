@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from solver.fleet.deployments import WHOLE, FloatArray, IntArray
+from solver.fleet.deployments import WHOLE, BoolArray, FloatArray, IntArray
 from solver.fleet.found import placement_keys
 from solver.fleet.groups.required import meeting
 from solver.fleet.heuristic.greedy import Draft
@@ -132,7 +132,7 @@ def _figures(reduced: ReducedProblem, place: IntArray, memo: PartsMemo) -> Float
     table = problem.deployments
     splits = [float(memo.number_of(split)) for split in table.splits]
     split = np.array([*splits, WHOLE])[pairs.split]
-    columns: Iterable[FloatArray | IntArray] = (
+    columns: Iterable[FloatArray | IntArray | BoolArray] = (
         pairs.devices, split, pairs.instances, pairs.nodes_per_replica, pairs.node_fraction, pairs.slots,
         pairs.role, pairs.exchange, pairs.usd_per_node_hour, table.copies_of_model[pairs.deployment],
         offered[pairs.group], _rank_in_place(pairs.group, place)[pairs.group], _rank_in_group(reduced),
