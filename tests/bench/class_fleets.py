@@ -144,7 +144,7 @@ def with_stock(offers: tuple[Offer, ...], least: int, most: int, rng: random.Ran
 def with_classes(planning: PlanningInput, parts: list[list[tuple[Screened, float]]]) -> FleetProblem:
     """One demand a workload with all its classes; a candidate is kept that serves any of them."""
     any_class = [_any_of([screened.only for screened, _ in classes]) for classes in parts]
-    assembly: Assembly = assemble(planning, any_class)
+    assembly: Assembly = assemble(replace(planning, workloads=tuple(one.workload for one in any_class)), any_class)
     table = assembly.problem.deployments
     capacity = np.zeros((len(table), max(len(classes) for classes in parts)))
     for w, classes in enumerate(parts):

@@ -19,7 +19,7 @@ from tests.bench.planner import cpu_s, post, seeded_database
 from tests.bench.server_process import ServerProcess
 from tests.bench.workloads import requests
 
-BAR_S = 5.0
+BAR_S = 3.0
 SEED = 7
 
 
