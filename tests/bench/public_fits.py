@@ -45,6 +45,7 @@ class PublicFit(NamedTuple):
     """Which constants are fitted on the runs of an engine, of models whose name begins so, and on which device (any: none).
 
     carried: devices that they are tried on then, none of whose runs are in the fit.
+    far: how many times their values elsewhere the ends of what is expected are, where runs are far from all that is known.
     """
 
     engine: str
@@ -52,6 +53,7 @@ class PublicFit(NamedTuple):
     llm: str = ""
     device: str = ""
     carried: tuple[str, ...] = ()
+    far: float = 1.0
 
     def holds(self, row: dict[str, str]) -> bool:
         return self.about(row) and self.device in ("", row["device"])
@@ -80,6 +82,13 @@ FITS = (
         ("expert_half_width_8bit", "eager_expert_layer_us", "eager_linear_layer_us", "expert_layer_overhead_us"),
         device="b200-sxm",
         carried=("h200-sxm", "b300-sxm"),
+    ),
+    PublicFit(
+        "sglang",
+        ("attention_efficiency", "gemm_efficiency_fp8", "gemm_efficiency_fp4", "all_reduce_latency_us"),
+        llm="deepseek",
+        device="b300-sxm",
+        far=10.0,
     ),
 )
 
@@ -128,7 +137,8 @@ def group_of(run: Measurement, alone: bool) -> str:
     if not alone:
         return model_on_device(run)
     prompt = f"prompts of {round(run.traffic.prompt.mean, -2):.0f} tokens"
-    return f"{run.group.split('|')[-1]}, TP {run.configuration.layout.tensor_parallel}, {prompt}"
+    weights, release = run.group.split("|")[-2:]
+    return f"{weights}, {release}, TP {run.configuration.layout.tensor_parallel}, {prompt}"
 
 
 def off(runs: Iterable[Measurement], values: Mapping[str, float] | None = None) -> str:
@@ -143,9 +153,12 @@ def off(runs: Iterable[Measurement], values: Mapping[str, float] | None = None) 
     return f"{statistics.fmean(tokens):.1f}, {statistics.median(firsts):.1f}"
 
 
-def print_fit(title: str, runs: Sequence[Measurement], names: Sequence[str]) -> dict[str, float]:
+def print_fit(title: str, runs: Sequence[Measurement], names: Sequence[str], far: float = 1.0) -> dict[str, float]:
     prior = runs[0].configuration.constants
-    fit = fit_constants(runs, prior, names, rounds=4)
+    if far > 1.0:
+        wide = {n: replace(p, low=p.value / far, high=p.value * far) for n, p in prior.priors.items() if n in names}
+        prior = replace(prior, priors={**prior.priors, **wide})
+    fit = fit_constants(runs, prior, names, rounds=4 if far == 1.0 else 12)
     found = ", ".join(
         f"{name} {one.prior:.3g} → {one.value:.3g} (± {100 * one.standard_error_fraction:.0f} %)"
         for name, one in fit.fitted.items()
@@ -182,7 +195,7 @@ def main() -> None:
     for fit in FITS:
         plain = in_force(newest, without_told(catalog_priors(catalog), fit))
         chosen = [row for row in rows if fit.holds(row)][:: arguments.every]
-        told = print_fit(fit.title, [measurement(catalog, plain, row) for row in chosen], fit.names)
+        told = print_fit(fit.title, [measurement(catalog, plain, row) for row in chosen], fit.names, fit.far)
         elsewhere = [row for row in rows if fit.about(row) and row["device"] in fit.carried]
         print_carried([measurement(catalog, plain, row) for row in elsewhere], told)
 
