@@ -154,7 +154,6 @@ def _constant_errors(
             yield f"{who}: unknown family"
         if constant.device != "*" and constant.device not in devices:
             yield f"{who}: unknown device"
-        if constant.llm != "*" and constant.llm not in llms:
-            yield f"{who}: unknown llm {constant.llm!r}"
+        yield from (f"{who}: unknown llm {llm!r}" for llm in constant.llms if llm not in llms)
         if not constant.low <= constant.value <= constant.high:
             yield f"{who}: {constant.value} is outside its range {constant.low} to {constant.high}"

@@ -265,8 +265,8 @@ class ConstantRow(Row):
     family: str = "*"
     device: str = "*"
     engine: str = "*"
-    llm: str = "*"
-    """Of one model alone, where runs of others do not bear it out."""
+    llms: tuple[Slug, ...] = ()
+    """Of these models alone, where runs of others do not bear it out; of any where none is named."""
     value: float = Field(allow_inf_nan=False)
     low: float = Field(allow_inf_nan=False)
     high: float = Field(allow_inf_nan=False)

@@ -114,7 +114,14 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
             if not constant.taken:
                 continue
             # How a router spreads tokens belongs to the measured model's weights, not to the device.
-            models = [model] if model else measured_models(correction, name) if name in ROUTING else ["*"]
+            of_any: tuple[str, ...] = ()
+            models = (
+                [(model,)]
+                if model
+                else [(m,) for m in measured_models(correction, name)]
+                if name in ROUTING
+                else [of_any]
+            )
             margin = min(2.0 * constant.standard_error_fraction, 0.9)
             low, high = constant.value * (1.0 - margin), constant.value * (1.0 + margin)
             reach = [(correction.device, "*", "corrected")]
@@ -122,8 +129,8 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
                 reach.append(("*", correction.family, "borrowed"))
             for device, family, basis in reach:
                 priors.extend(
-                    ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis, llm)
-                    for llm in models
+                    ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis, llms)
+                    for llms in models
                 )
     return tuple(priors)
 

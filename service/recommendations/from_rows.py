@@ -184,7 +184,7 @@ def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
 def prior_from_row(row: Mapping[str, Any]) -> ConstantPrior:
     """A constant keeps the unit of its row: solver.step.constants knows the factor to SI."""
     fields = ("name", "family", "device", "engine", "value", "low", "high", "basis")
-    return ConstantPrior(**{name: row[name] for name in fields}, llm=row.get("llm", "*"))
+    return ConstantPrior(**{name: row[name] for name in fields}, llms=tuple(row.get("llms", ())))
 
 
 LengthsIn = FixedLength | UniformLength | LognormalLength | HistogramLength

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes, keeps_in_host_memory
+from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes, keeps_in_host_memory, waits_for_steps
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
@@ -56,6 +56,22 @@ class Configuration:
         return self.layout.pipeline_parallel * self.layout.data_parallel
 
     def rates(self) -> Rates:
+        found = self._rates()
+        if not self.waits_for_steps:
+            return found
+        c = self.constants.si
+        return replace(
+            found,
+            step_overhead_s=found.step_overhead_s + c("waited_step_us"),
+            sequence_overhead_s=found.sequence_overhead_s + c("waited_sequence_us"),
+        )
+
+    @property
+    def waits_for_steps(self) -> bool:
+        """Is each step composed only when the one before is done?"""
+        return waits_for_steps(self.engine.name, self.engine.version)
+
+    def _rates(self) -> Rates:
         return rates(
             self.device,
             self.constants,
@@ -102,7 +118,7 @@ class Configuration:
             static_batching=profile.static_batching,
             preempts=profile.preempts,
             block_slack_tokens=(profile.block_tokens - 1) / 2.0,
-            lag_fraction=c("schedule_lag_fraction"),
+            lag_fraction=0.0 if self.waits_for_steps else c("schedule_lag_fraction"),
             admission_interval_steps=self.engine.admission_interval_steps,
             request_overhead_s=c("request_overhead_ms"),
             request_ingest_s=front_end(self.constants, self.shape).request_ingest_s,
@@ -142,7 +158,7 @@ class Configuration:
         if speculation is not None and speculation.draft is not None:
             draft = speculation.draft
             priors = {
-                name: constants.priors.get(name, own) if own.llm == "*" else own
+                name: own if own.llms else constants.priors.get(name, own)
                 for name, own in draft.constants.priors.items()
             }
             moved = Constants(draft.constants.subject, priors)

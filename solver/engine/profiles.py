@@ -209,6 +209,23 @@ def release(version: str) -> tuple[int, ...]:
     return () if numbers is None else tuple(int(one) for one in numbers[1].split("."))
 
 
+SCHEDULES_AHEAD_SINCE: dict[str, tuple[tuple[int, ...], str]] = {
+    "vllm": ((0, 14), "https://github.com/vllm-project/vllm/releases/tag/v0.14.0 (asynchronous scheduling by default), recalled"),
+}  # fmt: skip
+"""From which release on an engine composes a step while the one before runs, by default, and where that is stated."""
+
+
+def waits_for_steps(engine: str, version: str | None) -> bool:
+    """Does the engine compose each step when the one before is done? A release that is not stated is one of today.
+
+    >>> [waits_for_steps("vllm", version) for version in ("0.12.0", "0.14.1", "nightly", None)]
+    [True, False, False, False]
+    """
+    since, _ = SCHEDULES_AHEAD_SINCE.get(engine, ((), ""))
+    numbers = release(version or "")
+    return bool(numbers) and numbers < since
+
+
 ALIKE: dict[str, str] = {
     # Continuous batching with paged caches, compiled per batch size.
     "jetstream": "vllm", "maxtext": "vllm", "nxd-inference": "vllm", "neuron": "vllm", "tt-metal": "vllm",

@@ -1,12 +1,13 @@
-"""Closed loops of equal requests: clients that begin together stay in step, or drift apart.
+"""Closed loops of equal requests: clients whose prompts come together, or apart.
 
-With c clients whose replies are all as long, a simulation never forgets how they began. All at once, their prompts keep coming
-together and wait for one another; under way, each at another place of its request, they do not. Servers, networks and clients pull
-such a loop apart, and steps that take in several prompts pull it together, so that a long run lies between the two:
+With c clients whose replies are all as long, a simulation never forgets how they began: all at once, or under way, each at another place
+of its request. Servers, networks and clients pull such a loop apart, steps that take in several prompts pull it together, and of a run
+of unknown length an unknown part is its beginning. So a mean lies between those of two regimes:
 
-    TTFT = √(TTFT_spread · TTFT_in step)
+    TTFT = √(TTFT_spread · TTFT_at once)
 
-with both as its range, while the time per token is that of the spread loop: prompts interrupt as many tokens in either.
+of prompts that come evenly and of c prompts that come all at once, with both as its range, while the time per token is that of the spread
+loop: prompts interrupt as many tokens in either.
 """
 
 import math
@@ -23,8 +24,12 @@ UNDER_WAY_SEED = 2_000_003
 
 
 def stays_in_step(traffic: Traffic) -> bool:
-    """Whether every reply is as long, so that nothing in the requests themselves tells clients apart."""
-    return traffic.sessions is None and traffic.thinking is None and len(traffic.output.tokens) == 1
+    """Whether every reply is as long, so that nothing in the requests themselves tells clients apart.
+
+    Replies of one token are prompts alone: their clients always wait for one another.
+    """
+    alike = len(traffic.output.tokens) == 1 and traffic.output.maximum > 1
+    return traffic.sessions is None and traffic.thinking is None and alike
 
 
 def under_way(outputs: Whole, clients: int, seed: int) -> Whole:
@@ -44,10 +49,10 @@ def under_way(outputs: Whole, clients: int, seed: int) -> Whole:
     return left
 
 
-def between(spread: dict[Percentile, float], in_step: dict[Percentile, float]) -> dict[Percentile, float]:
+def between(spread: dict[Percentile, float], at_once: dict[Percentile, float]) -> dict[Percentile, float]:
     """The geometric middle of each figure.
 
     >>> between({"mean": 0.1}, {"mean": 0.4})
     {'mean': 0.2}
     """
-    return {name: math.sqrt(value * in_step[name]) for name, value in spread.items()}
+    return {name: math.sqrt(value * at_once[name]) for name, value in spread.items()}

@@ -62,8 +62,8 @@ class Replay:
     """Share of the tokens of prompts that the cache held; None where requests are no turns of sessions."""
     time_to_first_answer_s: Statistics | None = None
     """To the first token that is shown; None where none are hidden."""
-    in_step_ratio: float = 1.0
-    """How much later the first token comes where clients stay in step, over where they are spread (``solver.replay.in_step``)."""
+    at_once_ratio: float = 1.0
+    """How much later the first token comes where prompts come all at once, over where they are spread (``solver.replay.in_step``)."""
 
 
 @lru_cache(maxsize=64)
@@ -199,7 +199,8 @@ def replay(
     """
     if load.kind == "closed" and load.requests is None and stays_in_step(traffic):
         spread = _replay_once(configuration, tables, traffic, load, seed, requests, spread=True)
-        return in_between(spread, _replay_once(configuration, tables, traffic, load, seed, requests))
+        at_once = _replay_once(configuration, tables, traffic, replace(load, requests=load.concurrency), seed, None)
+        return in_between(spread, at_once)
     runs = 1
     if load.kind == "open" and load.requests:
         runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
@@ -243,18 +244,18 @@ def mean_replay(found: Sequence[Replay]) -> Replay:
         preemptions=round(mean("preemptions")),
         time_to_first_answer_s=None if found[0].time_to_first_answer_s is None else means("time_to_first_answer_s"),
         prefix_hit_fraction=None if found[0].prefix_hit_fraction is None else mean("prefix_hit_fraction"),
-        in_step_ratio=mean("in_step_ratio"),
+        at_once_ratio=mean("at_once_ratio"),
     )
 
 
-def in_between(spread: Replay, in_step: Replay) -> Replay:
+def in_between(spread: Replay, at_once: Replay) -> Replay:
     """A closed loop between its two regimes: times to first tokens and of whole requests in their geometric middle, the rest as
     where clients are spread, since how prompts come together hardly changes what they take in all."""
     return replace(
         spread,
-        time_to_first_token_s=between(spread.time_to_first_token_s, in_step.time_to_first_token_s),
-        end_to_end_s=between(spread.end_to_end_s, in_step.end_to_end_s),
-        in_step_ratio=in_step.time_to_first_token_s["mean"] / max(spread.time_to_first_token_s["mean"], 1e-12),
+        time_to_first_token_s=between(spread.time_to_first_token_s, at_once.time_to_first_token_s),
+        end_to_end_s=between(spread.end_to_end_s, at_once.end_to_end_s),
+        at_once_ratio=at_once.time_to_first_token_s["mean"] / max(spread.time_to_first_token_s["mean"], 1e-12),
     )
 
 

@@ -100,6 +100,8 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "adapter_product_overhead_us": _micro("starting the two kernels that adapters add to one product, inside a captured graph", 1000.0),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
+    "waited_step_us": _micro("host time a step waits for, where it is composed when the one before is done", 50000.0),
+    "waited_sequence_us": _micro("the same for each running sequence", 1000.0),
     "grammar_mask_us": _micro("host time to find which tokens a grammar admits next, a sequence and step", 100000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
     "decode_sequence_tokens": ConstantLaw(
@@ -195,8 +197,8 @@ class ConstantPrior:
     high: float
     basis: str
     """measured | corrected | borrowed | analytical."""
-    llm: str = "*"
-    """A property of one model's weights, such as how evenly its router spreads tokens."""
+    llms: tuple[str, ...] = ()
+    """A property of these models alone, such as how evenly a router spreads tokens; of any where none is named."""
     evidence: tuple[str, ...] = ()
     """Micro-measurements of the device that the value comes from."""
 
@@ -293,7 +295,7 @@ def resolve_constants(
 ) -> Constants:
     """Pick, for every constant, the most specific row: a device before its family before everything, engine likewise.
 
-    Rows about one model apply to it alone, and before all others.
+    Rows about some models apply to these alone, and before all others.
 
     >>> rows = [ConstantPrior("link_efficiency", f, "*", "*", v, 0.1, 1.0, "analytical") for f, v in (("*", 0.5), ("hopper", 0.8))]
     >>> resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm").si("link_efficiency")
@@ -305,7 +307,7 @@ def resolve_constants(
         if row.device in ("*", device)
         and row.family in ("*", family)
         and row.engine in ("*", engine)
-        and row.llm in ("*", llm)
+        and (not row.llms or llm in row.llms)
     ]
     subject = f"{device} under {engine}"
     best = _most_specific(applying)
@@ -318,7 +320,7 @@ def resolve_constants(
 def _most_specific(rows: Iterable[ConstantPrior]) -> dict[str, ConstantPrior]:
     best: dict[str, tuple[tuple[int, int, int], ConstantPrior]] = {}
     for row in rows:
-        rank = (int(row.llm != "*"), 2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
+        rank = (int(bool(row.llms)), 2 * (row.device != "*") + (row.family != "*"), int(row.engine != "*"))
         if row.name not in best or rank > best[row.name][0]:
             best[row.name] = (rank, row)
     return {name: row for name, (_, row) in best.items()}

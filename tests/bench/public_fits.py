@@ -76,6 +76,7 @@ FITS = (
         device="b200-sxm",
         carried=("b300-sxm",),
     ),
+    PublicFit("vllm", ("waited_step_us", "waited_sequence_us"), llm="qwen3-32b", device="h100-sxm", far=10.0),
     PublicFit("sglang", ("index_layer_overhead_us",), llm="glm-5"),
     PublicFit(
         "sglang",

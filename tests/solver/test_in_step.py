@@ -1,4 +1,4 @@
-"""A closed loop of equal requests lies between clients in step and clients spread; any other load is what it was."""
+"""A closed loop of equal requests lies between prompts all at once and prompts spread; any other load is what it was."""
 
 import math
 from dataclasses import replace
@@ -23,13 +23,13 @@ def told(traffic: Traffic, requests: int | None = None, here: Configuration = HE
     return replay(here, here.tables(), traffic, Load("closed", concurrency=CLIENTS, requests=requests))
 
 
-def test_first_tokens_come_sooner_than_in_step_and_later_than_of_unequal_requests() -> None:
+def test_first_tokens_come_sooner_than_all_at_once_and_later_than_of_unequal_requests() -> None:
     """Replies that differ by a little pull clients apart: what a loop of equal ones is between."""
-    between, in_step = told(EQUAL), told(EQUAL, requests=50 * CLIENTS)
+    between, at_once = told(EQUAL), told(EQUAL, requests=CLIENTS)
     apart = told(Traffic(fixed_lengths(1000), uniform_lengths(100, 300)))
     assert apart.time_to_first_token_s["mean"] < between.time_to_first_token_s["mean"]
-    assert between.time_to_first_token_s["mean"] < in_step.time_to_first_token_s["mean"]
-    assert between.in_step_ratio > 1.2
+    assert between.time_to_first_token_s["mean"] < at_once.time_to_first_token_s["mean"]
+    assert between.at_once_ratio > 1.2
 
 
 def test_tokens_take_as_long_as_of_unequal_requests_of_the_same_mean() -> None:
@@ -46,8 +46,8 @@ def test_whole_requests_are_their_first_token_and_the_rest() -> None:
 
 @pytest.mark.parametrize("output", [uniform_lengths(199, 200), fixed_lengths(1)])
 def test_no_other_loop_has_two_regimes(output: Lengths) -> None:
-    assert told(Traffic(fixed_lengths(1000), output)).in_step_ratio == pytest.approx(1.0)
-    assert told(EQUAL, requests=64).in_step_ratio == 1.0
+    assert told(Traffic(fixed_lengths(1000), output)).at_once_ratio == pytest.approx(1.0)
+    assert told(EQUAL, requests=64).at_once_ratio == 1.0
 
 
 def test_an_interval_of_first_tokens_holds_both_ends() -> None:
@@ -55,7 +55,7 @@ def test_an_interval_of_first_tokens_holds_both_ends() -> None:
         "measured", spreads={"time_to_first_token": (0.999, 1.001), "time_per_output_token": (0.999, 1.001)}
     )
     found = estimate(HERE, EQUAL, Load("closed", concurrency=CLIENTS), sure)
-    half = 0.5 * math.log(told(EQUAL).in_step_ratio)
+    half = 0.5 * math.log(told(EQUAL).at_once_ratio)
     first, token = found.time_to_first_token_s["mean"], found.time_per_output_token_s["mean"]
     assert math.log(first.high / first.expected) == pytest.approx(half, rel=0.01)
     assert math.log(first.expected / first.low) == pytest.approx(half, rel=0.01)
