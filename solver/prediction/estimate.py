@@ -125,15 +125,15 @@ def without_probes(configuration: Configuration, correction: Correction | None) 
     return configuration.with_constants(configuration.constants.without_probes())
 
 
-def at_once_error_fraction(result: Replay) -> float:
-    """One standard deviation of what is not known of how clients of equal requests come together: nine of ten loops lie between
-    the two regimes, which are as far from their geometric middle.
+def at_once_error_fraction(result: Replay, share: float) -> float:
+    """One standard deviation of what is not known of how the prompts of equal requests come together: nine of ten loops lie within a
+    share of the way from the geometric middle of the two regimes to either.
 
     >>> calm = Replay(*({"mean": 0.2} for _ in range(4)), 100.0, 1.0, 0.5, 0.5, 4.0, 0)
-    >>> at_once_error_fraction(calm)
+    >>> at_once_error_fraction(calm, 0.5)
     0.0
     """
-    return 0.5 * abs(math.log(max(result.at_once_ratio, 1e-12))) / NINE_OF_TEN_SCORE
+    return share * 0.5 * abs(math.log(max(result.at_once_ratio, 1e-12))) / NINE_OF_TEN_SCORE
 
 
 def needs_moving(correction: Correction | None) -> bool:
@@ -182,7 +182,8 @@ def estimated(
 
     def times(metric: Metric, floor: float = 0.0) -> dict[str, PredictedInterval]:
         known = percentile_intervals(metric.removesuffix("_s"), getattr(result, metric), spreads, factors, floor)
-        regimes = at_once_error_fraction(result) if metric == "time_to_first_token_s" else 0.0
+        share = configuration.constants.si("interval_regimes_share") if metric == "time_to_first_token_s" else 0.0
+        regimes = at_once_error_fraction(result, share)
         return {
             name: sampled(known[name], math.hypot(run.sampling_error_fraction(metric, name), regimes), floor)
             for name in PERCENTILES

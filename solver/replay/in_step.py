@@ -6,8 +6,8 @@ of unknown length an unknown part is its beginning. So a mean lies between those
 
     TTFT = √(TTFT_spread · TTFT_at once)
 
-of prompts that come evenly and of c prompts that come all at once, with both as its range, while the time per token is that of the spread
-loop: prompts interrupt as many tokens in either.
+of prompts that come evenly and of c prompts that come all at once, and nine of ten lie within a share of the way to either. The time per
+token is that of the spread loop: prompts interrupt as many tokens in either.
 """
 
 import math
