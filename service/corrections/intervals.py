@@ -17,7 +17,8 @@ NAMES = {
     (TOKEN, False): "interval_token_miss_any_release",
     (FIRST_TOKEN, False): "interval_first_token_miss_any_release",
 }
-"""By metric, and whether releases of earlier generations are left out. A run that states no release counts with both."""
+"""By metric, and whether releases of earlier generations are left out. A run that states no release counts with both; ranges of all
+releases are of what is predicted where none is stated."""
 RELEASE_NAME = "interval_release_miss"
 MEASURED = ("measured", "corrected")
 
@@ -32,18 +33,23 @@ class FittedInterval:
 
 
 def fitted_intervals(catalog: Catalog) -> tuple[FittedInterval, ...]:
-    """Of every level, taken or not. Some twenty seconds."""
-    found = misses(catalog, read_public_runs())
+    """Of every level, taken or not. Some forty seconds."""
+    runs = read_public_runs()
+    found = {stated: misses(catalog, runs, stated=stated) for stated in (True, False)}
     levels = [Level(tuple(row.families), row.engine, row.device or "*") for row in read_levels()]
-    answer = []
+    answer: list[FittedInterval] = []
     for (metric, current), name in NAMES.items():
+        today = NAMES[metric, True]
+        kept = [one.found.level for one in answer if one.name == today and one.found.taken]
         own = [
-            m for m in found if m.metric == metric and m.basis == "analytical" and not (current and m.current is False)
+            m
+            for m in found[current]
+            if m.metric == metric and m.basis == "analytical" and not (current and m.current is False)
         ]
         answer += [
-            FittedInterval(name, one, tuple(m for m in own if one.level.holds(m))) for one in ranges(own, levels)
+            FittedInterval(name, one, tuple(m for m in own if one.level.holds(m))) for one in ranges(own, levels, kept)
         ]
-    unstated = [m for m in found if m.metric == TOKEN and m.basis in MEASURED and m.current is None]
+    unstated = [m for m in found[False] if m.metric == TOKEN and m.basis in MEASURED and m.current is None]
     answer.append(FittedInterval(RELEASE_NAME, range_of(EVERYTHING, unstated, by_configuration), tuple(unstated)))
     return tuple(answer)
 

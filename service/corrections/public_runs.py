@@ -48,8 +48,8 @@ def bare_snapshot(catalog: Catalog) -> CatalogSnapshot:
     )  # fmt: skip
 
 
-def asked(run: PublicRunRow) -> EstimateIn:
-    """The run as a case of ``POST /v1/estimates``."""
+def asked(run: PublicRunRow, *, stated: bool = True) -> EstimateIn:
+    """The run as a case of ``POST /v1/estimates``. stated: with its engine's release, or as a request that names none."""
     longest = run.prompt_tokens_high + run.output_tokens_high + SLACK_TOKENS
     load: dict[str, object] = {"kind": run.load, "requests": run.requests}
     load |= {"concurrency": run.concurrency} if run.load == "closed" else {"requests_per_s": run.requests_per_s}
@@ -59,7 +59,11 @@ def asked(run: PublicRunRow) -> EstimateIn:
             "device": run.device,
             "layout": {name: getattr(run, name) for name in LAYOUT},
             "precision": {"weights": run.weights, "kv_cache": run.kv_cache},
-            "engine": {"name": run.engine, "version": run.engine_version, "max_context_tokens": longest},
+            "engine": {
+                "name": run.engine,
+                "version": run.engine_version if stated else None,
+                "max_context_tokens": longest,
+            },
             "traffic": {
                 "prompt_tokens": _lengths(run.prompt_tokens_low, run.prompt_tokens_high),
                 "output_tokens": _lengths(run.output_tokens_low, run.output_tokens_high),
@@ -77,14 +81,16 @@ def _lengths(low: int, high: int) -> dict[str, object]:
     )
 
 
-def predicted_runs(catalog: Catalog, runs: Sequence[PublicRunRow]) -> list[EstimatedOut | None]:
+def predicted_runs(catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True) -> list[EstimatedOut | None]:
     """In order, with intervals by the ranges of constants alone; None where a run is refused."""
     snapshot = bare_snapshot(catalog)
     shapes = {run.llm: llm_from_row(catalog.llms[run.llm].model_dump(mode="json")) for run in runs}
 
     def told(run: PublicRunRow) -> EstimatedOut | None:
         try:
-            return predict(Case(asked(run), shapes[run.llm], snapshot.devices[run.device], snapshot, shapes))
+            return predict(
+                Case(asked(run, stated=stated), shapes[run.llm], snapshot.devices[run.device], snapshot, shapes)
+            )
         except SolverError:
             return None
 
@@ -92,11 +98,11 @@ def predicted_runs(catalog: Catalog, runs: Sequence[PublicRunRow]) -> list[Estim
         return list(pool.map(told, runs))
 
 
-def misses(catalog: Catalog, runs: Sequence[PublicRunRow]) -> tuple[PublicMiss, ...]:
-    """Of every run that is predicted."""
+def misses(catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True) -> tuple[PublicMiss, ...]:
+    """Of every run that is predicted, with or without its engine's release."""
     return tuple(
         miss
-        for run, told in zip(runs, predicted_runs(catalog, runs), strict=True)
+        for run, told in zip(runs, predicted_runs(catalog, runs, stated=stated), strict=True)
         if told is not None
         for miss in _misses_of(run, told, catalog.devices[run.device].family)
     )

@@ -1,7 +1,7 @@
 """Ranges of misses by level (``solver.corrections.misses``): of everything, and of levels that have a range of their own."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -50,19 +50,22 @@ class LevelRange(NamedTuple):
     left_out_inside: float
     score: float = math.nan
     wider: float = math.nan
+    kept: bool = False
+    """It has one for today's releases, which are among these."""
 
     @property
     def taken(self) -> bool:
         """Is the level's own range better than what holds for everything?"""
-        return self.level == EVERYTHING or self.score < self.wider
+        return self.level == EVERYTHING or self.kept or self.score < self.wider
 
 
-def ranges(found: Sequence[PublicMiss], levels: Sequence[Level]) -> list[LevelRange]:
+def ranges(found: Sequence[PublicMiss], levels: Sequence[Level], kept: Collection[Level] = ()) -> list[LevelRange]:
     """Everything first, of the runs in no level that is taken, then each level with clusters enough. A run of several levels is in the
-    last."""
+    last. kept: levels that are taken in any case."""
     shares = {level: _only(level, levels, found) for level in levels}
     rest = [one for one in found if not any(level.holds(one) for level in levels)]
-    answer = [judged for level, own in shares.items() if (judged := _judged(level, own, rest)) is not None]
+    judged = (_judged(level, own, rest) for level, own in shares.items())
+    answer = [one._replace(kept=one.level in kept) for one in judged if one is not None]
     left = [one for one in found if not any(each.taken and each.level.holds(one) for each in answer)]
     return [range_of(EVERYTHING, left, clustering(left)), *answer]
 

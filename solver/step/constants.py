@@ -155,7 +155,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "ratio", 1.0, 0.01, 100.0, "times of runs of an unstated release over those predicted from runs of a stated one; its range counts"
     ),
     "interval_regimes_share": ConstantLaw(
-        "fraction", 1.0, 0.0, 1.0, "how far nine of ten closed loops of equal requests lie from the middle of their regimes, of the way to either"
+        "fraction", 1.0, 0.0, 1.0, "how far nine of ten loops of equal requests lie from the middle of their regimes, of the way to either"
     ),
     "interval_saturated_stretch": ConstantLaw(
         "ratio", 1.0, 1.0, 10.0, "least factor on times at the slow end of an interval where the load saturates only there"
