@@ -145,7 +145,7 @@ def _constant_errors(
     families = {device.family for device in devices.values()}
     seen: set[str] = set()
     for constant in constants:
-        of = "" if constant.llm == "*" else f", {constant.llm}"
+        of = f", {constant.of_llms}" if constant.llms else ""
         who = f"constant {constant.name} ({constant.family}, {constant.device}, {constant.engine}{of})"
         if who in seen:
             yield f"{who}: stated twice"

@@ -274,6 +274,11 @@ class ConstantRow(Row):
     basis: Literal["measured", "corrected", "borrowed", "analytical"]
     provenance: Provenance
 
+    @property
+    def of_llms(self) -> str:
+        """The models it is of, as a part of its key: ``*`` for any."""
+        return " ".join(sorted(self.llms)) or "*"
+
 
 class LlmAttentionRow(Row):
     """A group of identical token-mixing layers."""

@@ -129,8 +129,9 @@ def _stand_anew(session: Session, known: Mapping[str, ProviderTable]) -> None:
 
 
 def _constant(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("name", "family", "device", "engine", "llm")} | {
-        "row": _document(row)
+    return {name: getattr(row, name) for name in ("name", "family", "device", "engine")} | {
+        "llms": row.of_llms,
+        "row": _document(row),
     }
 
 

@@ -6,5 +6,5 @@ from service.constants.tables import ConstantTable
 
 
 def all_constants(session: Session) -> list[ConstantTable]:
-    order = (ConstantTable.name, ConstantTable.family, ConstantTable.device, ConstantTable.engine, ConstantTable.llm)
+    order = (ConstantTable.name, ConstantTable.family, ConstantTable.device, ConstantTable.engine, ConstantTable.llms)
     return list(session.exec(select(ConstantTable).order_by(*order)).all())

@@ -13,6 +13,6 @@ class ConstantTable(SQLModel, table=True):
     family: str = Field(primary_key=True, max_length=120)
     device: str = Field(primary_key=True, max_length=120)
     engine: str = Field(primary_key=True, max_length=120)
-    llm: str = Field(primary_key=True, max_length=120)
-    """``*``: of every model."""
+    llms: str = Field(primary_key=True, max_length=1000)
+    """The models it is of, a blank between them; ``*``: of every model."""
     row: dict[str, Any] = Field(sa_type=JSON)

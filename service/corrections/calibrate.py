@@ -17,7 +17,7 @@ from catalog.correction_rows import (
 )
 from catalog.read import Catalog
 from service.corrections.measurements import catalog_priors, constants_of, measurements
-from service.corrections.snapshot import ROUTING
+from service.corrections.snapshot import ROUTING, routing_constant
 from solver.corrections.applied import METRICS, quantile_spread, shrunk_factor
 from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
@@ -146,8 +146,7 @@ def physics_constants(catalog: Catalog, priors: tuple[ConstantPrior, ...], devic
 def routed_models(runs: Iterable[Measurement]) -> list[tuple[str, str]]:
     """(routing constant, model) of every mixture of experts measured: how a router spreads tokens belongs to the weights."""
     configurations = [run.configuration for run in runs if run.model_class == "moe"]
-    by_width = {eight_bit: name for name, eight_bit in ROUTING.items()}
-    return sorted({(by_width[c.precision.weights in ("fp8", "int8")], c.shape.id) for c in configurations})
+    return sorted({(routing_constant(c.precision.weights), c.shape.id) for c in configurations})
 
 
 def by_group(runs: Iterable[Measurement]) -> dict[str, list[Measurement]]:

@@ -45,15 +45,24 @@ def _spreads(rows: list[SpreadRow]) -> dict[tuple[str, str], tuple[float, float]
     return {(r.model_class, r.metric): (r.low, r.high) for r in rows}
 
 
-ROUTING = {"expert_evenness_16bit": False, "expert_evenness_8bit": True}
-"""Constants of a model's router, and whether they are of 8-bit arithmetic: sets 1 and 2 have one for all measured models."""
+ROUTING = ("expert_evenness_16bit", "expert_evenness_8bit", "expert_evenness_int4")
+"""Constants of a model's router. Sets 1 and 2 have one for all measured models."""
+
+
+def routing_constant(weights: str) -> str:
+    """Which of them is measured with weights of a format: random ones, and rounded ones send tokens elsewhere.
+
+    >>> routing_constant("fp8"), routing_constant("mxfp4")
+    ('expert_evenness_8bit', 'expert_evenness_16bit')
+    """
+    of_format = {"fp8": "expert_evenness_8bit", "int8": "expert_evenness_8bit", "int4": "expert_evenness_int4"}
+    return of_format.get(weights, "expert_evenness_16bit")
 
 
 def measured_models(correction: EngineCorrectionRow, name: str) -> list[str]:
-    """Mixtures of experts that were measured in the arithmetic a routing constant belongs to."""
-    eight_bit = ROUTING[name]
+    """Mixtures of experts that were measured in weights of the format a routing constant belongs to."""
     return sorted(
-        {e.llm for e in correction.evidence if e.model_class == "moe" and (e.weights in ("fp8", "int8")) == eight_bit}
+        {e.llm for e in correction.evidence if e.model_class == "moe" and routing_constant(e.weights) == name}
     )
 
 

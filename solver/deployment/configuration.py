@@ -145,7 +145,7 @@ class Configuration:
             return schedule
         if not self.device.pcie_bytes_per_s > 0.0:
             raise FigureMissingError(self.device.id, "pcie_generation")
-        link_bytes_per_s = self.device.pcie_bytes_per_s * self.constants.si("network_efficiency")
+        link_bytes_per_s = self.device.pcie_bytes_per_s * self.constants.si("host_load_efficiency")
         return replace(
             schedule,
             host_cache_tokens=self.engine.host_cache_bytes / token_bytes,

@@ -46,6 +46,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "shape", 1.0, 0.01, 1000.0, "evenness of routing: shape of the gamma law of experts' popularity (large: all alike)"
     ),
     "expert_evenness_8bit": ConstantLaw("shape", 1.0, 0.01, 1000.0, "the same in 8 bits and below"),
+    "expert_evenness_int4": ConstantLaw("shape", 1.0, 0.01, 1000.0, "the same of 4-bit integers, multiplied in 16 bits"),
     "partial_tile_slowdown_8bit": ConstantLaw(
         "fraction", 1.0, 0.0, 3.0, "how much longer 8-bit products take, per share of their row tiles left empty"
     ),
@@ -70,6 +71,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "state_efficiency": _efficiency("reading and writing recurrent states (state-space and other linear layers)"),
     "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),
     "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
+    "host_load_efficiency": _efficiency("loading cached context from host memory, share of one direction of the device's PCIe"),
     "all_reduce_latency_us": _micro("start-up of one collective inside a scale-up domain", 500.0),
     "network_latency_us": _micro("start-up of one transfer or collective between nodes", 2000.0),
     # How much an engine reaches of what bare kernels do on the same device (solver.step.probes).

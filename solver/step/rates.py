@@ -200,6 +200,7 @@ def rates(
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
     bits = "8bit" if narrow else "16bit"
+    routing = "int4" if bits == "16bit" and precision.weights == "int4" else bits
     return Rates(
         tensor_parallel=float(layout.tensor_parallel),
         expert_parallel=float(layout.expert_parallel),
@@ -213,7 +214,7 @@ def rates(
         expert_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]) * (c("widened_expert_share") if widened_experts else 1.0),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
         expert_half_width=c(f"expert_half_width_{bits}"),
-        expert_evenness=c(f"expert_evenness_{bits}"),
+        expert_evenness=c(f"expert_evenness_{routing}"),
         expert_weight_bytes=stored,
         attention_flop_per_s=wide_peak * c("attention_efficiency"),
         weight_bytes_per_s=memory * c("weight_read_efficiency") * (c("widened_read_share") if widened else 1.0),

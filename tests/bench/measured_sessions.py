@@ -167,7 +167,11 @@ def show_runs() -> None:
     table = Table("run", "", "found %", "TTFT mean ms", "TPOT mean ms")
     for one in measured_runs():
         for said, values in (("measured", one.measured()), ("predicted", one.predicted())):
-            row = ("" if math.isnan(values["hits"]) else f"{100 * values['hits']:.1f}", f"{values['TTFT']:.1f}", f"{values['TPOT']:.2f}")
+            row = (
+                "" if math.isnan(values["hits"]) else f"{100 * values['hits']:.1f}",
+                f"{values['TTFT']:.1f}",
+                f"{values['TPOT']:.2f}",
+            )
             table.add_row(one.name if said == "measured" else "", said, *row, end_section=said == "predicted")
     Console(width=110).print(table)
 

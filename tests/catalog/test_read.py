@@ -259,7 +259,7 @@ class TestFaults:
             '[[constant]]\nname = "x"\n{of}value = 0.8\nlow = 0.7\nhigh = 0.9\nunit = "1"\nbasis = "measured"\n'
             'provenance = {{ source = "runs", retrieved_on = 2026-11-21, checked = "measured" }}\n'
         )
-        of_all, of_one = row.format(of=""), row.format(of='llm = "tiny"\n')
+        of_all, of_one = row.format(of=""), row.format(of='llms = ["tiny"]\n')
         (release / "constants").mkdir()
         (release / "constants" / "a.toml").write_text(of_all + of_one, encoding="utf-8")
         unknown = "constant x (*, *, *, tiny): unknown llm 'tiny'"

@@ -177,7 +177,7 @@ class TestMigrate:
             with database.reading() as session:
                 found = session.connection().exec_driver_sql('SELECT "row" FROM constant').scalars()
                 read = [one if isinstance(one, dict) else json.loads(one) for one in found]
-                return {row.get("llm", "*"): row["value"] for row in read}
+                return {" ".join(row["llms"]) if "llms" in row else row["llm"]: row["value"] for row in read}
 
         to("0019", command.upgrade)
         with database.writing() as session:
@@ -186,9 +186,9 @@ class TestMigrate:
             session.connection().execute(insert(before).values(**key, row=of_one))
         to("0020", command.upgrade)
         with database.writing() as session:
-            of_all = insert(stored).values(**key, llm="*", row=key | {"value": 0.5})
+            of_all = insert(stored).values(**key, llms="*", row=key | {"llms": [], "value": 0.5})
             session.connection().execute(of_all)
-        assert rows() == {"gpt-oss-120b": 0.4, "*": 0.5}
+        assert rows() == {"gpt-oss-120b": 0.4, "": 0.5}
         to("0019", command.downgrade)
         assert rows() == {"*": 0.5}
 
