@@ -42,7 +42,7 @@ def goodput_fraction(reliability: Reliability, devices: int, nodes: int) -> floa
     """Share of the time that advances training, the checkpoint interval τ being Young's (never above the mean time M).
 
     Interruptions come at random and at any time, in checkpoints and restarts too; all since the last checkpoint is lost. Work of τ then
-    takes M·e^(R/M)·(e^((τ+δ)/M) − 1) on average (J. T. Daly, Future Generation Computer Systems 22(3), 2006, equation 13); as
+    takes M·e^(R/M)·(e^((τ+δ)/M) − 1) on average (J. T. Daly, Future Generation Computer Systems 22(3), 2006); as
     checkpoints cost nothing, τ goes to zero and e^(−R/M) is left.
 
     >>> steady = Reliability(50_677.0, 60.0, 900.0)
