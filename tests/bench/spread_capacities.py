@@ -4,9 +4,6 @@ By routing and number of replicas, in turns a second of one replica; and, as a c
 if each replica had its share of the documents and system prompts to itself.
 """
 
-import argparse
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from service.recommendations.spaces import SpaceCache
@@ -14,8 +11,8 @@ from solver.candidates.screening import Screened
 from solver.confirmation.brackets import Brackets
 from solver.recommend.recommend import screened
 from solver.recommend.spread import spread_over
-from tests.bench.planner import planning_of, seeded_database
-from tests.bench.spread_plans import CASES, body
+from tests.bench.planner import planning_of
+from tests.bench.spread_plans import body, chosen, of_cases
 
 ROUTINGS = ("random", "least_loaded", "prefix_aware")
 NUMBERS = (1, 2, 4, 8, 16)
@@ -44,25 +41,17 @@ def shared_out(case: dict[str, Any], replicas: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.spread_capacities", description=__doc__)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--database", help="address of a seeded database")
-    asked = parser.parse_args()
+    asked, spaces = of_cases("spread_capacities", __doc__).parse_args(), SpaceCache()
     print(f"request, device, routing: turns a second of one of {', '.join(str(n) for n in NUMBERS)} replicas")
-    with tempfile.TemporaryDirectory() as folder:
-        url = asked.database or seeded_database(Path(folder) / "catalog.sqlite")
-        spaces = SpaceCache()
-        for name, case in CASES.items():
-            if asked.only not in name:
-                continue
-            of_routing = {
-                routing: [candidates(url, case, routing, n, spaces) for n in NUMBERS] for routing in ROUTINGS
-            } | {"shared out": [candidates(url, shared_out(case, n), "sticky", 1, spaces) for n in NUMBERS]}
-            for device in DEVICES:
-                for routing, ones in of_routing.items():
-                    rates = [sustained(one, device) for one in ones]
-                    if None not in rates:
-                        print(f"{name}, {device}, {routing}: {', '.join(f'{rate:.2f}' for rate in rates)}", flush=True)
+    for name, case, url in chosen(asked):
+        of_routing = {routing: [candidates(url, case, routing, n, spaces) for n in NUMBERS] for routing in ROUTINGS} | {
+            "shared out": [candidates(url, shared_out(case, n), "sticky", 1, spaces) for n in NUMBERS]
+        }
+        for device in DEVICES:
+            for routing, ones in of_routing.items():
+                rates = [sustained(one, device) for one in ones]
+                if None not in rates:
+                    print(f"{name}, {device}, {routing}: {', '.join(f'{rate:.2f}' for rate in rates)}", flush=True)
 
 
 if __name__ == "__main__":

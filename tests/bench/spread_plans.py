@@ -7,6 +7,7 @@ time did that take beside the same request with sessions that stay where they be
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,29 +55,39 @@ def answered(url: str, case: dict[str, Any], routing: str, spaces: SpaceCache) -
     return found, time.process_time() - began, stages.count("screening")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.spread_plans", description=__doc__)
+def of_cases(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Options of a command about the cases."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{name}", description=description)
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--routing", default=",".join(ROUTINGS))
     parser.add_argument("--database", help="address of a seeded database")
-    asked = parser.parse_args()
-    print("request, routing: status, gap; USD/h; replicas, routed over; numbers of replicas solved for; processor s")
+    return parser
+
+
+def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The cases asked for, each with its name and the address of a seeded database."""
     with tempfile.TemporaryDirectory() as folder:
         url = asked.database or seeded_database(Path(folder) / "catalog.sqlite")
-        spaces = SpaceCache()
         for name, case in CASES.items():
-            if asked.only not in name:
-                continue
-            for routing in asked.routing.split(","):
-                found, seconds, solved = answered(url, case, routing, spaces)
-                gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
-                over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
-                replicas = sum(entry.replicas for entry in found.entries)
-                print(
-                    f"{name}, {routing}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
-                    f"{', '.join(str(n) for n in over)}; {solved}; {seconds:.1f}",
-                    flush=True,
-                )
+            if asked.only in name:
+                yield name, case, url
+
+
+def main() -> None:
+    parser = of_cases("spread_plans", __doc__)
+    parser.add_argument("--routing", default=",".join(ROUTINGS))
+    asked, spaces = parser.parse_args(), SpaceCache()
+    print("request, routing: status, gap; USD/h; replicas, routed over; numbers of replicas solved for; processor s")
+    for name, case, url in chosen(asked):
+        for routing in asked.routing.split(","):
+            found, seconds, solved = answered(url, case, routing, spaces)
+            gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
+            over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
+            replicas = sum(entry.replicas for entry in found.entries)
+            print(
+                f"{name}, {routing}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
+                f"{', '.join(str(n) for n in over)}; {solved}; {seconds:.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
