@@ -17,6 +17,8 @@ IDLE_EXCESS = 1.1
 """The same without load, where nothing but lengths differs from one look to the next."""
 DRAW_EXCESS, DRAW_EASE = 1.1, 0.7
 """The same for one draw of a long run."""
+SPARSE_FRACTION = 0.2
+"""Of the seats: one draw with no more than that in flight is believed that a rate holds (``python -m tests.bench.one_draw``)."""
 
 _METRICS: tuple[tuple[str, Metric, str], ...] = (
     ("time_to_first_token_s", "time_to_first_token_s", "time_to_first_token"),

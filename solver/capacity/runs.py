@@ -9,7 +9,16 @@ from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 
-from solver.capacity.goal import DRAW_EASE, DRAW_EXCESS, IDLE_EXCESS, QUICK_EASE, QUICK_EXCESS, QUICK_LIKELY, Goal
+from solver.capacity.goal import (
+    DRAW_EASE,
+    DRAW_EXCESS,
+    IDLE_EXCESS,
+    QUICK_EASE,
+    QUICK_EXCESS,
+    QUICK_LIKELY,
+    SPARSE_FRACTION,
+    Goal,
+)
 from solver.deployment.configuration import Configuration
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.latencies import Latencies, SteadyLane
@@ -111,7 +120,9 @@ class Runs:
         one_draw = goal.ratio_of(first)
         if one_draw > DRAW_EXCESS:
             return False
-        return True if first_look <= QUICK_EASE and one_draw <= DRAW_EASE else None
+        # Where many seats are taken, crowds come and go slowly: another draw may be much harder, or above capacity.
+        is_sparse = first.in_flight_fraction <= SPARSE_FRACTION
+        return True if is_sparse and first_look <= QUICK_EASE and one_draw <= DRAW_EASE else None
 
     def is_not_too_much(self, requests_per_s: float, goal: Goal) -> bool:
         """Does a quick look leave it open that a replica keeps within the goal at this rate?"""

@@ -38,6 +38,8 @@ class Latencies:
     time_per_output_token_s: Matrix
     end_to_end_s: Matrix
     time_to_first_answer_s: Matrix
+    in_flight_fraction: float = 0.0
+    """Requests in flight over seats, of the draw that has the most."""
     _known: dict[tuple[str, Percentile], tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
 
     def value_s(self, metric: str, percentile: Percentile) -> float:
@@ -55,6 +57,7 @@ class Latencies:
             np.concatenate([self.time_per_output_token_s, later.time_per_output_token_s]),
             np.concatenate([self.end_to_end_s, later.end_to_end_s]),
             np.concatenate([self.time_to_first_answer_s, later.time_to_first_answer_s]),
+            max(self.in_flight_fraction, later.in_flight_fraction),
         )
 
     def _moments(self, metric: str, percentile: Percentile) -> tuple[float, float]:
@@ -91,14 +94,9 @@ class SteadyLane:
         if self._engine is None:
             self._engine = prepared(self._tables, self._schedule)
         found = replay_prepared(self._engine, self._schedule, per_lane, draws)
-        end_to_end = found.end_to_end_s
-        if per_lane * float(end_to_end.mean(axis=1).max()) > CROWDED_FRACTION * self._seats:
-            if self._capacity_requests_per_s is None:
-                self._capacity_requests_per_s = capacity_requests_per_s(
-                    self._configuration, self._tables, self._traffic
-                )
-            if requests_per_s > self._capacity_requests_per_s:
-                raise SaturatedError(self._capacity_requests_per_s)
+        in_flight = per_lane * float(found.end_to_end_s.mean(axis=1).max()) / self._seats
+        if in_flight > CROWDED_FRACTION and requests_per_s > self._capacity():
+            raise SaturatedError(self._capacity())
         first = int(requests * STEADY_WARM_UP_FRACTION)
         to_first, per_token, whole = percentiles(found.rows_from(first)).reshape(3, len(draws), -1)
         if any(draw.single is not None for draw in draws):
@@ -113,7 +111,13 @@ class SteadyLane:
                     :, first:
                 ]
             )
-        return Latencies(to_first, per_token, whole, answered)
+        return Latencies(to_first, per_token, whole, answered, in_flight)
+
+    def _capacity(self) -> float:
+        """Requests per second; simulated once."""
+        if self._capacity_requests_per_s is None:
+            self._capacity_requests_per_s = capacity_requests_per_s(self._configuration, self._tables, self._traffic)
+        return self._capacity_requests_per_s
 
     def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
@@ -121,13 +125,16 @@ class SteadyLane:
         if per_lane not in self._turn_s:
             self._turn_s[per_lane] = of_sessions.turn_s(self._tables, self._schedule, self._traffic, per_lane)
         rows: list[tuple[Matrix, Matrix, Matrix]] = []
+        most_in_flight = 0.0
         for seed in seeds:
             run = of_sessions.replay_open(
                 self._tables, self._schedule, self._traffic, per_lane, self._turn_s[per_lane], requests, seed,
                 notes_gaps=False,
             )  # fmt: skip
             trace = run.trace
-            if per_lane * float(trace.end_to_end_s.mean()) > CROWDED_FRACTION * self._seats:
+            in_flight = per_lane * float(trace.end_to_end_s.mean()) / self._seats
+            most_in_flight = max(most_in_flight, in_flight)
+            if in_flight > CROWDED_FRACTION:
                 limit = of_sessions.capacity_requests_per_s(self._configuration, self._tables, self._traffic, run)
                 if requests_per_s > limit:
                     raise SaturatedError(limit)
@@ -139,7 +146,7 @@ class SteadyLane:
                 )
             )
         to_first, per_token, whole = (np.stack(column) for column in zip(*rows, strict=True))
-        return Latencies(to_first, per_token, whole, to_first)
+        return Latencies(to_first, per_token, whole, to_first, most_in_flight)
 
 
 def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:

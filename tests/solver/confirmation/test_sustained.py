@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from solver.capacity.goal import DRAW_EXCESS, QUICK_EXCESS, QUICK_LIKELY, Goal
-from solver.capacity.runs import rung, rung_at_least
+from solver.capacity.runs import Runs, TableMemo, rung, rung_at_least
 from solver.capacity.sustained_rate import (
     FAR,
     ONE_DRAW,
@@ -23,8 +23,12 @@ from solver.capacity.sustained_rate import (
 )
 from solver.replay.latencies import Latencies
 from solver.replay.long_run import QUICK_SEED
+from solver.replay.one_stream import capacity_requests_per_s
 from solver.workload import PERCENTILES, Percentile, Targets
+from tests.llm_shapes import shape
 from tests.solver.confirmation.noise import growing, made_up, noisy
+from tests.solver.planning_cases import CHAT
+from tests.solver.samples import configuration
 
 NEXT_RUNG = rung(1)
 
@@ -227,6 +231,18 @@ class TestVerdicts:
                 assert clear is None or clear is verdicts[-1]
                 goal = loosened(goal, rng)
             assert verdicts == sorted(verdicts)
+
+    @pytest.mark.parametrize("limit_s", [0.5, 2.0, 30.0])
+    def test_what_is_sustained_near_capacity_is_kept_in_the_long_run(self, limit_s: float) -> None:
+        """Where nearly all seats are taken, one draw is easy and the next is above capacity."""
+        runs = Runs((0, False), configuration(shape("llama-3.1-8b")), CHAT, TableMemo())
+        capacity = capacity_requests_per_s(runs.configuration, runs.step_tables(), CHAT)
+        goal = Goal(Targets({"p95": limit_s}))
+        found = sustained(runs, goal, capacity * 1.3, capacity * 1.3, is_settled).holds
+        assert found > 0.9 * capacity
+        whole = runs.long_run(found)
+        assert whole is not None
+        assert goal.ratio_of(whole) <= 1.0
 
     def test_what_was_not_simulated_is_not_known(self) -> None:
         runs, goal = growing(10.0, 1.0), Goal(Targets({"mean": 1.0}))
