@@ -193,6 +193,12 @@ class NodeRow(Row):
     network_name: str | None = None
     vcpus: NotNegative | None = None
     host_memory_gib: NotNegative | None = None
+    local_disk_gib: NotNegative | None = None
+    """Of NVMe disks in the machine that come with it, all together."""
+    local_disk_read_gbytes_per_s: NotNegative | None = None
+    """At which these are read, all together, 10⁹ bytes a second."""
+    local_disk_provenance: Provenance | None = None
+    """Of both, where they are stated."""
     host_power_w: NotNegative | None = None
     psu_w: Positive | None = None
     tenancy: Literal["machine", "container"] | None = None

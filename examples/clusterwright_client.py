@@ -1759,10 +1759,11 @@ class CautionOut(TypedDict):
     how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
     predictions of the device rest on physics, or on runs of a sibling. ``drafting``: targets are kept as far as
     drafts are accepted as often as was stated. ``host_cache``: caches take memory of the host, which must be there
-    beside all else that runs on it. ``published_speed``: a line rests on speeds that others measured; tokens leave
-    the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated.
+    beside all else that runs on it. ``disk_cache``: they take local disks too, of which only the stated rate is
+    known. ``published_speed``: a line rests on speeds that others measured; tokens leave the house, and their
+    seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated.
     """
-    about: Literal["drafting", "sessions", "host_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
+    about: Literal["drafting", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2521,6 +2522,15 @@ class DraftingEngineIn(TypedDict):
     host_cache_gib: NotRequired[float]
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. What requests of
     sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe.
+    """
+    disk_cache_gib: NotRequired[float]
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    Under that host memory: prompts that go on there are read into it before they are queued, at the rate of the
+    node's disks.
+    """
+    disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which each device's share of the local disks is read, 10⁹ bytes a second, as measured; null: the documented
+    rate of the node, shared by its devices.
     """
     admission_interval_steps: NotRequired[int | None]
     """New requests are taken in once in so many decode steps, and after every step with prompts. SGLang's
@@ -3990,6 +4000,12 @@ class NodeOut(TypedDict):
     """Virtual processors of the host, a count; null where not published."""
     host_memory_gib: float | None
     """Memory of the host, GiB; null where not published."""
+    local_disk_gib: NotRequired[float | None]
+    """NVMe disks in the machine that come with it, all together, GiB; null where not published."""
+    local_disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which these disks are read, all together, 10⁹ bytes a second; null where not published."""
+    local_disk_provenance: NotRequired[ProvenanceOut | None]
+    """Where the figures of the disks are from."""
     host_power_w: float | None
     """Power of the host without its devices, W; null where not published."""
     psu_w: float | None
@@ -5531,6 +5547,9 @@ class ReplicasChangeOut(TypedDict):
     """Drafting: tokens guessed ahead and checked together; null without. How they draft; null: not at all."""
     host_cache_gib: float
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none."""
+    disk_cache_gib: float
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    """
     before: int
     """How it was; null where there was nothing."""
     after: int
@@ -7406,6 +7425,15 @@ class WorkloadIn(TypedDict):
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. One size, or several to
     choose among, each beside none: taken where a plan with it costs less, on nodes that have as much for each
     device, by vLLM and SGLang, for what requests of sessions leave in the cache.
+    """
+    disk_cache_gib: NotRequired[float]
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    Under each size of host memory, beside none: taken where a plan with it costs less, on nodes whose local disks
+    are that large and are read at a rate that is stated, here or by their documentation.
+    """
+    disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which each device's share of the local disks is read, 10⁹ bytes a second, as measured; null: the documented
+    rate of the node, shared by its devices.
     """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in

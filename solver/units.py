@@ -39,3 +39,21 @@ def kg_per_hour(power_w: Quantity, kg_per_kwh: Quantity) -> Quantity:
     1.0
     """
     return power_w / WATTS_PER_KILOWATT * kg_per_kwh
+
+
+def bytes_per_s_from_gbytes(gbytes_per_s: float) -> float:
+    """From 10⁹ bytes a second.
+
+    >>> bytes_per_s_from_gbytes(3.5)
+    3500000000.0
+    """
+    return gbytes_per_s * 1e9
+
+
+def gbytes_per_s(bytes_per_s: float) -> float:
+    """In 10⁹ bytes a second.
+
+    >>> gbytes_per_s(3.5e9)
+    3.5
+    """
+    return bytes_per_s / 1e9

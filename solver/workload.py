@@ -296,6 +296,10 @@ class Workload:
     """Share of its requests whose replies are held to a grammar."""
     host_caches_bytes: tuple[float, ...] = ()
     """Sizes of host memory, for each device, that caches may take, chosen where a plan with one is cheaper than without."""
+    disk_cache_bytes: float = 0.0
+    """Of a local disk, for each device, that caches may take under such host memory, chosen likewise; 0: none."""
+    disk_bytes_per_s: float | None = None
+    """At which each device's share of the disk is read; None: as its node's documentation says."""
     requests_per_s: float = field(init=False, repr=False, compare=False)
     traffic: Traffic = field(init=False, repr=False, compare=False)
 
@@ -339,6 +343,10 @@ class EngineSettings:
     max_context_tokens: int | None = None
     host_cache_bytes: float = 0.0
     """Of host memory, for each device of a replica, that may keep what requests of sessions leave in the cache."""
+    disk_cache_bytes: float = 0.0
+    """Of a local disk, for each device of a replica, under that host memory."""
+    disk_bytes_per_s: float | None = None
+    """At which a device's share of it is read; None: as its node's documentation says."""
     admission_interval_steps: int = 1
     """New requests are taken in once in so many decode steps, and after every step that prefills."""
     any_release: bool = False

@@ -76,6 +76,10 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
         raise CommandError("--host-cache: one size is estimated; a plan chooses among several", ExitCode.bad_input)
     if arguments.host_cache:
         engine["host_cache_gib"] = arguments.host_cache[0]
+    if arguments.disk_cache:
+        engine["disk_cache_gib"] = arguments.disk_cache
+    if arguments.disk_rate:
+        engine["disk_read_gbytes_per_s"] = arguments.disk_rate
     if engine:
         stated["engine"] = engine
     return stated

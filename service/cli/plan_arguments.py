@@ -188,6 +188,10 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         workload["drafting"] = drafting(arguments.draft)
     if arguments.host_cache:
         workload["host_cache_gib"] = arguments.host_cache
+    if arguments.disk_cache:
+        workload["disk_cache_gib"] = arguments.disk_cache
+    if arguments.disk_rate:
+        workload["disk_read_gbytes_per_s"] = arguments.disk_rate
     if arguments.without_provider:
         workload["providers"] = {"never": arguments.without_provider}
     precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}

@@ -114,9 +114,13 @@ def host_cache_text(line: Answer) -> str:
     """
     >>> host_cache_text({"engine_settings": {"host_cache_gib": 64.0}})
     ', 64 GiB of the host beside each device for caches'
+    >>> host_cache_text({"engine_settings": {"host_cache_gib": 64.0, "disk_cache_gib": 500.0}})
+    ', 64 GiB of the host and 500 GiB of disk beside each device for caches'
     """
-    gib = (line.get("engine_settings") or {}).get("host_cache_gib")
-    return f", {gib:g} GiB of the host beside each device for caches" if gib else ""
+    settings = line.get("engine_settings") or {}
+    gib, disk = settings.get("host_cache_gib"), settings.get("disk_cache_gib")
+    under = f" and {disk:g} GiB of disk" if disk else ""
+    return f", {gib:g} GiB of the host{under} beside each device for caches" if gib else ""
 
 
 def class_text(one: Answer) -> str:

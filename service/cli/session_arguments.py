@@ -26,6 +26,18 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
         "--host-cache", type=float, action="append", default=[], metavar="GIB",
         help="memory of the host that caches may take beside each device; may be repeated for a plan to choose among",
     )  # fmt: skip
+    parser.add_argument(
+        "--disk-cache",
+        type=float,
+        metavar="GIB",
+        help="local disk that caches may take for each device under that memory",
+    )
+    parser.add_argument(
+        "--disk-rate",
+        type=float,
+        metavar="GB_PER_S",
+        help="at which each device's share of it is read; else as documented",
+    )
 
 
 def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import HOST_FOLDER, folder
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, engine_notes
 from service.deployments.launch import PORT, Where, require_one_pool
@@ -69,7 +70,10 @@ def _service(placed: Placed, port: int, version: str | None, files: Files) -> di
         "command": compose_words(launch.words),
         "environment": {"HF_TOKEN": None},
         "ports": [f"{port}:{PORT}"],
-        "volumes": [f"{CACHE_VOLUME}:/root/.cache/huggingface"],
+        "volumes": [
+            f"{CACHE_VOLUME}:/root/.cache/huggingface",
+            *([f"{HOST_FOLDER}:{folder(kind)}"] if folder(kind) else []),
+        ],
         "ipc": "host",
         "restart": "unless-stopped",
         "healthcheck": {

@@ -6,6 +6,7 @@ from typing import Any
 
 from catalog.engine_options import EngineOptions, read_engine_options, read_engine_releases
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import require_no_disk_cache
 from service.deployments.engines import image_of
 from service.deployments.files import Files, engine_notes
 from service.deployments.kubernetes import hf_token, node_selector, resource_name
@@ -107,6 +108,7 @@ def _require_one_share(plan: DeploymentPlan, kind: ReplicaKind) -> None:
 
 def _launch(kind: ReplicaKind, version: str | None) -> tuple[Launch, str]:
     """The worker's command with the release of Dynamo. Raises PartError."""
+    require_no_disk_cache(kind, "Dynamo")
     dynamo = _release(kind, version)
     carried = dynamo.carries["vllm"]
     engine = read_engine_options()["vllm"].get(carried)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from service.deployments.disk_cache import folder_note
 from service.deployments.launch import Launch
 from service.deployments.plan import ReplicaKind
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
@@ -52,6 +53,8 @@ def engine_notes(kind: ReplicaKind, launch: Launch) -> list[tuple[str, str]]:
                 f"predicted for {kind.line.engine}: latencies and rates of {launch.engine} will differ; measure them",
             )
         )
+    if (disk := folder_note(kind)) is not None:
+        notes.append(disk)
     if kind.line.precision.weights == "fp8" and kind.model.native_weights != "fp8":
         notes.append((f"weights of {kind.name}", "the engine makes fp8 from the 16-bit checkpoint as it loads"))
     if kind.model.hugging_face_id is not None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import require_no_disk_cache
 from service.deployments.engines import image_of
 from service.deployments.files import Files, engine_notes
 from service.deployments.kubernetes import hf_token, node_selector, resource_name
@@ -129,6 +130,7 @@ def _scale(kind: ReplicaKind) -> dict[str, Any]:
 
 def _launch(kind: ReplicaKind, version: str | None) -> Launch:
     """What KServe's own command does not say: all but the model, its name, the port and tensor parallelism."""
+    require_no_disk_cache(kind, "KServe")
     options = release_options(kind, "vllm", version)
     words = vllm_options(kind)
     check_options(kind, options, words)

@@ -5,6 +5,7 @@ from typing import Any
 
 from service.deployments.affinity import LONGEST_CLIENT_AFFINITY_S, is_hashed, pods_name
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import HOST_FOLDER, folder
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, engine_notes
 from service.deployments.launch import PORT, Launch, Where, require_one_pool
@@ -144,6 +145,10 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
         "resources": {"limits": {resource_name(kind): str(devices)}},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }
+    volumes: list[dict[str, Any]] = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    if folder(kind):
+        container["volumeMounts"].append({"name": "kv-cache", "mountPath": folder(kind)})
+        volumes.append({"name": "kv-cache", "hostPath": {"path": HOST_FOLDER, "type": "DirectoryOrCreate"}})
     if serves:
         health = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": CHECK_SECONDS}
         container["ports"] = [{"name": "http", "containerPort": PORT}]
@@ -154,7 +159,7 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
         "spec": {
             "nodeSelector": node_selector(kind, files),
             "containers": [container],
-            "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
+            "volumes": volumes,
         },
     }
 

@@ -1,5 +1,6 @@
 """The command line of SGLang for one replica of a plan."""
 
+import json
 import math
 
 from service.deployments.launch import (
@@ -76,6 +77,10 @@ def sglang_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launc
     if settings.host_cache_gib:  # of each rank, in GB
         words += ["--enable-hierarchical-cache", "--hicache-size"]
         words.append(str(math.floor(bytes_from_gib(settings.host_cache_gib) / 1e9)))
+    if settings.disk_cache_gib:  # of each rank too
+        most = {"max_size": math.floor(bytes_from_gib(settings.disk_cache_gib))}
+        words += ["--hicache-write-policy", "write_through", "--hicache-storage-backend", "file"]
+        words += ["--hicache-storage-backend-extra-config", json.dumps(most)]
     if where.rank is not None:
         first = (
             Variable(where.master.name, f":{RENDEZVOUS_PORT}") if isinstance(where.master, Variable) else where.master

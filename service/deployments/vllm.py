@@ -2,6 +2,7 @@
 
 import json
 
+from service.deployments.disk_cache import FOLDERS
 from service.deployments.launch import (
     DRAFTING_OPTION,
     Launch,
@@ -16,6 +17,7 @@ from service.deployments.launch import (
 from service.deployments.plan import ReplicaKind
 from service.deployments.refusals import PartError
 from service.deployments.words import Word
+from solver.units import bytes_from_gib
 
 MADE: dict[str, list[Word]] = {
     "bf16": ["--dtype", "bfloat16"],
@@ -83,10 +85,30 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
     words += _drafting_words(kind)
     words += adapter_words(kind, "--max-loras", "--max-cpu-loras")
     words += _image_words(kind)
-    if settings.host_cache_gib:  # of all ranks together
-        ranks = layout.tensor_parallel * layout.pipeline_parallel
-        words += ["--kv-offloading-backend", "native", "--kv-offloading-size", f"{settings.host_cache_gib * ranks:g}"]
+    words += _tier_words(kind)
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
+
+
+def _tier_words(kind: ReplicaKind) -> list[Word]:
+    """Host memory under the cache, of all ranks together, and a folder on disk under that; blocks of replies are kept as well as those
+    of prompts, as the plan counts on."""
+    settings, layout = kind.settings, kind.line.layout
+    if not settings.host_cache_gib:
+        return []
+    ranks = layout.tensor_parallel * layout.pipeline_parallel
+    if not settings.disk_cache_gib:
+        return ["--kv-offloading-backend", "native", "--kv-offloading-size", f"{settings.host_cache_gib * ranks:g}"]
+    tiers = {
+        "kv_connector": "OffloadingConnector",
+        "kv_role": "kv_both",
+        "kv_connector_extra_config": {
+            "spec_name": "TieringOffloadingSpec",
+            "cpu_bytes_to_use": round(bytes_from_gib(settings.host_cache_gib) * ranks),
+            "offload_prompt_only": False,
+            "secondary_tiers": [{"type": "fs", "root_dir": FOLDERS["vllm"]}],
+        },
+    }
+    return ["--kv-transfer-config", json.dumps(tiers)]
 
 
 def _image_words(kind: ReplicaKind) -> list[Word]:

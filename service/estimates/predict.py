@@ -37,7 +37,7 @@ from solver.deployment.documented import check_draft_model_captured, draft_model
 from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import FigureMissingError, UnsupportedError
-from solver.hardware import Device
+from solver.hardware import Device, Node
 from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.memory.fits import context_limit
 from solver.prediction.estimate import Estimate, estimate, without_probes
@@ -109,6 +109,26 @@ def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[
     return asked.model_copy(update={"engine": engine}), with_adapters(shape, adapters)
 
 
+def _with_disk(node: Node, configuration: Configuration) -> Configuration:
+    """The deployment with its devices' share of the node's disks. Raises FigureMissingError or UnsupportedError where one is asked
+    for that is not known, or not there."""
+    asked_bytes = configuration.engine.disk_cache_bytes * node.devices
+    if not asked_bytes:
+        return configuration
+    if not node.local_disk_bytes:
+        raise FigureMissingError(node.id, "local_disk_gib")
+    rate = configuration.engine.disk_bytes_per_s or node.local_disk_bytes_per_s / node.devices
+    if not rate:
+        raise FigureMissingError(node.id, "local_disk_read_gbytes_per_s")
+    if asked_bytes > node.local_disk_bytes:
+        raise UnsupportedError(
+            "local_disk_exceeded",
+            f"disk_cache_gib for each of {node.devices} devices exceeds the {gib_from_bytes(node.local_disk_bytes):g} GiB of"
+            f" {node.id}'s disks",
+        )
+    return replace(configuration, engine=replace(configuration.engine, disk_bytes_per_s=rate))
+
+
 def _joined(case: Case, configuration: Configuration) -> Configuration:
     """The deployment on the machine named, or with the links of any machine that holds it.
 
@@ -126,6 +146,7 @@ def _joined(case: Case, configuration: Configuration) -> Configuration:
         ]
         return replace(configuration, link_domain_devices=min(domains, default=configuration.link_domain_devices))
     node = case.snapshot.nodes[case.asked.node]
+    configuration = _with_disk(node, configuration)
     asked_bytes = configuration.engine.host_cache_bytes * node.devices
     if asked_bytes and not node.host_memory_bytes:
         raise FigureMissingError(node.id, "host_memory_gib")

@@ -165,6 +165,13 @@ def _host_cache(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
                 "measured here"
             )
             yield CautionOut(about="host_cache", workload=workload.name, offer=line.offer, detail=detail)
+        if line.engine_settings is not None and line.engine_settings.disk_cache_gib:
+            detail = (
+                f"caches take {line.engine_settings.disk_cache_gib:g} GiB of the local disks of {line.node} for each device, read at the "
+                "rate that was stated for them: no load with such a tier has been measured here, so what engines reach of that rate is "
+                "not known"
+            )
+            yield CautionOut(about="disk_cache", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _mean_hits(lines: Sequence[PlanLineOut]) -> float:

@@ -16,7 +16,7 @@ DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": 
 PERCENT = 100.0
 LEAST_SHARE_CHANGE = 0.005
 """Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
-ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float]
+ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float, float]
 """Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all), GiB of the host's memory."""
 
 
@@ -90,6 +90,7 @@ def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, A
             precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
             speculative=StatedDraftIn.model_validate_json(key[7]) if key[7] else None,
             host_cache_gib=key[8],
+            disk_cache_gib=key[9],
             before=counts[0][key],
             after=counts[1][key],
         )
@@ -112,7 +113,7 @@ def _key(line: Mapping[str, Any]) -> ReplicaKey:
     return (
         line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
         precision["weights"], precision["kv_cache"], json.dumps(drafting, sort_keys=True) if drafting else "",
-        settings.get("host_cache_gib") or 0.0,
+        settings.get("host_cache_gib") or 0.0, settings.get("disk_cache_gib") or 0.0,
     )  # fmt: skip
 
 
@@ -189,6 +190,7 @@ def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
         how = f"{_layout_words(c.layout)}, weights {c.precision.weights}, KV {c.precision.kv_cache}, {c.device} at {c.offer}"
         how += "" if c.speculative is None else f", drafting {c.speculative.draft_tokens} tokens a step"
         how += f", {c.host_cache_gib:g} GiB of the host beside each device" if c.host_cache_gib else ""
+        how += f", {c.disk_cache_gib:g} GiB of disk for each" if c.disk_cache_gib else ""
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

@@ -141,6 +141,8 @@ def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
         link_domain_devices=row["link_domain_devices"],
         rack_domain_devices=row["rack_domain_devices"],
         host_memory_bytes=bytes_from_gib(row.get("host_memory_gib") or 0.0),
+        local_disk_bytes=bytes_from_gib(row.get("local_disk_gib") or 0.0),
+        local_disk_bytes_per_s=(row.get("local_disk_read_gbytes_per_s") or 0.0) * GIGA,
         can_split_devices=row.get("tenancy") != "container",
     )
 
@@ -268,7 +270,9 @@ def precision_from_wire(asked: PrecisionIn) -> Precision:
 def engine_from_wire(asked: EngineIn) -> EngineSettings:
     return EngineSettings(
         asked.name, asked.version, asked.max_batched_tokens, asked.max_sequences, asked.memory_fraction,
-        asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib), asked.admission_interval_steps or 1,
+        asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib), bytes_from_gib(asked.disk_cache_gib),
+        None if asked.disk_read_gbytes_per_s is None else asked.disk_read_gbytes_per_s * GIGA,
+        asked.admission_interval_steps or 1,
         any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.planning.published_offers import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
-from solver.units import bytes_from_gib
+from solver.units import bytes_from_gib, bytes_per_s_from_gbytes
 from solver.workload import (
     PERCENTILES,
     EngineSettings,
@@ -288,6 +288,10 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         / sum(s.requests_per_s for s in asked.streams),
         images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
         host_caches_bytes=tuple(bytes_from_gib(size) for size in asked.host_caches_gib),
+        disk_cache_bytes=bytes_from_gib(asked.disk_cache_gib),
+        disk_bytes_per_s=None
+        if asked.disk_read_gbytes_per_s is None
+        else bytes_per_s_from_gbytes(asked.disk_read_gbytes_per_s),
         utilisation_limit_fraction=asked.utilisation_limit_fraction,
         min_replicas=asked.min_replicas,
         places=places(asked),

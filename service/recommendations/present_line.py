@@ -12,7 +12,7 @@ from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.hardware import Offer
 from solver.planning.types import ClassLoad, PlanEntry
 from solver.prediction.estimate import Estimate
-from solver.units import gib_from_bytes
+from solver.units import gbytes_per_s, gib_from_bytes
 from solver.workload import SpeculativeDecoding
 
 Ask = Callable[[Offer], LineSourceOut]
@@ -52,6 +52,10 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
             memory_fraction=settings.memory_fraction,
             max_context_tokens=settings.max_context_tokens,
             host_cache_gib=gib_from_bytes(settings.host_cache_bytes),
+            disk_cache_gib=gib_from_bytes(settings.disk_cache_bytes),
+            disk_read_gbytes_per_s=None
+            if settings.disk_bytes_per_s is None
+            else gbytes_per_s(settings.disk_bytes_per_s),
             admission_interval_steps=settings.admission_interval_steps,
             speculative=None if drafting is None else _drafting(drafting.decoding),
         ),

@@ -1,10 +1,12 @@
 """How a model is deployed: layout, precision, engine."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from service.wire.quantities import (
+    DiskCacheGib,
+    DiskRate,
     HostCacheGib,
     KvCacheFormat,
     Name,
@@ -50,5 +52,14 @@ class EngineIn(Request):
     max_context_tokens: TokenCount | None = None
     host_cache_gib: HostCacheGib = 0.0
     """What requests of sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe."""
+    disk_cache_gib: DiskCacheGib = 0.0
+    """Under that host memory: prompts that go on there are read into it before they are queued, at the rate of the node's disks."""
+    disk_read_gbytes_per_s: DiskRate | None = None
     admission_interval_steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """SGLang's --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1."""
+
+    @model_validator(mode="after")
+    def _disk_under_host_memory(self) -> Self:
+        if self.disk_cache_gib and not self.host_cache_gib:
+            raise ValueError("disk_cache_gib needs host_cache_gib: engines reach a disk through host memory")
+        return self

@@ -36,6 +36,7 @@ class ReplicasChangeOut(Answer):
     speculative: StatedDraftIn | None = None
     """How they draft; null: not at all."""
     host_cache_gib: float
+    disk_cache_gib: float
     before: int
     after: int
 

@@ -8,7 +8,7 @@ from service.wire.quantities import Answer, ProvenanceOut
 
 
 def _not_stated() -> None:
-    """The tenancy of nodes stored before it was asked for."""
+    """What nodes that were stored before it was asked for say of it."""
 
 
 class NodeOut(Answer):
@@ -25,6 +25,9 @@ class NodeOut(Answer):
     network_name: str | None
     vcpus: float | None
     host_memory_gib: float | None
+    local_disk_gib: float | None = Field(default_factory=_not_stated)
+    local_disk_read_gbytes_per_s: float | None = Field(default_factory=_not_stated)
+    local_disk_provenance: ProvenanceOut | None = Field(default_factory=_not_stated)
     host_power_w: float | None
     psu_w: float | None
     tenancy: Literal["machine", "container"] | None = Field(default_factory=_not_stated)

@@ -78,7 +78,8 @@ class CautionOut(Answer):
     machine out, so its hours are those of one that is bought, and how they were priced. ``capacity_block``: booked for certain
     days and paid in advance. ``unmeasured``: predictions of the device rest on physics, or on runs of a sibling.
     ``drafting``: targets are kept as far as drafts are accepted as often as was stated. ``host_cache``: caches take memory of the
-    host, which must be there beside all else that runs on it. ``published_speed``: a line rests on speeds
+    host, which must be there beside all else that runs on it. ``disk_cache``: they take local disks too, of which only
+    the stated rate is known. ``published_speed``: a line rests on speeds
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
     routed as was stated.
     """
@@ -87,6 +88,7 @@ class CautionOut(Answer):
         "drafting",
         "sessions",
         "host_cache",
+        "disk_cache",
         "one_replica",
         "one_node",
         "no_spare",

@@ -63,6 +63,8 @@ LARGEST = 1e9
 SMALLEST = 1e-9
 """Reciprocals and ratios of what is smaller leave the range of floating point."""
 HostCacheGib = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+DiskRate = Annotated[float, Field(ge=SMALLEST, le=1_000, allow_inf_nan=False)]
+DiskCacheGib = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 PositiveFraction = Annotated[float, Field(ge=SMALLEST, le=1, allow_inf_nan=False)]
 PositiveNumber = Annotated[float, Field(ge=SMALLEST, le=LARGEST, allow_inf_nan=False)]
 """From a thousand-millionth to a thousand million: enough for any rate, latency or power a plan may ask for."""

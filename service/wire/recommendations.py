@@ -24,6 +24,8 @@ from service.wire.plan_lines import FleetNodesOut, PlanLineOut, PublishedLineOut
 from service.wire.quantities import (
     Answer,
     Commitment,
+    DiskCacheGib,
+    DiskRate,
     HostCacheGib,
     Instant,
     KvCacheFormat,
@@ -110,8 +112,18 @@ class WorkloadIn(Request):
     ) = 0.0
     """One size, or several to choose among, each beside none: taken where a plan with it costs less, on nodes that have as much for
     each device, by vLLM and SGLang, for what requests of sessions leave in the cache."""
+    disk_cache_gib: DiskCacheGib = 0.0
+    """Under each size of host memory, beside none: taken where a plan with it costs less, on nodes whose local disks are that large and
+    are read at a rate that is stated, here or by their documentation."""
+    disk_read_gbytes_per_s: DiskRate | None = None
     roles: Annotated[tuple[ServingRole, ...], Field(min_length=1, max_length=2)] = ("aggregated",)
     """``disaggregated`` admits prefill and decode in pools of their own, on unlike devices of one provider and region."""
+
+    @model_validator(mode="after")
+    def _disk_under_host_memory(self) -> Self:
+        if self.disk_cache_gib and not self.host_caches_gib:
+            raise ValueError("disk_cache_gib needs a size of host_cache_gib: engines reach a disk through host memory")
+        return self
 
     @model_validator(mode="after")
     def _one_traffic(self) -> Self:

@@ -14,8 +14,8 @@ from solver.deployment.documented import (
     runs_only,
     undocumented_division,
 )
-from solver.deployment.platforms import Platform, holds_host_cache
-from solver.engine.profiles import keeps_in_host_memory
+from solver.deployment.platforms import DiskCache, Platform, holds_host_cache
+from solver.engine.profiles import keeps_in_host_memory, keeps_on_disk
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
@@ -102,6 +102,20 @@ class Combinations:
             else:
                 detail = "the host has less memory for each device than host_cache_gib"
                 self.dropped[Dropped(node.device.id, "host_memory_exceeded", detail)] += 1
+
+    def drop_without_disk(self, nodes: Sequence[Node], disk: DiskCache) -> None:
+        """Count the nodes that no tier of a local disk can be had on though their engine would use one."""
+        able = {i for p in self.platforms if keeps_on_disk(p.engine) and p.device.partition is None for i in p.node_ids}
+        for node in nodes:
+            if node.id not in able or disk.fits(node):
+                continue
+            if not node.local_disk_bytes:
+                self.dropped[Dropped(node.device.id, "figure_missing", "local_disk_gib")] += 1
+            elif not disk.rate_on(node) > 0.0:
+                self.dropped[Dropped(node.device.id, "figure_missing", "local_disk_read_gbytes_per_s")] += 1
+            else:
+                detail = "the node has less local disk for each device than disk_cache_gib"
+                self.dropped[Dropped(node.device.id, "local_disk_exceeded", detail)] += 1
 
     def takes_host_cache(self, index: int, kv_cache_bytes: float) -> bool:
         """Does a platform's engine start with its tier of host memory beside such a cache of a device? Else it is dropped."""

@@ -8,7 +8,7 @@ import math
 from statistics import NormalDist
 
 from solver.candidates.space import SearchSpace
-from solver.corrections.applied import CorrectionSet, correction_for, on_instance
+from solver.corrections.applied import CorrectionSet, carried_over, correction_for, on_instance
 from solver.deployment.platforms import Platform
 from solver.layout import Layout
 from solver.precision import Precision
@@ -39,6 +39,8 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
         )
         if device.partition is not None:
             found = on_instance(current, device, platform.engine, model_class)
+        if platform.disk_cache_bytes:
+            found = carried_over(current, device, platform.engine, found)
         if found is not None and found.spreads:
             return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)
     widest = 0.0

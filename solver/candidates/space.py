@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from solver.candidates.combinations import CandidateRow, Combinations, Dropped
 from solver.capacity.runs import RunsMemo
 from solver.deployment.configuration import Configuration, Speculation, front_end
-from solver.deployment.platforms import Platform, instance_platforms, platforms
+from solver.deployment.platforms import DiskCache, Platform, instance_platforms, platforms
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import Drafting, FrontEnd, StepGrid, joined_grids, step_grid
 from solver.errors import InvalidInputError
@@ -70,7 +70,12 @@ class SearchSpace:
             constants=platform.constants,
             layout=entry.layout,
             precision=entry.precision,
-            engine=replace(_settings_for(self.settings, platform.engine), host_cache_bytes=platform.host_cache_bytes),
+            engine=replace(
+                _settings_for(self.settings, platform.engine),
+                host_cache_bytes=platform.host_cache_bytes,
+                disk_cache_bytes=platform.disk_cache_bytes,
+                disk_bytes_per_s=platform.disk_bytes_per_s or None,
+            ),
             link_domain_devices=platform.link_domain_devices,
             network_bytes_per_s=platform.network_bytes_per_s if entry.nodes_per_replica > 1 else 0.0,
             kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
@@ -142,6 +147,16 @@ class SearchSpace:
         return found
 
     @property
+    def without_disk_cache(self) -> NDArray[np.bool_]:
+        """Rows with no disk under the cache."""
+        found = self.memo.get("without_disk_cache")
+        if found is None:
+            tiers = [self.platforms[row.platform].disk_cache_bytes for row in self.rows]
+            found = self.memo["without_disk_cache"] = np.array(tiers) == 0.0
+        assert isinstance(found, np.ndarray)
+        return found
+
+    @property
     def cut(self) -> NDArray[np.int64]:
         """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
         found = self.memo.get("cut")
@@ -207,18 +222,22 @@ def build_space(
     engines: tuple[str, ...] = (),
     drafting: SpeculativeDecoding | None = None,
     host_caches_bytes: Sequence[float] = (),
+    disk: DiskCache | None = None,
 ) -> SearchSpace:
     """Tabulate all candidates of one model; combinations that cannot run are counted in ``dropped`` with reasons.
 
     partitions: profiles into which devices may be split. engines: those to choose among; none is each device's own.
     drafting: where engines document it, candidates are there twice, with and without. host_caches_bytes: where nodes and engines
-    allow it, candidates are there with each of these tiers of host memory too. Raises InvalidInputError where nothing can run the model.
+    allow it, candidates are there with each of these tiers of host memory too, and with the disk under each.
+    Raises InvalidInputError where nothing can run the model.
     """
-    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, host_caches_bytes)
+    every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, host_caches_bytes, disk)
     every += tuple(instance_platforms(every, nodes, partitions))
     found = Combinations(shape, every, drafting)
     found.drop_unplanned(nodes, engines)
     found.drop_without_host_memory(nodes, host_caches_bytes)
+    if disk is not None:
+        found.drop_without_disk(nodes, disk)
     for index in range(len(every)):
         if found.admits(index):
             for weights in weight_formats:
@@ -340,9 +359,10 @@ def _fronts(shape: LlmShape, own: Sequence[Platform]) -> tuple[tuple[FrontEnd, N
 def _performance_key(row: CandidateRow, platform: Platform, own: Rates, kv_cache_tokens: float) -> tuple[object, ...]:
     """All that a candidate's performance depends on: the machine it stands in only by its path to the host's memory."""
     host = (platform.host_cache_bytes, platform.device.pcie_bytes_per_s) if platform.host_cache_bytes else None
+    disk = (platform.disk_cache_bytes, platform.disk_bytes_per_s)
     return (
         own, row.layout, row.precision, kv_cache_tokens, platform.engine, id(platform.constants), platform.device.id,
-        platform.device.partition, row.drafting, host,
+        platform.device.partition, row.drafting, host, disk,
     )  # fmt: skip
 
 

@@ -259,7 +259,8 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
-    """The same for a configuration as the solver holds it; one that drafts, serves adapters or sees images was never measured."""
+    """The same for a configuration as the solver holds it; one that drafts, serves adapters, sees images or keeps
+    its cache on a disk was never measured."""
     if current is None:
         return None
     model_class = configuration.shape.model_class
@@ -286,8 +287,9 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         found = replace(found, spreads=joined(found.spreads, released, released))
     shape = configuration.shape
     as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
-    as_measured = as_measured and not shape.guided_fraction
-    return found if as_measured else carried_over(current, configuration, found)
+    as_measured = as_measured and not shape.guided_fraction and not configuration.engine.disk_cache_bytes
+    device = configuration.device
+    return found if as_measured else carried_over(current, device, configuration.engine.name, found)
 
 
 def on_instance(current: CorrectionSet, device: Device, engine: str, model_class: str) -> Correction | None:
@@ -307,13 +309,15 @@ def on_instance(current: CorrectionSet, device: Device, engine: str, model_class
 def pool_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
     """What the set says about a pool that only prefills or only decodes: nobody measured one."""
     found = configuration_correction(current, configuration)
-    return found if current is None else carried_over(current, configuration, found)
+    if current is None:
+        return found
+    return carried_over(current, configuration.device, configuration.engine.name, found)
 
 
-def carried_over(current: CorrectionSet, configuration: Configuration, found: Correction | None) -> Correction | None:
+def carried_over(current: CorrectionSet, device: Device, engine: str, found: Correction | None) -> Correction | None:
     """A correction for a way of serving that nobody measured: borrowed, and as much wider as for a device and a model
     that were not seen. The factors stay: they are of the same kernels on the same device."""
-    home = found_for(current, configuration.device.id, configuration.device.family, configuration.engine.name)
+    home = found_for(current, device.id, device.family, engine)
     if found is None or home is None:
         return found if found is None else replace(found, basis="borrowed", spreads={})
     widening = home.borrowed_widening * home.unseen_widening

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from solver.engine.profiles import EngineProfile, engine_profile, finds_prefixes, keeps_in_host_memory, waits_for_steps
+from solver.engine.profiles import (
+    EngineProfile,
+    engine_profile,
+    finds_prefixes,
+    keeps_in_host_memory,
+    keeps_on_disk,
+    waits_for_steps,
+)
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
@@ -131,14 +138,15 @@ class Configuration:
             clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),
         )
-        schedule = self._with_host_tier(schedule)
+        schedule = self._with_tiers(schedule)
         return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)
 
-    def _with_host_tier(self, schedule: Schedule) -> Schedule:
+    def _with_tiers(self, schedule: Schedule) -> Schedule:
         """Tokens of one lane that host memory keeps beside, and seconds to load one: every device of a stage loads its own part
-        over its own PCIe, M / b tokens and b / (S·B) seconds for M bytes of a device, b bytes a token of all S stages.
+        over its own PCIe, M / b tokens and b / (S·B) seconds for M bytes of a device, b bytes a token of all S stages. Of a disk
+        likewise, B being a device's share of what all disks of the node are read at: all devices may read at once.
 
-        Raises FigureMissingError where a tier is asked for and the device's PCIe is not known.
+        Raises FigureMissingError where a tier is asked for and the device's PCIe, or the rate of the disk, is not known.
         """
         token_bytes = kv_cache_bytes_per_token(self.shape, self.precision.kv_cache, self.layout.tensor_parallel)
         if not self.engine.host_cache_bytes or not token_bytes or not keeps_in_host_memory(self.engine.name):
@@ -146,10 +154,20 @@ class Configuration:
         if not self.device.pcie_bytes_per_s > 0.0:
             raise FigureMissingError(self.device.id, "pcie_generation")
         link_bytes_per_s = self.device.pcie_bytes_per_s * self.constants.si("host_load_efficiency")
-        return replace(
+        stage_token_bytes = token_bytes / self.layout.pipeline_parallel
+        schedule = replace(
             schedule,
             host_cache_tokens=self.engine.host_cache_bytes / token_bytes,
-            host_token_s=token_bytes / self.layout.pipeline_parallel / link_bytes_per_s,
+            host_token_s=stage_token_bytes / link_bytes_per_s,
+        )
+        if not self.engine.disk_cache_bytes or not keeps_on_disk(self.engine.name):
+            return schedule
+        if not self.engine.disk_bytes_per_s:
+            raise FigureMissingError(self.device.id, "disk_read_gbytes_per_s, or a node that states it")
+        return replace(
+            schedule,
+            disk_cache_tokens=self.engine.disk_cache_bytes / token_bytes,
+            disk_token_s=stage_token_bytes / self.engine.disk_bytes_per_s,
         )
 
     def with_constants(self, constants: Constants) -> "Configuration":

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory
+from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory, keeps_on_disk
 from solver.hardware import Device, Node, instance_of
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.tables import GraphSizes
@@ -26,10 +26,43 @@ class Platform:
     node_ids: tuple[str, ...]
     host_cache_bytes: float = 0.0
     """Of host memory, for each device, for what requests leave in the cache; 0: no such tier."""
+    disk_cache_bytes: float = 0.0
+    """Of a local disk, for each device, under that; 0: no such tier."""
+    disk_bytes_per_s: float = 0.0
+    """A device's share of the rate at which the node's disks are read."""
 
     def graphs(self, family: str, tensor_parallel: int) -> GraphSizes:
         """What the engine captures here for a family of models."""
         return engine_profile(self.engine).graphs_of(family, self.device.memory_bytes, tensor_parallel)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCache:
+    """A tier of local disk that a request permits. bytes_per_s: at which each device's share is read; None: as documented for a node."""
+
+    bytes_per_device: float
+    bytes_per_s: float | None = None
+
+    def rate_on(self, node: Node) -> float:
+        """Of each device's share, in bytes a second; 0 where it is not known."""
+        return self.bytes_per_s or node.local_disk_bytes_per_s / node.devices
+
+    def fits(self, node: Node) -> bool:
+        """Whether a node has so much for each of its devices, read at a rate that is known."""
+        return node.local_disk_bytes / node.devices >= self.bytes_per_device and self.rate_on(node) > 0.0
+
+
+def cache_tiers(
+    host_caches_bytes: Sequence[float], disk: DiskCache | None
+) -> tuple[tuple[float, DiskCache | None], ...]:
+    """(host memory, disk) under the cache of a device to choose among: none, each size of host memory, and each with the disk under it,
+    which engines reach through host memory alone.
+
+    >>> [(beside, under is not None) for beside, under in cache_tiers((8.0,), DiskCache(100.0))]
+    [(0.0, False), (8.0, False), (8.0, True)]
+    """
+    disks = (None,) if disk is None else (None, disk)
+    return ((0.0, None), *((beside, under) for beside in host_caches_bytes for under in disks))
 
 
 def own_engines(
@@ -57,24 +90,29 @@ def platforms(
     engines: tuple[str, ...] = (),
     weight_formats: Sequence[str] = (),
     host_caches_bytes: Sequence[float] = (),
+    disk: DiskCache | None = None,
 ) -> tuple[Platform, ...]:
     """Group node types that perform alike, under each engine they are planned with (``own_engines``: engine is the default,
     engines those asked for). Devices with none are left out. host_caches_bytes: sizes of a tier of host memory for each device,
-    each of them beside none, for nodes that hold it and engines that use it."""
-    grouped: dict[tuple[str, int, int, float, float, float], list[Node]] = {}
-    for beside in (0.0, *host_caches_bytes):
+    each of them beside none, for nodes that hold it and engines that use it. disk: under
+    each of those sizes, beside none, where nodes have it."""
+    grouped: dict[tuple[str, int, int, float, float, float, float, float], list[Node]] = {}
+    for beside, below in cache_tiers(host_caches_bytes, disk):
         for node in nodes:
             if beside and not holds_host_cache(node, beside):
                 continue
+            if below is not None and not below.fits(node):
+                continue
             per_device = node.network_bytes_per_s / node.devices
-            joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device, beside)
-            grouped.setdefault((node.device.id, node.devices, *joined), []).append(node)
+            joined = (node.link_domain_devices, node.device.pcie_bytes_per_s, per_device)
+            tiers = (beside, 0.0, 0.0) if below is None else (beside, below.bytes_per_device, below.rate_on(node))
+            grouped.setdefault((node.device.id, node.devices, *joined, *tiers), []).append(node)
     result = []
     resolved: dict[tuple[str, str], Constants] = {}
-    for (device_id, devices, domain, _, per_device, beside), members in grouped.items():
+    for (device_id, devices, domain, _, per_device, beside, under, disk_bytes_per_s), members in grouped.items():
         device = members[0].device
         for runs in own_engines(device, engine, engines, weight_formats):
-            if beside and not keeps_in_host_memory(runs):
+            if (beside and not keeps_in_host_memory(runs)) or (under and not keeps_on_disk(runs)):
                 continue
             if (device_id, runs) not in resolved:
                 resolved[device_id, runs] = resolve_constants(
@@ -91,6 +129,8 @@ def platforms(
                     resolved[device_id, runs],
                     node_ids,
                     beside,
+                    under,
+                    disk_bytes_per_s,
                 )
             )
     return tuple(result)

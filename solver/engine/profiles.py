@@ -175,6 +175,24 @@ LARGER_HOST_CACHES: dict[str, str] = {
 """Of those, engines that start only where that tier is larger than the cache of the device."""
 
 
+DISK_CACHES: dict[str, str] = {
+    "vllm": "https://docs.vllm.ai/en/latest/features/kv_offloading_usage/ (TieringOffloadingSpec with a secondary tier of type fs: blocks "
+    "are written there as they are produced, and only host memory has access to the device), read 2026-11-25; from 0.22 on: "
+    "https://docs.vllm.ai/en/v0.22.1/api/vllm/v1/kv_offload/tiering/",
+    "sglang": "https://docs.sglang.io/docs/advanced_features/hicache_best_practices (--hicache-storage-backend, write_through) and "
+    "sgl-project/sglang, mem_cache/hicache_storage.py and storage/file/lru_file_evictor.py (backend file: max_size, the least recently "
+    "used files going first), read 2026-11-25",
+}
+"""Of those, engines that keep it on a local disk under host memory too, and where that is documented."""
+TIERING_SINCE: dict[str, tuple[int, ...]] = {"vllm": (0, 22)}
+"""First release that does, where known."""
+
+
+def keeps_on_disk(engine: str) -> bool:
+    """Whether a disk under the tier of host memory is documented for the engine."""
+    return engine in DISK_CACHES
+
+
 def keeps_in_host_memory(engine: str) -> bool:
     """Whether a tier of host memory under the cache of prefixes is documented for the engine."""
     return engine in HOST_CACHES

@@ -72,6 +72,10 @@ class Schedule:
     """Of what requests leave, kept in host memory too; 0: nothing is."""
     host_token_s: float = 0.0
     """Seconds that a step waits for each token of context loaded from there."""
+    disk_cache_tokens: float = 0.0
+    """Of what requests leave, written to a disk too; 0: nothing is. Host memory lies between it and the device."""
+    disk_token_s: float = 0.0
+    """Seconds for each token of context read from there into host memory, before its request is queued."""
     prefilled: bool = False
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
@@ -178,14 +182,15 @@ def simulate_sessions(
     )
     trace = trace_of(in_order, outputs[order], concurrency)
     return SessionTrace(
-        trace, order, in_order.sent_s, outcome.cached_tokens[order], prompts[order], outcome.loaded_tokens[order]
-    )
+        trace, order, in_order.sent_s, outcome.cached_tokens[order], prompts[order], outcome.loaded_tokens[order],
+        outcome.disk_tokens[order],
+    )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
 class SessionTrace:
     """A trace of turns in the order of sending. order: which request each is. cached_tokens: found of its prompt; loaded_tokens:
-    those of them that came from host memory."""
+    those of them that came from a tier under the device; disk_tokens: of each prompt, read from a disk."""
 
     trace: SimulationTrace
     order: Whole
@@ -193,10 +198,15 @@ class SessionTrace:
     cached_tokens: Whole
     prompts: Whole
     loaded_tokens: Whole
+    disk_tokens: Whole
 
     def loaded_fraction(self, first: int = 0) -> float:
-        """Share of the tokens of prompts that were loaded from host memory, from turn ``first`` on."""
+        """Share of the tokens of prompts that were loaded from a tier under the device, from turn ``first`` on."""
         return float(self.loaded_tokens[first:].sum()) / max(float(self.prompts[first:].sum()), 1.0)
+
+    def disk_fraction(self, first: int = 0) -> float:
+        """Share of the tokens of prompts that were read from a disk, from turn ``first`` on."""
+        return float(self.disk_tokens[first:].sum()) / max(float(self.prompts[first:].sum()), 1.0)
 
     def found_fraction(self, first: int = 0) -> float:
         """Share of the tokens of prompts that were found in the cache, from turn ``first`` on."""

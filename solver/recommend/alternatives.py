@@ -61,6 +61,14 @@ def without_host_cache(
     return _without(planning, bare, "cheapest without host memory under the cache", resolver)
 
 
+def without_disk_cache(
+    planning: PlanningInput, assembly: Assembly, resolver: Resolver
+) -> list[tuple[str, Assembly, FleetResult]]:
+    """The same of the cheapest in which no cache is kept on a disk."""
+    bare = [narrowed(one, one.space.without_disk_cache) for one in assembly.screened]
+    return _without(planning, bare, "cheapest without a disk under the cache", resolver)
+
+
 def _without(
     planning: PlanningInput, every: Sequence[Screened], why: str, resolver: Resolver
 ) -> list[tuple[str, Assembly, FleetResult]]:

@@ -10,6 +10,7 @@ from solver.candidates.screening import Screened, screen
 from solver.candidates.space import SearchSpace, build_space
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
+from solver.deployment.platforms import DiskCache
 from solver.errors import VerificationError
 from solver.explain.binding import binding_limits
 from solver.explain.freed import lower_precision
@@ -40,6 +41,7 @@ from solver.planning.types import (
 from solver.recommend.alternatives import (
     alternatives,
     confidence_premium,
+    without_disk_cache,
     without_drafting,
     without_each_device,
     without_host_cache,
@@ -263,6 +265,9 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     if any(entry.configuration.engine.host_cache_bytes for entry in entries):
         bare = settled("alternatives", lambda: without_host_cache(planning, assembly, resolver))
         others += alternatives(planning, result, bare)
+    if any(entry.configuration.engine.disk_cache_bytes for entry in entries):
+        diskless = settled("alternatives", lambda: without_disk_cache(planning, assembly, resolver))
+        others += alternatives(planning, result, diskless)
     binding: tuple[Binding, ...] = ()
     sourcing: tuple[SourcingChange, ...] = ()
     lower: Freed | None = None
@@ -337,8 +342,12 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     shape = served_shape(planning.shapes[workload.llm_id], workload)
     # Only turns of sessions find what an earlier request left there.
     host_caches = () if workload.traffic.sessions is None else workload.host_caches_bytes
+    disk = None
+    if host_caches and workload.disk_cache_bytes:
+        disk = DiskCache(workload.disk_cache_bytes, workload.disk_bytes_per_s)
     how = (
         workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction, host_caches,
+        disk,
     )  # fmt: skip
     key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, *how)
     space = memo.get(key)
@@ -354,6 +363,7 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
             workload.engines,
             workload.drafting,
             host_caches,
+            disk,
         )
     return space
 

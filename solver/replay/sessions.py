@@ -43,7 +43,7 @@ def replay_open(
 def _drawn(
     schedule: Schedule, traffic: Traffic, requests_per_s: float, service_s: float, count: int, seed: int
 ) -> SessionDraw:
-    reach = max(schedule.kv_cache_tokens, schedule.host_cache_tokens)
+    reach = max(schedule.kv_cache_tokens, schedule.host_cache_tokens, schedule.disk_cache_tokens)
     size = schedule.block_tokens
     return open_draw(traffic, requests_per_s, service_s, count, seed, block_tokens=size, cache_tokens=reach)
 

@@ -280,5 +280,80 @@ class TestHostMemory:
         assert all(one["pointer"].startswith("/workloads/0/host_cache_gib") for one in response.json()["errors"])
 
 
+TIERS: dict[str, Any] = {"host_cache_gib": 16, "disk_cache_gib": 400, "disk_read_gbytes_per_s": 5}
+
+
+class TestDisk:
+    """On a node whose disks' size is documented, and whose rate is not."""
+
+    def asked(self, **engine: Any) -> dict[str, Any]:
+        busy = changed(ESTIMATE, f"{AT}/think_time_s", 90) | {
+            "device": "h100-sxm",
+            "node": "azure-standard_nd96isr_h100_v5",
+            "engine": engine,
+        }
+        return busy | {"load": {"kind": "open", "requests_per_s": 12}}
+
+    def test_more_is_found_over_a_disk(self, client: TestClient) -> None:
+        tight = {"memory_fraction": 0.3}
+        each = [
+            estimated(client, self.asked(**tight, **tiers))
+            for tiers in ({}, {"host_cache_gib": 16}, TIERS, TIERS | {"disk_read_gbytes_per_s": 50})
+        ]
+        hits = [one["prefix_hit_fraction"] for one in each]
+        assert hits[0] < hits[1] < hits[2] - 0.01
+        assert hits[3] == pytest.approx(hits[2], abs=0.02)
+        assert each[3]["ttft_ms"]["mean"]["expected"] < each[2]["ttft_ms"]["mean"]["expected"]
+
+    @pytest.mark.parametrize(
+        ("engine", "reason", "says"),
+        [
+            (TIERS | {"disk_read_gbytes_per_s": None}, "figure_missing", "local_disk_read_gbytes_per_s"),
+            (TIERS | {"disk_cache_gib": 5000}, "local_disk_exceeded", "disk_cache_gib"),
+        ],
+    )
+    def test_what_is_not_known_or_not_there_is_refused(
+        self, client: TestClient, engine: dict[str, Any], reason: str, says: str
+    ) -> None:
+        found = estimated(client, self.asked(**engine))
+        assert found["outcome"] != "estimated"
+        assert reason in json.dumps(found)
+        assert says in json.dumps(found)
+
+    def test_a_disk_needs_host_memory(self, client: TestClient) -> None:
+        for url, body in (
+            ("/v1/estimates", {"estimates": [self.asked(disk_cache_gib=400)]}),
+            ("/v1/recommendations", changed(PLAN, "workloads/0/disk_cache_gib", 400)),
+        ):
+            response = client.post(url, json=body)
+            assert response.status_code == 422
+            assert "host_cache_gib" in response.text
+
+    @pytest.mark.parametrize("wrong", [-1, "much", 1e9, [400]])
+    def test_what_is_no_size_is_refused(self, client: TestClient, wrong: Any) -> None:
+        body = changed(changed(PLAN, "workloads/0/host_cache_gib", 16), "workloads/0/disk_cache_gib", wrong)
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 422
+        assert [one["pointer"] for one in response.json()["errors"]] == ["/workloads/0/disk_cache_gib"]
+
+    def test_a_plan_takes_it_where_that_is_cheaper(self, client: TestClient) -> None:
+        busy = changed(changed(PLAN, f"workloads/0/{AT}/think_time_s", 90), "workloads/0/traffic/requests_per_s", 150)
+        busy = busy | {
+            "limits": {"devices": ["h100-sxm"], "providers": ["azure"], "sourcing": "any"},
+            "alternatives": 1,
+        }
+        for name, value in TIERS.items():
+            busy = changed(busy, f"workloads/0/{name}", value)
+        answer = client.post("/v1/recommendations", json=busy).json()
+        assert answer["plan"], answer
+        without = client.post("/v1/recommendations", json=changed(busy, "workloads/0/disk_cache_gib", 0)).json()
+        assert float(answer["totals"]["usd_per_hour"]) <= float(without["totals"]["usd_per_hour"])
+        given = {line["engine_settings"]["disk_cache_gib"] for line in answer["plan"]}
+        assert given <= {0.0, 400.0}
+        if 400.0 in given:
+            assert "disk_cache" in {one["about"] for one in answer["cautions"]}
+            assert "cheapest without a disk under the cache" in {one["why"] for one in answer["alternatives"]}
+
+
 def _json(body: Any) -> str:
     return json.dumps(body)

@@ -141,3 +141,65 @@ def test_being_permitted_never_costs_more(seed: int) -> None:
     for entry in permitted.entries:
         node = by_node[entry.offer.node.id]
         assert entry.configuration.engine.host_cache_bytes * node.devices <= node.host_memory_bytes
+
+
+def with_disk(node: Node, gib_per_device: float, gbytes_per_s: float) -> Node:
+    return dataclasses.replace(
+        node,
+        id=f"{node.id}-disk",
+        local_disk_bytes=gib_per_device * node.devices * GIB,
+        local_disk_bytes_per_s=gbytes_per_s * node.devices * 1e9,
+    )
+
+
+FAST, FULL, SILENT = with_disk(ROOMY, 1000, 6.0), with_disk(ROOMY, 100, 6.0), with_disk(ROOMY, 1000, 0.0)
+DISK = 400 * GIB
+
+
+def thinkers(rate: float, disk: float, **changes: object) -> Workload:
+    """Users that come back after a minute or two, and a little host memory."""
+    return chats(rate, 90.0, (16 * GIB,), disk_cache_bytes=disk, **changes)
+
+
+def test_a_disk_is_there_under_each_size_of_host_memory_where_nodes_have_it() -> None:
+    nodes = tuple(dataclasses.replace(node, id=f"{node.id}-{i}") for i, node in enumerate((FAST, FULL, SILENT, ROOMY)))
+    asked = thinkers(5.0, DISK)
+    space = screened(
+        planning(asked, offers=tuple(offer(one, 24.0) for one in nodes), nodes=nodes), asked, MEMO
+    ).only.space
+    tiers = {
+        (node.id, p.host_cache_bytes, p.disk_cache_bytes, p.disk_bytes_per_s)
+        for node in nodes for p in space.platforms if node.id in p.node_ids
+    }  # fmt: skip
+    bare = {(node.id, host, 0.0, 0.0) for node in nodes for host in (0.0, 16 * GIB)}
+    assert tiers == bare | {(nodes[0].id, 16 * GIB, DISK, 6e9)}
+    reasons = {(one.reason, one.detail) for one in space.dropped}
+    assert ("figure_missing", "local_disk_read_gbytes_per_s") in reasons
+    assert ("figure_missing", "local_disk_gib") in reasons
+    assert "local_disk_exceeded" in {reason for reason, _ in reasons}
+
+
+def test_a_stated_rate_counts_where_none_is_documented() -> None:
+    asked = thinkers(5.0, DISK, disk_bytes_per_s=3e9)
+    space = screened(planning(asked, offers=(offer(SILENT, 24.0),), nodes=(SILENT,)), asked, MEMO).only.space
+    assert {p.disk_bytes_per_s for p in space.platforms if p.disk_cache_bytes} == {3e9}
+
+
+def test_what_a_disk_saves_is_the_difference_of_two_plans() -> None:
+    market = {"offers": (offer(FAST, 24.0),), "nodes": (FAST,)}
+    bare = plan(thinkers(110.0, 0.0), **market)
+    found = plan(thinkers(110.0, DISK), **market, alternatives=1)
+    assert bare.usd_per_hour is not None
+    assert found.usd_per_hour is not None
+    assert found.solve.status == "proven_optimal"
+    assert found.usd_per_hour < bare.usd_per_hour
+    assert {entry.configuration.engine.disk_cache_bytes for entry in found.entries} == {DISK}
+    (without,) = [one for one in found.alternatives if one.why == "cheapest without a disk under the cache"]
+    assert without.extra_usd_per_hour == pytest.approx(bare.usd_per_hour - found.usd_per_hour, abs=1e-6)
+
+
+def test_a_slow_disk_is_left_alone() -> None:
+    """Reading takes longer than computing anew: never dearer for being permitted."""
+    slow = with_disk(ROOMY, 1000, 0.05)
+    market = {"offers": (offer(slow, 24.0),), "nodes": (slow,)}
+    assert plan(thinkers(40.0, DISK), **market).usd_per_hour == plan(thinkers(40.0, 0.0), **market).usd_per_hour

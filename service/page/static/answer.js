@@ -151,7 +151,7 @@ function planLines(answer) {
           ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
           ["engine", line.engine],
           line.engine_settings?.speculative ? ["drafts", draftText(line.engine_settings.speculative)] : null,
-          line.engine_settings?.host_cache_gib ? ["caches", `${figure(line.engine_settings.host_cache_gib)} GiB of the host beside each device`] : null,
+          line.engine_settings?.host_cache_gib ? ["caches", `${figure(line.engine_settings.host_cache_gib)} GiB of the host${line.engine_settings.disk_cache_gib ? ` and ${figure(line.engine_settings.disk_cache_gib)} GiB of disk` : ""} beside each device`] : null,
           ...askedFacts(answer.request.workloads.find((w) => w.name === line.workload)),
           ...foundFacts(line.predicted),
           [term("utilisation", "used"), percent(line.utilisation_fraction)],

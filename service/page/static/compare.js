@@ -54,7 +54,7 @@ function rows(plans) {
     both("proof", (x) => `${words(x.solve.status)}${x.solve.gap_fraction ? `, gap ${percent(x.solve.gap_fraction, 2)}` : ""}`),
     both("rents", (x) => fleetText(x)),
     both("from", lines((l) => `${l.provider}, ${l.region}, ${words(l.commitment)}`)),
-    both("replicas", lines((l) => `${l.replicas} × ${layoutText(l.layout)} on ${l.device}, ${l.precision.weights} weights, ${l.precision.kv_cache} KV${l.engine_settings?.speculative ? `, drafting ${l.engine_settings.speculative.draft_tokens} tokens` : ""}${l.engine_settings?.host_cache_gib ? `, ${l.engine_settings.host_cache_gib} GiB of the host beside each device` : ""}`)),
+    both("replicas", lines((l) => `${l.replicas} × ${layoutText(l.layout)} on ${l.device}, ${l.precision.weights} weights, ${l.precision.kv_cache} KV${l.engine_settings?.speculative ? `, drafting ${l.engine_settings.speculative.draft_tokens} tokens` : ""}${l.engine_settings?.host_cache_gib ? `, ${l.engine_settings.host_cache_gib} GiB of the host${l.engine_settings.disk_cache_gib ? ` and ${l.engine_settings.disk_cache_gib} GiB of disk` : ""} beside each device` : ""}`)),
     both("TTFT p95", lines((l) => interval(l.predicted?.ttft_ms.p95, "ms"))),
     both("TPOT p95", lines((l) => interval(l.predicted?.tpot_ms.p95, "ms"))),
     both("prediction", lines((l) => l.basis)),

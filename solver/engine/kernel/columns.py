@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.kernel import admission, completions, host_tier, prefill, prefixes, records, stepping, timing, turns
+from solver.engine.kernel import admission, completions, prefill, prefixes, records, stepping, tiers, timing, turns
 from solver.engine.kernel.compiled import COMPILED
 from solver.engine.replayable import Prefixes, SessionTurns
 from solver.engine.simulate import Schedule
@@ -32,9 +32,11 @@ class RequestTimes:
     gaps: Vector
     end: records.State
     cached_tokens: Whole
-    """Of each prompt, found in the cache or in host memory."""
+    """Of each prompt, found in the cache or in a tier under it."""
     loaded_tokens: Whole
-    """Of those, found in host memory alone."""
+    """Of those, found in such a tier alone, and loaded."""
+    disk_tokens: Whole
+    """Of each prompt, read from a disk before."""
 
 
 NO_GAPS: Vector = np.zeros((0, 2))
@@ -44,7 +46,7 @@ NO_GAPS.flags.writeable = False
 def source_digest() -> str:
     """Of all the source of the kernel: numba takes the machine code it kept for right as long as the file of the entry is
     as it was, whatever became of the functions compiled into it."""
-    parts = (records, completions, host_tier, prefixes, turns, admission, timing, prefill, stepping)
+    parts = (records, completions, tiers, prefixes, turns, admission, timing, prefill, stepping)
     return hashlib.sha256("".join(inspect.getsource(part) for part in parts).encode()).hexdigest()[:16]
 
 
@@ -85,7 +87,7 @@ def first_state(held: float) -> Any:
         return [records.State(beside=held, reserved=held, promised=held)]
     state = np.zeros(1, dtype=STATE_TYPE)
     state["beside"] = state["reserved"] = state["promised"] = held
-    state["oldest"] = state["newest"] = state["host_oldest"] = state["host_newest"] = -1
+    state["oldest"] = state["newest"] = -1
     return state
 
 
@@ -111,7 +113,9 @@ def engine_rules(
         sessions=int(sessions),
         block_tokens=schedule.block_tokens,
         host_cache_blocks=int(schedule.host_cache_tokens // schedule.block_tokens) if sessions else 0,
+        disk_cache_blocks=int(schedule.disk_cache_tokens // schedule.block_tokens) if sessions else 0,
         host_block_s=schedule.host_token_s * schedule.block_tokens,
+        disk_block_s=schedule.disk_token_s * schedule.block_tokens,
         kv_cache_tokens=float(schedule.kv_cache_tokens),
         block_slack_tokens=schedule.block_slack_tokens,
         lag_fraction=schedule.lag_fraction,
@@ -154,21 +158,28 @@ def _law_columns(laws: tuple[tuple[float, float, float], ...]) -> Vector:
 def no_turns() -> tuple[records.Turns, records.Chains]:
     """Where requests belong to no sessions: nothing reads these."""
     none, times = column(np.zeros(1, dtype=np.int64)), column(np.zeros(1))
-    return records.Turns(times, none, none, times, none), records.Chains(*(none,) * len(records.Chains._fields))
+    tier = records.Tier(*(none,) * len(records.Tier._fields))
+    columns = [none] * (len(records.Chains._fields) - 2) + [tier, tier]
+    return records.Turns(times, none, none, times, none), records.Chains(*columns)
 
 
 NO_TURNS = no_turns()
 
 
-def held_in_host(sessions: SessionTurns, blocks: int) -> Whole:
-    """Blocks of ``held_chains`` that host memory has before a run: those used last, the first of each chain."""
+def tier_column(sessions: SessionTurns, capacity_blocks: int) -> records.Tier:
+    """A tier before a run: of ``held_chains``, the blocks that were used last, the first of each chain."""
+    held, before, after = (np.full(len(sessions.parent), fill, dtype=np.int64) for fill in (0, -1, -1))
     newer = np.cumsum(sessions.held_blocks[::-1])[::-1] - sessions.held_blocks
-    kept: Whole = np.clip(blocks - newer, 0, sessions.held_blocks)
-    return kept
+    kept: Whole = np.clip(capacity_blocks - newer, 0, sessions.held_blocks)
+    there = sessions.held_chains[kept > 0]
+    held[sessions.held_chains] = kept
+    before[there[1:]], after[there[:-1]] = there[:-1], there[1:]
+    ends = np.array([*((there[0], there[-1]) if len(there) else (-1, -1)), kept.sum()], dtype=np.int64)
+    return records.Tier(*(column(each) for each in (held, before, after, ends)))
 
 
-def session_columns(sessions: SessionTurns, host_blocks: int) -> tuple[records.Turns, records.Chains]:
-    """Turns and chains before a run, with what the cache holds then in the order of last use."""
+def session_columns(sessions: SessionTurns, host_blocks: int, disk_blocks: int) -> tuple[records.Turns, records.Chains]:
+    """Turns and chains before a run, with what the cache and the tiers under it hold then in the order of last use."""
     count, chains = len(sessions.think_s), len(sessions.parent)
     before: Whole = np.full(chains, -1, dtype=np.int64)
     after = before.copy()
@@ -176,13 +187,6 @@ def session_columns(sessions: SessionTurns, host_blocks: int) -> tuple[records.T
     before[held[1:]], after[held[:-1]] = held[:-1], held[1:]
     resident: Whole = np.zeros(chains, dtype=np.int64)
     resident[held] = sessions.held_blocks
-    stored: Whole = np.zeros(chains, dtype=np.int64)
-    host_before: Whole = np.full(chains, -1, dtype=np.int64)
-    host_after = host_before.copy()
-    in_host = held_in_host(sessions, host_blocks)
-    there = held[in_host > 0]
-    stored[held] = in_host
-    host_before[there[1:]], host_after[there[:-1]] = there[:-1], there[1:]
     turns = records.Turns(
         column(sessions.think_s), column(sessions.later), column(sessions.starts),
         column(np.zeros(count)), column(np.zeros(count, dtype=np.int64)),
@@ -191,7 +195,9 @@ def session_columns(sessions: SessionTurns, host_blocks: int) -> tuple[records.T
         column(sessions.chain), column(sessions.kept_tokens), column(np.full(count, -1, dtype=np.int64)),
         column(sessions.parent), column(sessions.blocks),
         column(resident), column(np.zeros(chains, dtype=np.int64)), column(before), column(after),
-        column(np.zeros(count, dtype=np.int64)), column(stored), column(host_before), column(host_after),
+        column(np.zeros(count, dtype=np.int64)),
+        column(np.full(count, -1, dtype=np.int64)), column(np.zeros(count, dtype=np.int64)),
+        tier_column(sessions, host_blocks), tier_column(sessions, disk_blocks),
     )  # fmt: skip
 
 
@@ -219,6 +225,7 @@ class Engine:
     seats: int
     notes_gaps: bool
     host_blocks: int = 0
+    disk_blocks: int = 0
 
 
 def engine(
@@ -228,8 +235,9 @@ def engine(
     ``sessions``: requests are turns of sessions, and what of their prompts is cached is found as the run goes."""
     rules = engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions)
     return Engine(
-        rules_column(rules), table_columns(tables), schedule.max_sequences, notes_gaps, rules.host_cache_blocks
-    )
+        rules_column(rules), table_columns(tables), schedule.max_sequences, notes_gaps,
+        rules.host_cache_blocks, rules.disk_cache_blocks,
+    )  # fmt: skip
 
 
 def replayed(
@@ -259,10 +267,10 @@ def replayed(
         aside = column(np.asarray(prefixes.aside_tokens, dtype=np.int64))
     requests = records.Requests(column(prompts), column(outputs), found, aside, *(column(row) for row in times))
     if queues is None:
-        turns_of = NO_TURNS if sessions is None else session_columns(sessions, on.host_blocks)
+        turns_of = NO_TURNS if sessions is None else session_columns(sessions, on.host_blocks, on.disk_blocks)
         queues = working_space(count, min(count, on.seats), turns_of)
     if sessions is not None:
-        first_chains(state, sessions, on.host_blocks)
+        first_chains(state, sessions)
     space = (room or 3 * count + 64) if on.notes_gaps else 1
     stepping.start(
         on.rules, state, requests, queues, column(np.zeros(0) if arrivals_s is None else arrivals_s), concurrency
@@ -278,22 +286,21 @@ def replayed(
             break
     sent_s, first_s, last_s = (np.asarray(each) for each in (requests.sent, requests.first, requests.last))
     noted_gaps = gaps[0] if len(gaps) == 1 else np.concatenate([NO_GAPS, *gaps])
+    chains = queues.chains
     return RequestTimes(
-        sent_s, first_s, last_s, noted_gaps, end, np.asarray(queues.chains.found), np.asarray(queues.chains.loaded)
-    )
+        sent_s, first_s, last_s, noted_gaps, end,
+        np.asarray(chains.found), np.asarray(chains.loaded), np.asarray(chains.from_disk),
+    )  # fmt: skip
 
 
-def first_chains(one_state: Any, sessions: SessionTurns, host_blocks: int) -> None:
+def first_chains(one_state: Any, sessions: SessionTurns) -> None:
     """What the cache holds before a run, put down in the state."""
     if not len(sessions.held_chains):
         return
     u = one_state[0]
-    oldest, newest = int(sessions.held_chains[0]), int(sessions.held_chains[-1])
-    in_host = held_in_host(sessions, host_blocks)
-    there = sessions.held_chains[in_host > 0]
     first = {
-        "oldest": oldest, "newest": newest, "cached_blocks": int(sessions.held_blocks.sum()), "host_blocks": int(in_host.sum()),
-        "host_oldest": int(there[0]) if len(there) else -1, "host_newest": int(there[-1]) if len(there) else -1,
+        "oldest": int(sessions.held_chains[0]), "newest": int(sessions.held_chains[-1]),
+        "cached_blocks": int(sessions.held_blocks.sum()),
     }  # fmt: skip
     for name, value in first.items():
         if COMPILED:

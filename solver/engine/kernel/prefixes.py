@@ -6,8 +6,8 @@ A chain that others go on from is given back with the last of its users, after t
 """
 
 from solver.engine.kernel.compiled import inner
-from solver.engine.kernel.host_tier import held_on_either, store
-from solver.engine.kernel.records import Chains, Queues, Rules, State
+from solver.engine.kernel.records import Chains, Queues, Requests, Rules, State
+from solver.engine.kernel.tiers import held_on_any, held_on_either, store
 
 
 @inner
@@ -81,8 +81,8 @@ def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> i
 
 @inner
 def find_stored(rules: Rules, queues: Queues, request: int, tokens: int) -> int:
-    """The same of what the cache or host memory holds."""
-    blocks = held_on_either(queues, request)
+    """The same of what the cache or host memory holds, with what was read into that from a disk for this request."""
+    blocks = max(held_on_either(queues, request), queues.chains.read[request])
     tokens_found: int = min(blocks, (tokens - 1) // rules.block_tokens) * rules.block_tokens
     return tokens_found
 
@@ -107,6 +107,7 @@ def hold(rules: Rules, u: State, queues: Queues, request: int, found: int) -> No
     chains = queues.chains
     if chains.found[request] < 0:
         chains.found[request] = found
+    chains.read[request] = 0
     pinned = pinned_tokens(rules, queues, request)
     u.reserved += pinned
     u.promised += pinned
@@ -135,7 +136,9 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
         chain = chains.parent[chain]
     chains.resident[own] = max(0, tokens // rules.block_tokens - before)
     if rules.host_cache_blocks:
-        store(rules, u, queues, request, chains.resident[own])
+        store(chains.host, rules.host_cache_blocks, queues, request, chains.resident[own])
+    if rules.disk_cache_blocks:
+        store(chains.disk, rules.disk_cache_blocks, queues, request, chains.resident[own])
     chain = own
     while chain >= 0:
         chains.users[chain] -= 1
@@ -146,3 +149,30 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
                 u.beside -= chains.blocks[chain] * rules.block_tokens
             link(u, chains, chain)
         chain = chains.parent[chain]
+
+
+@inner
+def reads_first(rules: Rules, u: State, requests: Requests, queues: Queues) -> bool:
+    """Whether the request that would be queued next waits for the disk instead: it is looked for once, and what only the disk has
+    is read after what was asked of it before. Those that are ready sooner go before it."""
+    chains = queues.chains
+    request = queues.order[u.queued]
+    if chains.read[request] >= 0:
+        return False
+    forget(rules, u, chains, 0.0)
+    most = (requests.prompts[request] - 1) // rules.block_tokens
+    near = min(held_on_either(queues, request), most)
+    whole = min(held_on_any(queues, request), most)
+    if whole <= near:
+        chains.read[request] = 0
+        return False
+    chains.read[request] = whole
+    chains.from_disk[request] = (whole - near) * rules.block_tokens
+    u.disk = max(u.disk, u.now) + (whole - near) * rules.disk_block_s
+    requests.ready[request] = u.disk
+    place = u.queued
+    while place + 1 < u.sent and requests.ready[queues.order[place + 1]] <= u.disk:
+        queues.order[place] = queues.order[place + 1]
+        place += 1
+    queues.order[place] = request
+    return True

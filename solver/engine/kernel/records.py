@@ -32,7 +32,9 @@ class Rules:
     sessions: int
     block_tokens: int
     host_cache_blocks: int
+    disk_cache_blocks: int
     host_block_s: float
+    disk_block_s: float
     kv_cache_tokens: float
     block_slack_tokens: float
     lag_fraction: float
@@ -96,10 +98,8 @@ class State:
     oldest: int = -1
     newest: int = -1
     cached_blocks: int = 0
-    host_oldest: int = -1
-    host_newest: int = -1
-    host_blocks: int = 0
     loading: float = 0.0
+    disk: float = 0.0
 
 
 class Tables(NamedTuple):
@@ -151,14 +151,28 @@ class Turns(NamedTuple):
     which: Column
 
 
+class Tier(NamedTuple):
+    """A tier under the cache of the device: blocks of chains in the order of last use.
+
+    By chain: held, how many of its blocks, always its first; before, after: neighbours in the order. ends: the chain used longest
+    ago, the one used last (-1: none), and blocks of all.
+    """
+
+    held: Column
+    before: Column
+    after: Column
+    ends: Column
+
+
 class Chains(NamedTuple):
     """Blocks that follow one another and are used together: those of a session, of a system prompt, of a document.
 
     By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; found, tokens of
     its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1:
     none); blocks, how many it has, of chains that others go on from; resident, how many of them are cached, always its first;
-    users, requests in progress; before, after: neighbours in the order of last use. In host memory: stored, blocks of a chain;
-    host_before, host_after; by request loaded, those of the tokens found that came from there.
+    users, requests in progress; before, after: neighbours in the order of last use. host, disk: tiers under the device; by
+    request loaded, tokens found that came from there; read, blocks in which its prompt was read from disk (-1: not looked for
+    yet, 0: none), and from_disk, the tokens of those.
     """
 
     chain: Column
@@ -171,9 +185,10 @@ class Chains(NamedTuple):
     before: Column
     after: Column
     loaded: Column
-    stored: Column
-    host_before: Column
-    host_after: Column
+    read: Column
+    from_disk: Column
+    host: Tier
+    disk: Tier
 
 
 class Queues(NamedTuple):

@@ -6,7 +6,7 @@ from solver.engine.kernel.admission import cache_is_full, evict, retire, send
 from solver.engine.kernel.compiled import entry, inner
 from solver.engine.kernel.completions import next_end
 from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
-from solver.engine.kernel.prefixes import forget, free_tokens
+from solver.engine.kernel.prefixes import forget, free_tokens, reads_first
 from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
 from solver.engine.kernel.timing import (
     context_moved,
@@ -88,7 +88,8 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
             return
         if fit < steps:
             steps = max(1, int(fit))
-    if (u.sent > u.queued or u.pending) and not u.blocked and not rules.static_batching:
+    looks = not u.blocked or rules.disk_cache_blocks > 0  # a disk reads for those that have no room yet
+    if (u.sent > u.queued or u.pending) and looks and not rules.static_batching:
         ready = next_ready(rules, u, requests, queues)
         until = steps_until(ready - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
         joins = steps_to_admission(rules, u, until)
@@ -130,12 +131,17 @@ def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: 
     if not (u.running or u.partial or u.evicted or u.queued > u.admitted):
         if u.queued == u.sent:
             send_next(rules, u, requests, queues)
+        if rules.disk_cache_blocks:
+            while u.pending and queues.turns.due[0] <= requests.ready[queues.order[u.queued]]:
+                send_next(rules, u, requests, queues)
         u.now = max(u.now, requests.ready[queues.order[u.queued]])
         u.previous = 0.0
         u.since_admission = 0
     send_due(rules, u, requests, queues)
     cutoff = u.now - rules.lag_fraction * u.previous
     while u.since_admission == 0 and u.queued < u.sent and requests.ready[queues.order[u.queued]] <= cutoff:
+        if rules.disk_cache_blocks and reads_first(rules, u, requests, queues):
+            continue
         u.queued += 1
     waiting = u.evicted or u.queued > u.admitted
     if u.partial or (waiting and not u.blocked and not (rules.static_batching and u.running)):

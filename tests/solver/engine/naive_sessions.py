@@ -27,33 +27,42 @@ class Turn(Job):
     think_s: float = 0.0
     found: int = -1
     loaded: int = 0
+    read: int = -1
+    """Blocks that its prompt has once a disk has read what only that had; -1: not looked for yet."""
+    from_disk: int = 0
 
 
 class BlockCache:
     """Blocks that nobody holds, the least recently used first, and how many requests hold each of the others."""
 
-    def __init__(self, host_blocks: int = 0) -> None:
+    def __init__(self, *tier_blocks: int) -> None:
         self.held: Counter[Block] = Counter()
         self.free: dict[Block, None] = {}
-        self.host: dict[Block, None] = {}
-        self.host_blocks = host_blocks
-        """Blocks kept in host memory too, the least recently used first."""
+        self.tiers: list[dict[Block, None]] = [{} for _ in tier_blocks]
+        """Blocks kept in host memory and on disk too, the least recently used first."""
+        self.tier_blocks = tier_blocks
 
-    def find_anywhere(self, names: list[Block]) -> int:
+    def find_anywhere(self, names: list[Block], tiers: int) -> int:
+        """In the device or the first so many of the tiers under it."""
         count = 0
         for name in names:
-            if name not in self.free and not self.held[name] and name not in self.host:
+            if name not in self.free and not self.held[name] and not any(name in t for t in self.tiers[:tiers]):
                 break
             count += 1
         return count
 
     def store(self, names: list[Block], computed: int, shared: int) -> None:
-        for place in range(len(names) - 1, -1, -1):
-            if place < max(computed, shared) or names[place] in self.host:
-                self.host.pop(names[place], None)
-                self.host[names[place]] = None
-        while len(self.host) > self.host_blocks:
-            del self.host[next(iter(self.host))]
+        for tier in self.tiers:
+            for place in range(len(names) - 1, -1, -1):
+                if place < max(computed, shared) or names[place] in tier:
+                    tier.pop(names[place], None)
+                    tier[names[place]] = None
+        self.shrink_tiers()
+
+    def shrink_tiers(self) -> None:
+        for tier, most in zip(self.tiers, self.tier_blocks, strict=True):
+            while len(tier) > most:
+                del tier[next(iter(tier))]
 
     def find(self, names: list[Block]) -> int:
         count = 0
@@ -106,15 +115,16 @@ class NaiveSessions(NaiveEngine):
         self.turns, self.block, self.prefix = turns_of(draw, block), block, 0
         self.jobs = list(self.turns)
         self.trace = NaiveTrace(self.jobs)
-        self.cache = BlockCache(int(schedule.host_cache_tokens // block))
-        self.loading_s = 0.0
+        sizes = schedule.host_cache_tokens, schedule.disk_cache_tokens
+        self.cache = BlockCache(*(int(tokens // block) for tokens in sizes))
+        self.loading_s = self.disk_free_s = 0.0
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
             kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
             for place in range(count - 1, -1, -1):
                 self.cache.free[(kind, chain, place)] = None
-                self.cache.host[(kind, chain, place)] = None
-        while len(self.cache.host) > self.cache.host_blocks:
-            del self.cache.host[next(iter(self.cache.host))]
+                for tier in self.cache.tiers:
+                    tier[(kind, chain, place)] = None
+        self.cache.shrink_tiers()
         self.due: list[tuple[float, int]] = []
         starts = [self.turns[i] for i in draw.turns.starts.tolist()]
         self.sessions_left = starts[concurrency:] if concurrency else []
@@ -122,15 +132,33 @@ class NaiveSessions(NaiveEngine):
             self.due.append((0.0 if concurrency else float(draw.arrivals_s[k]), job.number))
 
     def one_step(self) -> int:
-        idle = not (self.running or self.prefilling or self.preempted or self.waiting or self.upcoming)
-        if idle:
-            self.send_soonest()
-        if not (self.running or self.prefilling or self.preempted or self.waiting):
-            self.now = max(self.now, min(job.ready for job in self.upcoming))
-            self.previous = 0.0
-        while self.due and min(self.due)[0] <= self.now:
-            self.send_soonest()
-        return super().one_step()
+        while True:
+            if not (self.running or self.prefilling or self.preempted or self.waiting):
+                while not self.upcoming or (self.due and min(self.due)[0] <= min(job.ready for job in self.upcoming)):
+                    self.send_soonest()
+                self.now = max(self.now, min(job.ready for job in self.upcoming))
+                self.previous, self.steps_not_asked = 0.0, 0
+            while self.due and min(self.due)[0] <= self.now:
+                self.send_soonest()
+            if self.steps_not_asked == 0:
+                self.look_on_disk()
+            known = [job for job in self.upcoming if job.ready <= self.now - self.s.lag_fraction * self.previous]
+            if known or self.running or self.prefilling or self.preempted or self.waiting:
+                return super().one_step()
+
+    def look_on_disk(self) -> None:
+        """Those whose prompts go on on the disk come to the queue when it has read them, one after the other."""
+        for job in sorted(self.upcoming, key=lambda j: (j.ready, j.number)):
+            assert isinstance(job, Turn)
+            if job.read < 0 and job.ready <= self.now - self.s.lag_fraction * self.previous:
+                self.shrink()
+                asked = job.names[: (job.prompt - 1) // self.block]
+                near, whole = (self.cache.find_anywhere(asked, tiers) for tiers in (1, 2))
+                job.read = whole if whole > near else 0
+                if job.read:
+                    job.from_disk = (whole - near) * self.block
+                    self.disk_free_s = max(self.disk_free_s, self.now) + job.from_disk * self.s.disk_token_s
+                    job.ready = self.disk_free_s
 
     def send_soonest(self) -> None:
         at, number = min(self.due)
@@ -185,7 +213,7 @@ class NaiveSessions(NaiveEngine):
         self.shrink()
         asked = (job.prompt + job.produced - 1) // self.block
         on_device = self.cache.find(job.names[:asked])
-        found = max(on_device, self.cache.find_anywhere(job.names[:asked]))
+        found = max(on_device, self.cache.find_anywhere(job.names[:asked], 1), min(job.read, asked))
         work = job.prompt + job.produced - found * self.block
         if not s.chunked_prefill and started and work > budget:
             return False
@@ -194,6 +222,7 @@ class NaiveSessions(NaiveEngine):
         if job.found < 0:
             job.found = found * self.block
             job.loaded = (found - on_device) * self.block
+        job.read = 0
         job.cached, job.to_prefill, job.prefilled = found * self.block, work, 0
         self.cache.hold(job.names)
         self.prefilling.append(job)

@@ -1,6 +1,8 @@
 """Sessions in the event simulation: what the cache of prefixes finds, and when turns are sent."""
 
+import hashlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -17,7 +19,7 @@ from solver.step.tables import StepTables
 from solver.workload import Sessions, Traffic
 from tests.seeds import cases
 from tests.solver.engine.naive_sessions import NaiveSessions
-from tests.solver.engine.test_kernel import MODELS, SEATS, tables_of
+from tests.solver.engine.test_kernel import MODELS, SEATS, run_python, tables_of
 
 CASES = cases(320)
 BATCH = 40
@@ -69,7 +71,13 @@ def random_case(seed: int) -> Case:
         preempts=profile.preempts,
     )
     in_host = random.Random(seed + CASES).choice([0.0, 2.0, 6.0, 40.0])
-    schedule = replace(schedule, host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5)
+    on_disk = random.Random(seed + 2 * CASES).choice([0.0, 3.0, 12.0, 60.0]) if in_host else 0.0
+    in_host = min(in_host, on_disk / 3.0) if on_disk else in_host
+    schedule = replace(
+        schedule,
+        host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5,
+        disk_cache_tokens=on_disk * traffic.maximum, disk_token_s=random.Random(seed + 3 * CASES).choice([1e-6, 1e-4, 1e-3]),
+    )  # fmt: skip
     count = rng.randint(5, 70)
     if clients:
         return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
@@ -77,9 +85,22 @@ def random_case(seed: int) -> Case:
     return Case(tables, schedule, draw, 0)
 
 
+def over_a_disk(seed: int) -> Case:
+    """The same with so small a cache and so little host memory that most of what returns is on a disk."""
+    case, rng = random_case(seed), random.Random(seed + 4 * CASES)
+    longest = int((case.draw.prompts + case.draw.outputs).max())
+    tiers = replace(
+        case.schedule,
+        kv_cache_tokens=min(case.schedule.kv_cache_tokens, 2.0 * longest + 100),
+        host_cache_tokens=rng.choice([0.3, 1.0]) * longest, host_token_s=2e-5,
+        disk_cache_tokens=rng.choice([2.0, 8.0, 60.0]) * longest, disk_token_s=rng.choice([1e-6, 1e-4, 1e-3]),
+    )  # fmt: skip
+    return replace(case, schedule=tiers)
+
+
 @cache
-def runs(seed: int) -> tuple[Case, SessionTrace, NaiveSessions]:
-    case = random_case(seed)
+def runs(seed: int, of: Callable[[int], Case] = random_case) -> tuple[Case, SessionTrace, NaiveSessions]:
+    case = of(seed)
     block = round(2 * case.schedule.block_slack_tokens) + 1
     naive = NaiveSessions(case.tables, case.schedule, case.draw, concurrency=case.clients, block=block)
     naive.run()
@@ -94,6 +115,7 @@ class TestAgainstSingleBlocks:
             found = [naive.turns[request].found for request in fast.order]
             assert fast.cached_tokens.tolist() == found, seed
             assert fast.loaded_tokens.tolist() == [naive.turns[request].loaded for request in fast.order], seed
+            assert fast.disk_tokens.tolist() == [naive.turns[request].from_disk for request in fast.order], seed
 
     @pytest.mark.parametrize("start", range(0, CASES, BATCH))
     def test_and_takes_as_long(self, start: int) -> None:
@@ -103,6 +125,21 @@ class TestAgainstSingleBlocks:
             assert fast.trace.time_to_first_token_s == pytest.approx([t.first - t.sent for t in turns], rel=2e-3), seed
             assert fast.trace.end_to_end_s == pytest.approx([t.last - t.sent for t in turns], rel=2e-3), seed
 
+    @pytest.mark.parametrize("start", range(0, CASES, BATCH))
+    def test_over_a_disk_too(self, start: int) -> None:
+        """What each prompt finds, loads and reads, in 320 cases more; and how long that takes."""
+        for seed in range(start, min(start + BATCH, CASES)):
+            _, fast, naive = runs(seed, over_a_disk)
+            turns = [naive.turns[request] for request in fast.order]
+            assert fast.cached_tokens.tolist() == [t.found for t in turns], seed
+            assert fast.loaded_tokens.tolist() == [t.loaded for t in turns], seed
+            assert fast.disk_tokens.tolist() == [t.from_disk for t in turns], seed
+            assert fast.trace.time_to_first_token_s == pytest.approx([t.first - t.sent for t in turns], rel=2e-3), seed
+
+    def test_cases_over_a_disk_are_worth_it(self) -> None:
+        found = [runs(seed, over_a_disk)[1] for seed in range(CASES)]
+        assert sum(fast.disk_fraction() > 0.02 for fast in found) >= 0.3 * CASES
+
     def test_cases_are_worth_it(self) -> None:
         """Caches that forget, evictions, shared beginnings, and hits of every size."""
         found = [runs(seed) for seed in range(CASES)]
@@ -111,6 +148,34 @@ class TestAgainstSingleBlocks:
         assert sum(fast.trace.preemptions > 0 for _, fast, _ in found) >= 0.04 * CASES
         assert sum(len(case.draw.turns.held_chains) > 0 for case, _, _ in found) >= 0.25 * CASES
         assert sum(fast.loaded_fraction() > 0.02 for _, fast, _ in found) >= 0.06 * CASES
+        assert sum(fast.disk_fraction() > 0.02 for _, fast, _ in found) >= 0.06 * CASES
+
+
+def digest_over_disks(seeds: range) -> str:
+    """Of all that the simulation says of these cases, to the last bit."""
+    told = hashlib.sha256()
+    for seed in seeds:
+        run = over_a_disk(seed).fast()
+        for each in (
+            run.sent_s,
+            run.cached_tokens,
+            run.loaded_tokens,
+            run.disk_tokens,
+            run.trace.end_to_end_s,
+            run.trace.gaps,
+        ):
+            told.update(np.ascontiguousarray(each).tobytes())
+    return told.hexdigest()
+
+
+def test_the_same_source_as_python_gives_the_same_to_the_bit() -> None:
+    seeds = range(0, 40, 2)
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from tests.solver.engine.test_sessions import digest_over_disks\n"
+        f"print(digest_over_disks({seeds!r}))"
+    )
+    assert run_python(code) == digest_over_disks(seeds)
 
 
 def traffic_of(sessions: Sessions) -> Traffic:
