@@ -22,6 +22,7 @@ from catalog.huggingface_attention import (
     has_qk_norm,
     linear_block,
 )
+from catalog.huggingface_audio import audio_row
 from catalog.huggingface_feed_forward import (
     FeedForwardBlock,
     dense_block,
@@ -97,6 +98,7 @@ def llm_row_from_config(
         vocabulary=vocabulary,
         embeds=both_ways or embeds,
         bidirectional=both_ways,
+        audio=audio_row(top, top.text("model_type", default="unknown"), hidden),
         vision=vision_row(top, top.text("model_type", default="unknown"), hidden),
         tied_embeddings=both_ways
         or embeds

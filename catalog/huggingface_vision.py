@@ -16,12 +16,18 @@ CHANNELS = 3
 
 
 class VisionProcessorRow(Row):
-    """Limits to which a family's published processor resizes an image, in pixels of its area; or into how many tiles it cuts one."""
+    """Limits to which a family's published processor resizes an image, in pixels of its area; or into how many tiles it cuts one;
+    of a video, pixels of all of its frames and how many it samples, where it takes any."""
 
     model_types: Annotated[tuple[str, ...], Field(min_length=1)]
     least_px: Annotated[int, Field(ge=0)] = 0
     most_px: Annotated[int, Field(ge=0)] = 0
     most_tiles: Annotated[int, Field(ge=0)] = 0
+    takes_video: bool = False
+    least_clip_px: Annotated[int, Field(ge=0)] = 0
+    most_clip_px: Annotated[int, Field(ge=0)] = 0
+    least_frames: Annotated[int, Field(ge=0)] = 0
+    most_frames: Annotated[int, Field(ge=0)] = 0
     provenance: Provenance
 
 
@@ -70,7 +76,8 @@ def _merged_patches(vision: Fields, model_type: str, hidden: int) -> LlmVisionRo
         layers=layers, hidden=width, heads=vision.integer("num_heads", high=10_000), intermediate=inner, gated=gated,
         patch_px=patch, merge=merge, least_px=limits.least_px, most_px=limits.most_px, extra_projectors=further,
         window_patches=(window // patch) ** 2, full_layers=len(vision.integers("fullatt_block_indexes")) if window else layers,
-        weights=weights,
+        weights=weights, clip_frames=frames if limits.takes_video else 0, least_clip_px=limits.least_clip_px,
+        most_clip_px=limits.most_clip_px, least_frames=limits.least_frames, most_frames=limits.most_frames,
     )  # fmt: skip
 
 

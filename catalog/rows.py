@@ -345,6 +345,26 @@ class LlmVisionRow(Row):
     weights: Positive
     most_tiles: int = Field(default=0, ge=0)
     projector: int = Field(default=0, ge=0)
+    clip_frames: int = Field(default=0, ge=0)
+    least_clip_px: int = Field(default=0, ge=0)
+    most_clip_px: int = Field(default=0, ge=0)
+    least_frames: int = Field(default=0, ge=0)
+    most_frames: int = Field(default=0, ge=0)
+
+
+class LlmAudioRow(Row):
+    """An audio encoder; field for field the solver's (``solver.audio``)."""
+
+    layers: int = Field(ge=1)
+    hidden: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    intermediate: int = Field(ge=1)
+    pooled: int = Field(ge=1)
+    chunk_s: Positive
+    most_s: NotNegative = 0.0
+    padded_tokens: bool = False
+    joined: bool = False
+    weights: Positive
 
 
 class LlmRow(Row):
@@ -370,6 +390,8 @@ class LlmRow(Row):
     """Makes a vector or a score of a text, and no tokens."""
     bidirectional: bool = False
     """Every token attends to all of its text."""
+    audio: LlmAudioRow | None = None
+    """What it listens with; None likewise."""
     vision: LlmVisionRow | None = None
     """What it looks at images with; None where it takes none, or where its figures are not known."""
     published_total_weights: Positive | None = None

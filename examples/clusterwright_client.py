@@ -1479,6 +1479,44 @@ class AttentionOut(TypedDict):
     """Parameters of all layers of the group, a count."""
 
 
+class AudioIn(TypedDict):
+    """Recordings in every prompt, all of one length; their tokens come on top of ``prompt_tokens``, as many as the
+    model makes of them.
+    """
+    per_request: NotRequired[int]
+    """How many of them a request carries."""
+    seconds: float
+    """How long the answer took, s."""
+
+
+class AudioOut(TypedDict):
+    """An audio encoder: chunks of ``chunk_s`` are heard each by itself, and ``pooled`` positions, of a fiftieth of a
+    second each, become a token.
+    """
+    layers: int
+    """Layers, a count."""
+    hidden: int
+    """Width of the model's hidden state."""
+    heads: int
+    """Query heads, a count."""
+    intermediate: int
+    """Width inside a dense layer; 0 for mixtures."""
+    pooled: int
+    """Positions of a spectrogram that become one token."""
+    chunk_s: float
+    """Length of the parts in which a recording is heard, s."""
+    most_s: float
+    """Longest recording that is taken, s; 0: any. Longest recording; 0: any."""
+    padded_tokens: bool
+    """Whether tokens of whole chunks count, padding and all. The tokens of whole chunks count, padding and all."""
+    joined: bool
+    """Whether positions that become a token are joined side by side, rather than averaged. Positions that become a
+    token are joined side by side; else averaged.
+    """
+    weights: float
+    """Number format of the weights; in requests, those the plan may choose from."""
+
+
 class BaseOut(TypedDict):
     """The plan that answers are compared with: the recommendation, solved again from its request and price instant.
     changed: what differs from when it was stored (``catalog_digest``, ``correction_set``, ``version``), and whether
@@ -3603,6 +3641,10 @@ class LlmOut(TypedDict):
     """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector."""
     bidirectional: bool
     """Whether every token attends to all of its text, those after it too."""
+    audio: NotRequired[AudioOut | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none. Null where it takes no
+    recordings, or its encoder's figures are not known.
+    """
     vision: NotRequired[VisionOut | None]
     """What the model looks at images with. Null where it takes no images, or its encoder's figures are not known.
     """
@@ -6298,7 +6340,11 @@ class TrafficClassIn(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -6330,7 +6376,11 @@ class TrafficIn(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -6356,7 +6406,11 @@ class TrafficShape(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -7215,6 +7269,22 @@ class UsedInputOut(TypedDict):
     """Whether the request states it."""
 
 
+class VideoIn(TypedDict):
+    """Videos in every prompt, all alike; their tokens come on top of ``prompt_tokens``, as many as the model makes of
+    the frames that are sampled.
+    """
+    per_request: NotRequired[int]
+    """How many of them a request carries."""
+    seconds: float
+    """How long the answer took, s."""
+    frames_per_s: float
+    """Frames that are sampled a second. At which frames are sampled, not at which it was recorded."""
+    width_px: int
+    """Width of an image as it is sent, pixels."""
+    height_px: int
+    """Height of an image as it is sent, pixels."""
+
+
 class VisionOut(TypedDict):
     """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model.
     Figures that it does not have are 0. ``most_tiles``: of ``image_px`` a side, into which an image is cut;
@@ -7254,6 +7324,16 @@ class VisionOut(TypedDict):
     """Most tiles that an image is cut into; 0 where it is not."""
     projector: NotRequired[int]
     """Width of the first projectors; 0: that of the patches that become a token."""
+    clip_frames: NotRequired[int]
+    """Frames of a video that one patch reaches over; 0 where it is not known to take video."""
+    least_clip_px: NotRequired[int]
+    """To no fewer pixels is a video resized, all frames together; 0: each frame like an image."""
+    most_clip_px: NotRequired[int]
+    """To no more pixels is a video resized, all frames together; 0: each frame like an image."""
+    least_frames: NotRequired[int]
+    """Fewest frames that are sampled of a video; 0: any number."""
+    most_frames: NotRequired[int]
+    """Most frames that are sampled of a video; 0: any number."""
 
 
 class WantedListOut(TypedDict):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from solver.adapters import Adapters
+from solver.audio import AudioEncoder
 from solver.vision import Images, VisionEncoder
 
 AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "none"]
@@ -111,10 +112,19 @@ class LlmShape:
     """Served over it by one workload; None for the model as published."""
     vision: VisionEncoder | None = None
     """What it looks at images with; None where it takes none, or where its figures are not known."""
+    audio: AudioEncoder | None = None
+    """What it listens with; None likewise."""
     images: Images | None = None
-    """What the requests of one workload carry; None: text alone."""
+    """What the requests of one workload carry, videos and recordings too; None: text alone."""
     guided_fraction: float = 0.0
     """Share of the requests of one workload whose replies are held to a grammar: structured output, calls of tools."""
+
+    @property
+    def encoder(self) -> VisionEncoder | AudioEncoder | None:
+        """Of what requests carry; None for text alone."""
+        if self.images is None:
+            return None
+        return self.audio if self.images.heard else self.vision
 
     @property
     def layers(self) -> int:

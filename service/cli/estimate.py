@@ -13,7 +13,7 @@ from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import lengths
 from service.cli.output import print_json, standard_output
-from service.cli.served_arguments import adapters_of, images_of
+from service.cli.served_arguments import adapters_of, media_of
 from service.cli.session_arguments import sessions_of
 from service.cli.tables import interval, layout_text, show_estimates
 from service.figures import readable
@@ -45,8 +45,7 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     traffic = {**of_prompts, "output_tokens": lengths("--output", arguments.output)}
     if (thinking := lengths("--thinking", arguments.thinking)) is not None:
         traffic["thinking_tokens"] = thinking
-    if (images := images_of(arguments)) is not None:
-        traffic["images"] = images
+    traffic |= media_of(arguments)
     has_load = (arguments.rate is None) != (arguments.concurrency is None)
     missing = [
         name
@@ -117,8 +116,9 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
         soft_wrap=True,
     )
     if (images := found["images"]) is not None:
+        media = "videos" if arguments.video else "recordings" if arguments.audio else "images"
         console.print(
-            f"images: {images['tokens_each']:,} tokens each; encoding those of a request takes {readable(images['encoding_ms'])} ms of "
+            f"{media}: {images['tokens_each']:,} tokens each; encoding those of a request takes {readable(images['encoding_ms'])} ms of "
             f"a device, and {readable(images['host_ms'])} ms of the host before",
             soft_wrap=True,
         )

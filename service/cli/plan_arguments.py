@@ -8,7 +8,7 @@ from typing import Any
 import service
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import LENGTHS_HELP, lengths
-from service.cli.served_arguments import adapters_of, add_served_options, images_of
+from service.cli.served_arguments import adapters_of, add_served_options, media_of
 from service.cli.session_arguments import add_session_options, sessions_of
 from service.cli.trace_arguments import add_reading_options
 
@@ -173,8 +173,7 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     thinking = lengths("--thinking", arguments.thinking) or _preset_lengths(preset.get("thinking_tokens"))
     if thinking is not None:
         traffic["thinking_tokens"] = thinking
-    if (images := images_of(arguments)) is not None:
-        traffic["images"] = images
+    traffic |= media_of(arguments)
     if sessions is None and traced.get("shared_prefix_fraction"):
         traffic["shared_prefix_fraction"] = traced["shared_prefix_fraction"]
     workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}

@@ -15,10 +15,17 @@ ADAPTERS_HELP = (
 
 IMAGES_HELP = "images in every prompt: how many (1 unless stated), width and height in pixels"
 
+VIDEO_HELP = (
+    "videos in every prompt: how many, seconds, frames sampled a second, width and height in pixels, as 1:60x2x1280x720"
+)
+AUDIO_HELP = "recordings in every prompt: how many (1 unless stated) and seconds of each"
+
 
 def add_served_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adapters", metavar="COUNT[:RANK[:SLOTS]]", help=ADAPTERS_HELP)
     parser.add_argument("--images", metavar="[N:]WIDTHxHEIGHT", help=IMAGES_HELP)
+    parser.add_argument("--video", metavar="[N:]SECONDSxFPSxWIDTHxHEIGHT", help=VIDEO_HELP)
+    parser.add_argument("--audio", metavar="[N:]SECONDS", help=AUDIO_HELP)
     parser.add_argument(
         "--adapter-zipf",
         type=float,
@@ -40,6 +47,35 @@ def images_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
         raise CommandError(f"--images {arguments.images!r}: {IMAGES_HELP}", ExitCode.bad_input)
     many, wide, high = found.groups()
     return {"per_request": int(many or 1), "width_px": int(wide), "height_px": int(high)}
+
+
+def media_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What ``--images``, ``--video`` and ``--audio`` state, by field. Raises CommandError for what has another form.
+
+    >>> media_of(argparse.Namespace(images=None, video="60x2x1280x720", audio=None))
+    {'video': {'per_request': 1, 'seconds': 60.0, 'frames_per_s': 2.0, 'width_px': 1280, 'height_px': 720}}
+    >>> media_of(argparse.Namespace(images=None, video=None, audio="2:30.5"))
+    {'audio': {'per_request': 2, 'seconds': 30.5}}
+    """
+    found: dict[str, Any] = {}
+    if (images := images_of(arguments)) is not None:
+        found["images"] = images
+    number = r"(\d{1,9}(?:\.\d{1,9})?)"
+    if arguments.video is not None:
+        video = re.fullmatch(rf"(?:(\d{{1,6}}):)?{number}x{number}x(\d{{1,6}})x(\d{{1,6}})", arguments.video)
+        if video is None:
+            raise CommandError(f"--video {arguments.video!r}: {VIDEO_HELP}", ExitCode.bad_input)
+        many, seconds, rate, wide, high = video.groups()
+        found["video"] = {
+            "per_request": int(many or 1), "seconds": float(seconds), "frames_per_s": float(rate),
+            "width_px": int(wide), "height_px": int(high),
+        }  # fmt: skip
+    if arguments.audio is not None:
+        audio = re.fullmatch(rf"(?:(\d{{1,6}}):)?{number}", arguments.audio)
+        if audio is None:
+            raise CommandError(f"--audio {arguments.audio!r}: {AUDIO_HELP}", ExitCode.bad_input)
+        found["audio"] = {"per_request": int(audio[1] or 1), "seconds": float(audio[2])}
+    return found
 
 
 def _ranks(text: str) -> int | list[int]:

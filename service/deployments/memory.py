@@ -46,5 +46,5 @@ def _served(kind: ReplicaKind, shape: LlmShape) -> LlmShape:
     asked, traffic = kind.workload.adapters, kind.workload.traffic
     if traffic is not None:
         own = traffic_from_wire(traffic, image_tokens(traffic, shape))
-        shape = with_images(shape, images_from_wire(traffic.images, own, shape))
+        shape = with_images(shape, images_from_wire(traffic, own, shape))
     return shape if asked is None else with_adapters(shape, adapters_from_wire(asked, (), (kind.line.engine,)))

@@ -112,11 +112,12 @@ def _tier_words(kind: ReplicaKind) -> list[Word]:
 
 
 def _image_words(kind: ReplicaKind) -> list[Word]:
-    """How many images a prompt may have: memory is kept for the largest step of so many."""
+    """How many images, videos or recordings a prompt may have: memory is kept for the largest step of so many."""
     traffic = kind.workload.traffic
-    if traffic is None or traffic.images is None:
+    if traffic is None or traffic.media is None:
         return []
-    return ["--limit-mm-per-prompt", json.dumps({"image": traffic.images.per_request})]
+    kinds = {"images": "image", "video": "video", "audio": "audio"}
+    return ["--limit-mm-per-prompt", json.dumps({kinds[traffic.media_field]: traffic.media.per_request})]
 
 
 def _drafting_words(kind: ReplicaKind) -> list[Word]:

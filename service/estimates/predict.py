@@ -96,7 +96,7 @@ def own_traffic(asked: EstimateIn, shape: LlmShape) -> Traffic:
 def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
     """The model with the images and adapters of the case; no more requests at once than the adapters have slots for: those that an
     engine would run of a closed load, so many that they name no more on average of an open one."""
-    shape = with_images(shape, images_from_wire(asked.traffic.images, traffic, shape))
+    shape = with_images(shape, images_from_wire(asked.traffic, traffic, shape))
     shape = replace(shape, guided_fraction=asked.traffic.structured_fraction)
     if asked.adapters is None:
         return asked, shape

@@ -28,7 +28,7 @@ def published_case(asked: EstimateIn, shape: LlmShape) -> PublishedCase | None:
     if asked.device is None or {"layout", "partition", "node"} & asked.model_fields_set:
         return None
     speed = speed_of(asked.device, asked.llm)
-    if speed is None or asked.engine.speculative is not None or asked.adapters or asked.traffic.images:
+    if speed is None or asked.engine.speculative is not None or asked.adapters or asked.traffic.media:
         return None
     formats = asked.precision.model_fields_set
     stated = "weights" in formats and asked.precision.weights != speed.weights

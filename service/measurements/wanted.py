@@ -72,7 +72,7 @@ def _whole(lines: list[PlanLineOut], workloads: Mapping[str, WorkloadIn]) -> lis
     plain = {
         name
         for name, one in workloads.items()
-        if one.adapters is None and all(s.shape.images is None and not s.shape.structured_fraction for s in one.streams)
+        if one.adapters is None and all(s.shape.media is None and not s.shape.structured_fraction for s in one.streams)
     }
     return [
         line

@@ -132,7 +132,9 @@ def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple
             try:
                 image_tokens(stream.shape, shapes[workload.llm])
             except SolverError as bad:
-                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/images"))
+                errors.append(
+                    FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{stream.shape.media_field}")
+                )
         if not errors:
             shape = shapes[workload.llm]
             traffic.append(

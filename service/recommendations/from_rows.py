@@ -26,6 +26,7 @@ from service.wire.traffic import (
     UniformLength,
 )
 from solver.adapters import AdapterSupport
+from solver.audio import AudioEncoder
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Loads, Node, Offer, Partition, Sale
 from solver.layout import Layout
@@ -172,7 +173,7 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
-    own = {"attention", "feed_forward", "vision", "images", "adapters", "guided_fraction"}
+    own = {"attention", "feed_forward", "vision", "audio", "images", "adapters", "guided_fraction"}
     later = {"embeds", "bidirectional"} - row.keys()  # rows stored before there were any such models
     plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own | later}
     return LlmShape(
@@ -180,6 +181,7 @@ def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
         attention=tuple(AttentionGroup(**group) for group in row["attention"]),
         feed_forward=tuple(FeedForwardGroup(**group) for group in row["feed_forward"]),
         vision=None if row.get("vision") is None else VisionEncoder(**row["vision"]),
+        audio=None if row.get("audio") is None else AudioEncoder(**row["audio"]),
     )
 
 

@@ -1,11 +1,11 @@
-"""Images as asked for → tokens of a prompt and work of an encoder, and what they take → wire."""
+"""Images, videos and recordings as asked for → tokens of a prompt and work of an encoder, and what they take → wire."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from service.wire.estimates import ImagesOut
-from service.wire.traffic import ImagesIn, TrafficShape
+from service.wire.traffic import TrafficShape, VideoIn
 from solver.deployment.configuration import Configuration
 from solver.errors import FigureMissingError
 from solver.llm_shape import LlmShape
@@ -17,11 +17,9 @@ MEGA = 1e6
 
 
 def image_tokens(asked: TrafficShape, shape: LlmShape) -> int:
-    """Tokens that the images of one request add to its prompt. Raises what ``encoder_of`` and the encoder raise."""
-    if asked.images is None:
-        return 0
-    one = encoder_of(shape).image_tokens(asked.images.width_px, asked.images.height_px)
-    return asked.images.per_request * one
+    """Tokens that the images, videos or recordings of one request add to its prompt. Raises as ``images_of`` does."""
+    found = images_of(asked, shape)
+    return 0 if found is None else found.per_request * found.tokens
 
 
 def encoder_of(shape: LlmShape) -> VisionEncoder:
@@ -33,19 +31,61 @@ def encoder_of(shape: LlmShape) -> VisionEncoder:
     return shape.vision
 
 
-def images_from_wire(asked: ImagesIn | None, traffic: Traffic, shape: LlmShape) -> Images | None:
-    """traffic: with the images' tokens among its prompts'. Raises as ``image_tokens`` does."""
-    if asked is None:
-        return None
-    encoder = encoder_of(shape)
+def images_of(asked: TrafficShape, shape: LlmShape) -> Images | None:
+    """What a request carries, as the model sees or hears it; None for text alone.
+
+    Raises FigureMissingError for a model whose encoder is not known, or not known to take it, InvalidInputError for what it does not take.
+    """
+    if asked.images is not None:
+        encoder, one = encoder_of(shape), asked.images
+        return Images(
+            per_request=one.per_request,
+            patches=encoder.image_patches(one.width_px, one.height_px),
+            tokens=encoder.image_tokens(one.width_px, one.height_px),
+            megapixels=one.width_px * one.height_px / MEGA,
+            prompt_tokens=1.0,
+            tiles=encoder.image_tiles(one.width_px, one.height_px),
+        )
+    if asked.video is not None:
+        return _video(asked.video, encoder_of(shape), shape)
+    if asked.audio is not None:
+        if shape.audio is None:
+            raise FigureMissingError(
+                shape.id, "an audio encoder (layers, widths, chunks); models that do not listen have none"
+            )
+        listened = asked.audio
+        return Images(
+            per_request=listened.per_request,
+            patches=shape.audio.positions(listened.seconds),
+            tokens=shape.audio.tokens(listened.seconds),
+            megapixels=0.0,
+            prompt_tokens=1.0,
+            tiles=shape.audio.chunks(listened.seconds),
+            heard=True,
+        )
+    return None
+
+
+def _video(one: VideoIn, encoder: VisionEncoder, shape: LlmShape) -> Images:
+    if not encoder.clip_frames:
+        raise FigureMissingError(shape.id, "how its encoder takes video (frames of a patch, pixels of a clip)")
+    frames = encoder.clip_frames_of(one.seconds, one.frames_per_s)
+    tokens = encoder.clip_tokens(frames, one.width_px, one.height_px)
     return Images(
-        per_request=asked.per_request,
-        patches=encoder.image_patches(asked.width_px, asked.height_px),
-        tokens=encoder.image_tokens(asked.width_px, asked.height_px),
-        megapixels=asked.width_px * asked.height_px / MEGA,
-        prompt_tokens=max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction)),
-        tiles=encoder.image_tiles(asked.width_px, asked.height_px),
+        per_request=one.per_request,
+        patches=tokens * encoder.merge * encoder.merge,
+        tokens=tokens,
+        megapixels=frames * one.width_px * one.height_px / MEGA,
+        prompt_tokens=1.0,
+        tiles=encoder.clip_slices(frames),
     )
+
+
+def images_from_wire(asked: TrafficShape, traffic: Traffic, shape: LlmShape) -> Images | None:
+    """traffic: with the images' tokens among its prompts'. Raises as ``images_of`` does."""
+    found = images_of(asked, shape)
+    own = traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction)
+    return None if found is None else replace(found, prompt_tokens=max(1.0, own))
 
 
 def with_images(shape: LlmShape, images: Images | None) -> LlmShape:

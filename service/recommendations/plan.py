@@ -286,7 +286,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         adapters=_adapters(position, asked, traffic, shape),
         guided_fraction=sum(s.requests_per_s * s.shape.structured_fraction for s in asked.streams)
         / sum(s.requests_per_s for s in asked.streams),
-        images=None if asked.traffic is None else images_from_wire(asked.traffic.images, traffic[0], shape),
+        images=None if asked.traffic is None else images_from_wire(asked.traffic, traffic[0], shape),
         host_caches_bytes=tuple(bytes_from_gib(size) for size in asked.host_caches_gib),
         disk_cache_bytes=bytes_from_gib(asked.disk_cache_gib),
         disk_bytes_per_s=None

@@ -107,9 +107,10 @@ def token_demand(workloads: Sequence[WorkloadIn]) -> TokenDemand:
     requests = sum(stream.requests_per_s for stream in streams)
     tokens_in = tokens_out = cached = 0.0
     for stream in streams:
-        if stream.shape.images is not None:
+        if stream.shape.media is not None:
             raise CostInputError(
-                "workloads", "costs of workloads with images are not compared: state them as prompt_tokens"
+                "workloads",
+                "costs of workloads with images, video or audio are not compared: state them as prompt_tokens",
             )
         traffic = traffic_from_wire(stream.shape)
         prompt = stream.requests_per_s * traffic.prompt.mean

@@ -62,7 +62,7 @@ class EstimateIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.disaggregated is not None and self.traffic.thinking_tokens is not None:
             raise ValueError(THINKING_IS_AGGREGATED)
-        if self.disaggregated is not None and self.traffic.images is not None:
+        if self.disaggregated is not None and self.traffic.media is not None:
             raise ValueError(IMAGES_ARE_AGGREGATED)
         if self.disaggregated is not None and self.adapters is not None:
             raise ValueError(ADAPTERS_ARE_AGGREGATED)

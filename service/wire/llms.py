@@ -103,6 +103,30 @@ class VisionOut(Answer):
     weights: float
     most_tiles: int = Field(default_factory=int)
     projector: int = Field(default_factory=int)
+    clip_frames: int = Field(default_factory=int)
+    least_clip_px: int = Field(default_factory=int)
+    most_clip_px: int = Field(default_factory=int)
+    least_frames: int = Field(default_factory=int)
+    most_frames: int = Field(default_factory=int)
+
+
+class AudioOut(Answer):
+    """An audio encoder: chunks of ``chunk_s`` are heard each by itself, and ``pooled`` positions, of a fiftieth of a second each, become a
+    token."""
+
+    layers: int
+    hidden: int
+    heads: int
+    intermediate: int
+    pooled: int
+    chunk_s: float
+    most_s: float
+    """Longest recording; 0: any."""
+    padded_tokens: bool
+    """The tokens of whole chunks count, padding and all."""
+    joined: bool
+    """Positions that become a token are joined side by side; else averaged."""
+    weights: float
 
 
 class LlmOut(Answer):
@@ -124,6 +148,8 @@ class LlmOut(Answer):
     qk_norm: bool
     embeds: bool
     bidirectional: bool
+    audio: AudioOut | None = None
+    """Null where it takes no recordings, or its encoder's figures are not known."""
     vision: VisionOut | None = None
     """Null where it takes no images, or its encoder's figures are not known."""
     native_weights: str

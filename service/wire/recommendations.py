@@ -140,7 +140,7 @@ class WorkloadIn(Request):
             raise ValueError(SESSIONS_ARE_AGGREGATED)
         if self.traffic is not None and self.traffic.thinking_tokens is not None and "disaggregated" in self.roles:
             raise ValueError(THINKING_IS_AGGREGATED)
-        if self.traffic is not None and self.traffic.images is not None and "disaggregated" in self.roles:
+        if self.traffic is not None and self.traffic.media is not None and "disaggregated" in self.roles:
             raise ValueError(IMAGES_ARE_AGGREGATED)
         if self.adapters is not None and "disaggregated" in self.roles:
             raise ValueError(ADAPTERS_ARE_AGGREGATED)

@@ -85,7 +85,9 @@ OverContext = Literal["clip", "refuse"]
 
 
 THINKING_IS_AGGREGATED = "hidden tokens are modelled on replicas that prefill and decode; pools of their own are not"
-IMAGES_ARE_AGGREGATED = "images are modelled on replicas that prefill and decode; pools of their own are not"
+IMAGES_ARE_AGGREGATED = (
+    "images, video and audio are modelled on replicas that prefill and decode; pools of their own are not"
+)
 SESSIONS_ARE_AGGREGATED = "sessions are modelled on replicas that prefill and decode; pools of their own are not"
 MOST_TURNS = 1_000
 MOST_THINK_S = 604_800.0
@@ -144,6 +146,25 @@ class ImagesIn(Request):
     height_px: Annotated[int, Field(ge=1, le=100_000)]
 
 
+class VideoIn(Request):
+    """Videos in every prompt, all alike; their tokens come on top of ``prompt_tokens``, as many as the model makes of the frames that
+    are sampled."""
+
+    per_request: Annotated[int, Field(ge=1, le=100)] = 1
+    seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+    frames_per_s: Annotated[float, Field(gt=0, le=240, allow_inf_nan=False)]
+    """At which frames are sampled, not at which it was recorded."""
+    width_px: Annotated[int, Field(ge=1, le=100_000)]
+    height_px: Annotated[int, Field(ge=1, le=100_000)]
+
+
+class AudioIn(Request):
+    """Recordings in every prompt, all of one length; their tokens come on top of ``prompt_tokens``, as many as the model makes of them."""
+
+    per_request: Annotated[int, Field(ge=1, le=100)] = 1
+    seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
 class TrafficShape(Request):
     """Lengths of requests: ``prompt_tokens``, or ``sessions`` that they follow from. ``shared_prefix_fraction``: share of every
     prompt that is already cached."""
@@ -156,7 +177,9 @@ class TrafficShape(Request):
     thinking_tokens: Lengths | None = None
     """Beside ``output_tokens``, independent of them; null where all of a reply is shown."""
     images: ImagesIn | None = None
-    """Null: text alone."""
+    """Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: VideoIn | None = None
+    audio: AudioIn | None = None
     structured_fraction: Fraction = 0.0
     """JSON by a schema, calls of tools, regular expressions: whatever an engine's grammars hold replies to."""
 
@@ -168,9 +191,21 @@ class TrafficShape(Request):
             raise ValueError("what is shared follows from sessions; shared_prefix_fraction is for prompts without them")
         if self.sessions is not None and self.thinking_tokens is not None:
             raise ValueError("hidden tokens in sessions are not modelled: state thinking_tokens or sessions")
-        if self.images is not None and self.sessions is not None:
-            raise ValueError("images in sessions are not modelled: state images or sessions")
+        if sum(one is not None for one in (self.images, self.video, self.audio)) > 1:
+            raise ValueError("images, video and audio in one prompt are not modelled: state one of them")
+        if self.media is not None and self.sessions is not None:
+            raise ValueError(f"{self.media_field} in sessions are not modelled: state {self.media_field} or sessions")
         return self
+
+    @property
+    def media(self) -> ImagesIn | VideoIn | AudioIn | None:
+        """What prompts carry beside text."""
+        return self.images or self.video or self.audio
+
+    @property
+    def media_field(self) -> str:
+        """The field that states it."""
+        return "audio" if self.audio else "video" if self.video else "images"
 
 
 class TrafficIn(TrafficShape):

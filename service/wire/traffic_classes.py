@@ -68,9 +68,9 @@ def _consistent(classes: tuple[TrafficClassIn, ...]) -> tuple[TrafficClassIn, ..
             raise ValueError(
                 f"{one.name!r}: hidden tokens are not planned within traffic classes; state it as a workload of its own"
             )
-        if one.images is not None:
+        if one.media is not None:
             raise ValueError(
-                f"{one.name!r}: images are not planned within traffic classes; state them as a workload of their own"
+                f"{one.name!r}: {one.media_field} are not planned within traffic classes; state them as a workload of their own"
             )
         if one.sessions is not None:
             raise ValueError(

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from solver.audio import AudioEncoder
 from solver.errors import DoesNotFitError, FigureMissingError, InvalidInputError
 from solver.layout import Layout
 from solver.llm_shape import FeedForwardGroup, LlmShape
@@ -154,16 +155,19 @@ def expert_workspace_bytes(
 
 
 def image_activation_bytes(shape: LlmShape, tensor_parallel: int) -> float:
-    """Peak of encoding the largest image, which an engine tries at start: a block over its patches beside their hidden vectors, and
-    the tokens that it becomes. 0 for text alone.
+    """Peak of encoding the largest image, which an engine tries at start, or a larger video or recording of the requests: a block over
+    its patches beside their hidden vectors, and the tokens that it becomes. 0 for text alone.
 
         patches · (2·h + I·matrices/TP) · 2  +  tokens · hidden · projectors · 2
     """
-    encoder = shape.vision
-    if shape.images is None or encoder is None:
+    encoder, images = shape.encoder, shape.images
+    if images is None or encoder is None:
         return 0.0
-    patches = encoder.most_patches
     block = 2.0 * encoder.hidden + encoder.intermediate * (3 if encoder.gated else 2) / tensor_parallel
+    if isinstance(encoder, AudioEncoder):
+        patches = float(max(encoder.most_patches, images.patches))
+        return UNQUANTISED_BYTES * (patches * block + patches / encoder.pooled * shape.hidden)
+    patches = float(max(encoder.most_patches, images.patches))
     tokens = encoder.tokens or patches / encoder.merge**2
     return UNQUANTISED_BYTES * (patches * block + tokens * shape.hidden * (1 + encoder.extra_projectors))
 

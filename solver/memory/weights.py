@@ -182,11 +182,11 @@ def adapter_slot_bytes(shape: LlmShape, tensor_parallel: int) -> float:
 
 
 def vision_weight_bytes(shape: LlmShape, tensor_parallel: int) -> float:
-    """Bytes of the vision encoder on one device, cut like the language model and kept in 16 bits; 0 for text alone: an engine
+    """Bytes of the encoder of images or audio on one device, cut like the language model and kept in 16 bits; 0 for text alone: an engine
     that is told to take no images leaves it out."""
-    if shape.images is None or shape.vision is None:
+    if shape.encoder is None:
         return 0.0
-    return shape.vision.weights * UNQUANTISED_BYTES / tensor_parallel
+    return shape.encoder.weights * UNQUANTISED_BYTES / tensor_parallel
 
 
 def rotary_table_bytes(shape: LlmShape) -> float:

@@ -1,4 +1,4 @@
-"""Encoding the images of a prompt: the vision encoder as a model of its own, whose texts are images.
+"""Encoding the images, videos and recordings of a prompt: their encoder as a model of its own, whose texts they are.
 
 Laws and symbols: docs/mathematics.md, section "Images".
 """
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from solver.audio import AudioEncoder
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.step import terms
 from solver.step.gemm import Quantity
@@ -14,8 +15,9 @@ from solver.step.rates import Rates
 from solver.vision import VisionEncoder
 
 
-def encoder_shape(encoder: VisionEncoder) -> LlmShape:
-    """The encoder's layers as a model: every patch attends to all of its image, and nothing is sampled."""
+def encoder_shape(encoder: VisionEncoder | AudioEncoder) -> LlmShape:
+    """The encoder's layers as a model: every patch attends to all of its image, slice of a video or chunk of a recording, and
+    nothing is sampled."""
     head_dim = encoder.hidden // encoder.heads
     full = encoder.full_layers if encoder.window_patches else encoder.layers
     groups = [AttentionGroup("full", full, encoder.heads, encoder.heads, head_dim)] if full else []
@@ -41,15 +43,16 @@ def sixteen_bit(rates: Rates) -> Rates:
     )  # fmt: skip
 
 
-def projector_product(encoder: VisionEncoder, hidden: int, rates: Rates, tokens: Quantity) -> "terms.Product":
-    """Two products over merged patches, (m²·h) × (m²·h) and (m²·h) × hidden, once for each projector, as one of their sum; or three where
-    they have a width of their own, (m²·h) × p, p × p and p × hidden."""
-    if encoder.projector:
-        merged, own = float(encoder.hidden * encoder.merge * encoder.merge), float(encoder.projector)
-        return terms.wide_product(rates, tokens, (merged + own + hidden) / rates.tensor_parallel, own)
-    width = float(encoder.hidden * encoder.merge * encoder.merge) if not encoder.tokens else float(encoder.hidden)
-    columns = (width + hidden) * (1 + encoder.extra_projectors) / rates.tensor_parallel
-    return terms.wide_product(rates, tokens, columns, width)
+def projector_seconds(
+    encoder: VisionEncoder | AudioEncoder, hidden: int, rates: Rates, tokens: Quantity
+) -> tuple[Quantity, Quantity]:
+    """(seconds, FLOPs) of the products that make tokens of what the encoder gives (``projector_columns``)."""
+    seconds: Quantity = 0.0
+    flops: Quantity = 0.0
+    for rows, columns in encoder.projector_columns(hidden):
+        product = terms.wide_product(rates, tokens, columns / rates.tensor_parallel, rows)
+        seconds, flops = seconds + product.seconds, flops + product.flops
+    return seconds, flops
 
 
 def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
@@ -60,7 +63,7 @@ def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
 
     (0, 0) where requests carry none.
     """
-    images, encoder = shape.images, shape.vision
+    images, encoder = shape.images, shape.encoder
     if images is None or encoder is None:
         return 0.0, 0.0
     own = sixteen_bit(rates)
@@ -74,7 +77,7 @@ def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
         (s, f, parts * each * (each / 2.0 if limit == np.inf else min(limit, each)))
         for limit, s, f in terms.prefill_pair_s(tower, own)
     ]
-    projector = projector_product(encoder, shape.hidden, own, float(images.tokens * images.per_request))
-    seconds = token.body_s + projector.seconds + sum(s * pairs for s, _, pairs in attention)
-    flops = token.flops + projector.flops + sum(f * pairs for _, f, pairs in attention)
+    projected_s, projected = projector_seconds(encoder, shape.hidden, own, float(images.tokens * images.per_request))
+    seconds = token.body_s + projected_s + sum(s * pairs for s, _, pairs in attention)
+    flops = token.flops + projected + sum(f * pairs for _, f, pairs in attention)
     return np.maximum(seconds, token.eager_floor_s), flops

@@ -108,6 +108,116 @@ class TestEstimates:
         assert (found["outcome"], found["reason"]) == ("unsupported", "invalid_input")
 
 
+VIDEO: dict[str, Any] = {"seconds": 60, "frames_per_s": 2, "width_px": 1280, "height_px": 720}
+SHORT: dict[str, Any] = {"seconds": 8, "frames_per_s": 2, "width_px": 640, "height_px": 360}
+AUDIO: dict[str, Any] = {"seconds": 45}
+
+
+class TestVideoAndAudio:
+    def test_a_video_is_slices_of_frames(self, client: TestClient) -> None:
+        """120 frames, two to a slice: Qwen3-VL keeps all of a clip within 25,165,824 pixels, Qwen2.5-VL each frame like an image."""
+        three = estimated(client, changed(ESTIMATE, "traffic/video", VIDEO))
+        assert three["images"]["tokens_each"] == 60 * 19 * 10
+        older = changed(ESTIMATE, "traffic/video", VIDEO | {"seconds": 8}) | {"llm": "qwen2.5-vl-7b"}
+        assert estimated(client, older)["images"]["tokens_each"] == 8 * 46 * 26
+        plain = estimated(client, ESTIMATE)
+        assert three["ttft_ms"]["mean"]["expected"] > plain["ttft_ms"]["mean"]["expected"]
+        assert three["memory"]["kv_cache_tokens"] < plain["memory"]["kv_cache_tokens"]
+
+    def test_no_more_frames_are_sampled_than_the_processor_takes(self, client: TestClient) -> None:
+        long, longer = (
+            estimated(
+                client,
+                changed(ESTIMATE, "traffic/video", VIDEO | {"seconds": seconds, "width_px": 64, "height_px": 64}),
+            )
+            for seconds in (384, 3600)
+        )
+        assert long["images"]["tokens_each"] == longer["images"]["tokens_each"] == 384 * 2 * 2
+
+    def test_a_recording_is_heard_in_chunks(self, client: TestClient) -> None:
+        base = changed(ESTIMATE, "traffic/audio", AUDIO) | {"llm": "voxtral-mini-3b"}
+        each = [estimated(client, changed(base, "traffic/audio/seconds", seconds)) for seconds in (10, 30, 31, 300)]
+        assert [one["images"]["tokens_each"] for one in each] == [375, 375, 750, 3750]
+        assert [one["images"]["patches_each"] for one in each] == [1500, 1500, 3000, 15000]
+        times = [one["images"]["encoding_ms"] for one in each]
+        assert times[0] == times[1] <= times[2] < times[3]  # a short one takes as long as its layers take to launch
+        assert each[0]["images"]["host_ms"] == 0.0
+
+    @pytest.mark.parametrize(
+        ("llm", "media", "says"),
+        [
+            ("llama-3.1-8b", {"audio": AUDIO}, "audio encoder"),
+            ("qwen3-vl-8b", {"audio": AUDIO}, "audio encoder"),
+            ("llama-3.1-8b", {"video": VIDEO}, "vision encoder"),
+            ("gemma-3-4b", {"video": VIDEO}, "takes video"),
+        ],
+    )
+    def test_an_encoder_without_figures_is_refused(
+        self, client: TestClient, llm: str, media: dict[str, Any], says: str
+    ) -> None:
+        found = estimated(client, ESTIMATE | {"llm": llm, "traffic": ESTIMATE["traffic"] | media})
+        assert (found["outcome"], found["reason"]) == ("unsupported", "figure_missing")
+        assert says in found["detail"]
+        (field,) = media
+        traffic = {k: v for k, v in PLAN["workloads"][0]["traffic"].items() if k != "images"}
+        body = changed(changed(PLAN, "workloads/0/llm", llm), "workloads/0/traffic", traffic | media)
+        answer = client.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == f"/workloads/0/traffic/{field}"
+
+    @pytest.mark.parametrize(
+        ("media", "at"),
+        [
+            ({"video": VIDEO | {"seconds": 0}}, "/video/seconds"), ({"video": VIDEO | {"frames_per_s": 1e9}}, "/video/frames_per_s"),
+            ({"video": {"seconds": 5}}, "/video"), ({"audio": {"seconds": -3}}, "/audio/seconds"), ({"audio": []}, "/audio"),
+            ({"audio": AUDIO, "images": IMAGES}, ""), ({"audio": AUDIO | {"per_request": 10**9}}, "/audio/per_request"),
+        ],
+    )  # fmt: skip
+    def test_mistakes_are_said(self, client: TestClient, media: dict[str, Any], at: str) -> None:
+        wrong = ESTIMATE | {"traffic": ESTIMATE["traffic"] | media}
+        answer = client.post("/v1/estimates", json={"estimates": [wrong]})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"].startswith(f"/estimates/0/traffic{at}")
+
+    @pytest.mark.parametrize(
+        ("llm", "media"), [("qwen3-vl-8b", {"video": SHORT}), ("voxtral-mini-3b", {"audio": AUDIO})]
+    )
+    def test_a_plan_serves_them_and_its_files_say_so(self, client: TestClient, llm: str, media: dict[str, Any]) -> None:
+        traffic = {k: v for k, v in PLAN["workloads"][0]["traffic"].items() if k != "images"}
+        made = client.post(
+            "/v1/recommendations",
+            json=changed(changed(PLAN, "workloads/0/llm", llm), "workloads/0/traffic", traffic | media),
+        ).json()
+        assert made["outcome"] == "optimal", made
+        answer = client.get(f"/v1/recommendations/{made['id']}/deployments", params={"target": "vllm"})
+        assert answer.status_code == 200, answer.text
+        (field,) = media
+        assert f'{{\\"{field}\\": 1}}' in answer.text
+
+    def test_audio_models_are_added_from_their_config(self, client: TestClient) -> None:
+        text = {
+            "model_type": "qwen2", "hidden_size": 1024, "intermediate_size": 2048, "num_attention_heads": 8, "num_key_value_heads": 8,
+            "num_hidden_layers": 4, "vocab_size": 32000, "max_position_embeddings": 8192,
+        }  # fmt: skip
+        tower = {
+            "model_type": "qwen2_audio_encoder", "d_model": 1280, "encoder_layers": 32, "encoder_attention_heads": 20,
+            "encoder_ffn_dim": 5120, "num_mel_bins": 128, "max_source_positions": 1500,
+        }  # fmt: skip
+        config = {"model_type": "qwen2_audio", "text_config": text, "audio_config": tower}
+        added = client.post("/v1/llms", json={"id": "our-ears", "config": config})
+        assert added.status_code == 201, added.text
+        assert (added.json()["audio"]["pooled"], added.json()["audio"]["most_s"]) == (2, 30.0)
+        asked = changed(ESTIMATE, "traffic/audio", {"seconds": 10}) | {"llm": "our-ears"}
+        assert estimated(client, asked)["images"]["tokens_each"] == 250
+        found = estimated(client, changed(asked, "traffic/audio/seconds", 31))
+        assert (found["outcome"], found["reason"]) == ("unsupported", "invalid_input")
+        assert "longer than the 30 s" in found["detail"]
+        wrong = config | {"audio_config": tower | {"d_model": "wide"}}
+        refused = client.post("/v1/llms", json={"id": "our-noise", "config": wrong})
+        assert refused.status_code == 422
+        assert "d_model" in refused.text
+
+
 class TestPlans:
     def test_a_plan_serves_them_and_its_files_say_so(self, client: TestClient) -> None:
         made = client.post("/v1/recommendations", json=PLAN).json()

@@ -61,7 +61,7 @@ const several = (count) => (count > 1 ? count : "");
 export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, disk_cache_gib: under, engine }) {
   const { sessions, images, prompt_tokens: prompt } = traffic;
   if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
-  if (adapters?.shares || Array.isArray(adapters?.rank) || beside?.length > 1) return null;
+  if (traffic.video || traffic.audio || adapters?.shares || Array.isArray(adapters?.rank) || beside?.length > 1) return null;
   const [turns, turns_p95] = sessions ? shown(sessions.turns) : ["", ""], [user_mean, user_p95] = sessions ? shown(sessions.user_tokens) : ["", ""];
   const [prompt_mean, prompt_p95] = sessions ? ["", ""] : shown(prompt);
   return {
