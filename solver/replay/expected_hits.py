@@ -5,6 +5,7 @@ as a Poisson process make the number of those a compound Poisson variable, whose
 turns; what passes by of one document is independent of what does of another (docs/mathematics.md, "Sessions").
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -89,6 +90,27 @@ def expected_hit_fraction(
             room - _used_since(system_ago_s, passing, openings, "system", rng), 0.0, openings.system_blocks
         )
     return float(found.mean()) * block_tokens / uses.mean_prompt_tokens
+
+
+def expected_tier_fractions(
+    traffic: Traffic, requests_per_s: float, tier_tokens: Sequence[float], block_tokens: int, service_s: float = 0.0
+) -> list[float]:
+    """Share of the tokens of prompts that each tier of a cache adds to those before it: the device, host memory, a disk, say.
+
+    What requests leave is written to all of them, and each forgets the least recently used block: so a larger one holds all that a
+    smaller one does, and one that is no larger than those before it adds nothing. Raises as ``expected_hit_fraction`` does.
+    """
+    shares: list[float] = []
+    reach = found = 0.0
+    for tokens in tier_tokens:
+        if tokens > reach:
+            reach = tokens
+            above = expected_hit_fraction(traffic, requests_per_s, reach, block_tokens, service_s)
+            shares.append(max(above - found, 0.0))
+            found = max(found, above)
+        else:
+            shares.append(0.0)
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,20 +43,25 @@ def route(
             held[chosen[done]] -= prompts[done]
             done += 1
         best, least = 0, 1 << 62
-        for step in range(replicas):
-            replica = (tie[turn] + step) % replicas
+        mine, prompt, first = session[turn], prompts[turn], tie[turn]
+        own, document, opening = last[mine], pair[turn] * replicas, system[turn] * replicas
+        replica = first
+        for _ in range(replicas):
             cost = count[replica]
             if by_prefix:
                 known = 0
-                if last[session[turn]] == replica:
-                    known = kept[session[turn]]
-                elif pairs[pair[turn] * replicas + replica]:
+                if own == replica:
+                    known = kept[mine]
+                elif pairs[document + replica]:
                     known = opening_tokens
-                elif systems[system[turn] * replicas + replica]:
+                elif systems[opening + replica]:
                     known = system_tokens
-                cost = prompts[turn] - known + held[replica]
+                cost = prompt - known + held[replica]
             if cost < least:
                 best, least = replica, cost
+            replica += 1
+            if replica == replicas:
+                replica = 0
         chosen[turn] = best
         count[best] += 1
         held[best] += prompts[turn]
@@ -85,9 +90,9 @@ def routed_here(
     if sessions.routing == "random":
         return np.asarray(rng.integers(replicas, size=total) == 0)
     system, document = openings[0][turns.session], openings[1][turns.session]
-    systems, of_system = np.unique(system, return_inverse=True)
-    pairs, of_pair = np.unique(system * np.int64(sessions.documents) + document, return_inverse=True)
-    if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
+    systems, of_system = _kinds(system, sessions.system_prompts)
+    pairs, of_pair = _kinds(system * np.int64(sessions.documents) + document, sessions.system_prompts * sessions.documents)
+    if max(total, pairs, systems) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
     order = np.argsort(at_s, kind="stable")
     zeros = np.zeros
@@ -98,12 +103,20 @@ def routed_here(
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
         _column(np.full(int(turns.session.max()) + 1, -1)), _column(zeros(int(turns.session.max()) + 1, dtype=np.int64)),
-        _column(zeros(len(systems) * replicas, dtype=np.int8)), _column(zeros(len(pairs) * replicas, dtype=np.int8)), chosen,
+        _column(zeros(systems * replicas, dtype=np.int8)), _column(zeros(pairs * replicas, dtype=np.int8)), chosen,
     )  # fmt: skip
     where = np.empty(total, dtype=np.int64)
     where[order] = np.asarray(chosen)
     busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
     return np.asarray(where == busiest)
+
+
+def _kinds(values: Whole, most: int) -> tuple[int, Whole]:
+    """(how many different ones there are, which of them each is): of one there is nothing to sort."""
+    if most == 1:
+        return 1, np.zeros(len(values), dtype=np.int64)
+    kinds, which = np.unique(values, return_inverse=True)
+    return len(kinds), which
 
 
 def _column(values: NDArray[Any]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from solver.replay.expected_hits import expected_hit_fraction, uses_of
 from tests.solver.naive_session_cache import naive_hit_fraction, random_case
-from tests.solver.test_expected_hits import CASES, TOLERANCE, TURNS, differences, traffic_of
+from tests.solver.test_expected_hits import CASES, TOLERANCE, TURNS, differences, tier_differences, traffic_of
 
 
 def say(what: str, points: np.ndarray) -> None:
@@ -44,8 +44,12 @@ def main() -> None:
         f"{asked.cases} cases, {asked.turns:,} turns of the cache of single blocks",
         100.0 * differences(seeds, asked.turns),
     )
+    say(
+        "three tiers of single blocks, what each and those above it find",
+        100.0 * tier_differences(seeds, asked.turns).ravel(),
+    )
     say("one run of single blocks less another", 100.0 * again(seeds, asked.turns))
-    print(f"processor time of both: {time.process_time() - began:.0f} s")
+    print(f"processor time of all: {time.process_time() - began:.0f} s")
     times = []
     for seed in range(20):
         chats, blocks, size = random_case(seed)

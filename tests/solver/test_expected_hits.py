@@ -10,7 +10,7 @@ import pytest
 
 from solver.errors import InvalidInputError
 from solver.lengths import fixed_lengths, uniform_lengths
-from solver.replay.expected_hits import expected_hit_fraction
+from solver.replay.expected_hits import expected_hit_fraction, expected_tier_fractions
 from solver.sessions import session_traffic
 from solver.workload import Sessions, Traffic
 from tests.seeds import cases
@@ -41,6 +41,33 @@ def differences(seeds: range, turns: int = TURNS) -> np.ndarray:
 @pytest.mark.parametrize("first", range(0, cases(CASES), 10))
 def test_within_two_points_of_single_blocks(first: int) -> None:
     assert np.abs(differences(range(first, first + 10))).max() <= TOLERANCE
+
+
+def tier_differences(seeds: range, turns: int = TURNS) -> np.ndarray:
+    """(cases, 3): of what a device, host memory and a disk under it find together, approximation less three lists of single blocks,
+    each written by every turn and each forgetting by itself."""
+    found = []
+    for seed in seeds:
+        chats, blocks, size = random_case(seed)
+        rooms = blocks, int(blocks * (1.5 + seed % 3)), blocks * (5 + 10 * (seed % 2))
+        told = np.cumsum(expected_tier_fractions(traffic_of(chats), chats.rate, [float(r * size) for r in rooms], size))
+        sent = drawn(chats, rooms[-1], size, turns, seed)
+        each = [found_blocks(sent, chats, room, size)[sent.counted] for room in rooms]
+        together = [np.maximum.reduce(each[: n + 1]).sum() * size / sent.prompt[sent.counted].sum() for n in range(3)]
+        found.append(told - np.array(together))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("first", range(0, cases(CASES), 10))
+def test_three_tiers_are_within_two_points_of_single_blocks(first: int) -> None:
+    assert np.abs(tier_differences(range(first, first + 10))).max() <= TOLERANCE
+
+
+def test_a_tier_that_is_no_larger_adds_nothing() -> None:
+    traffic = session_traffic(SETTLED, uniform_lengths(50, 400), None)[0]
+    device, host, disk = expected_tier_fractions(traffic, 3.0, (50_000.0, 40_000.0, 200_000.0), 16)
+    assert host == 0.0
+    assert device + disk == pytest.approx(of(SETTLED, 200_000.0))
 
 
 @pytest.mark.parametrize("seed", range(20))
