@@ -89,20 +89,21 @@ def routed_here(
         return np.ones(total, dtype=bool)
     if sessions.routing == "random":
         return np.asarray(rng.integers(replicas, size=total) == 0)
-    system, document = openings[0][turns.session], openings[1][turns.session]
-    systems, of_system = _kinds(system, sessions.system_prompts)
-    pairs, of_pair = _kinds(system * np.int64(sessions.documents) + document, sessions.system_prompts * sessions.documents)
+    order = in_time(at_s)
+    of_session = turns.session[order]
+    systems, of_system = _kinds(openings[0], of_session, sessions.system_prompts)
+    pair = openings[0] * np.int64(sessions.documents) + openings[1]
+    pairs, of_pair = _kinds(pair, of_session, sessions.system_prompts * sessions.documents)
     if max(total, pairs, systems) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
-    order = np.argsort(at_s, kind="stable")
     zeros = np.zeros
     chosen = _column(zeros(total, dtype=np.int64))
     route(
         int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
-        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system[order]), _column(of_pair[order]),
+        _column(turns.outputs[order]), _column(of_session), _column(of_system), _column(of_pair),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
-        _column(np.full(int(turns.session.max()) + 1, -1)), _column(zeros(int(turns.session.max()) + 1, dtype=np.int64)),
+        _column(np.full(int(of_session.max()) + 1, -1)), _column(zeros(int(of_session.max()) + 1, dtype=np.int64)),
         _column(zeros(systems * replicas, dtype=np.int8)), _column(zeros(pairs * replicas, dtype=np.int8)), chosen,
     )  # fmt: skip
     where = np.empty(total, dtype=np.int64)
@@ -111,11 +112,23 @@ def routed_here(
     return np.asarray(where == busiest)
 
 
-def _kinds(values: Whole, most: int) -> tuple[int, Whole]:
-    """(how many different ones there are, which of them each is): of one there is nothing to sort."""
+def in_time(at_s: Vector) -> Whole:
+    """The order of these times, of equals the first one first. Equals are hardly ever there, and the sort that need not mind them takes
+    a fifth of the time.
+
+    >>> in_time(np.array([2.0, 1.0, 2.0])).tolist()
+    [1, 0, 2]
+    """
+    order: Whole = np.argsort(at_s)
+    ordered = at_s[order]
+    return np.argsort(at_s, kind="stable") if bool((ordered[1:] == ordered[:-1]).any()) else order
+
+
+def _kinds(of_session: Whole, sessions: Whole, most: int) -> tuple[int, Whole]:
+    """(how many kinds these sessions are of, which of them each is): where there is one there is nothing to sort."""
     if most == 1:
-        return 1, np.zeros(len(values), dtype=np.int64)
-    kinds, which = np.unique(values, return_inverse=True)
+        return 1, np.zeros(len(sessions), dtype=np.int64)
+    kinds, which = np.unique(of_session[sessions], return_inverse=True)
     return len(kinds), which
 
 

@@ -85,13 +85,14 @@ def sent_json(request: Request) -> dict[str, Any]:
 def test_documents_and_host_memory_are_asked_for(page: Page) -> None:
     page.goto(f"/#/plan/new?{SMALL}")
     fill(page, SESSIONS | {"Different system prompts": "20", "Document": "4000", "Different documents": "300",
-                           "Host memory for caches, GiB": "64"})  # fmt: skip
+                           "Host memory for caches, GiB": "64", "Disk under it, GiB": "500", "Read at, GB/s": "2.5"})  # fmt: skip
     with page.expect_request("**/v1/recommendations", timeout=PATIENCE_MS) as sent:
         page.get_by_role("button", name="Find the cheapest plan").first.click()
     workload = sent_json(sent.value)["workloads"][0]
     asked = {"system_prompts": 20, "document_tokens": 4000, "documents": 300}
     assert workload["traffic"]["sessions"] | asked == workload["traffic"]["sessions"]
     assert workload["host_cache_gib"] == 64
+    assert (workload["disk_cache_gib"], workload["disk_read_gbytes_per_s"]) == (500, 2.5)
 
 
 def test_host_memory_of_an_address_is_estimated(page: Page) -> None:

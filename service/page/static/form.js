@@ -96,7 +96,7 @@ export function requestOf(values, base) {
         output_tokens: lengths(values.output_mean, values.output_p95),
       },
       ...adaptersOf(values, kept),
-      ...(kept?.host_cache_gib ? { host_cache_gib: 0 } : {}), ...(kept?.disk_cache_gib ? { disk_cache_gib: 0 } : {}), ...hostCacheOf(values),
+      ...(kept?.host_cache_gib ? { host_cache_gib: 0 } : {}), ...(kept?.disk_cache_gib ? { disk_cache_gib: 0, disk_read_gbytes_per_s: null } : {}), ...hostCacheOf(values),
       targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), confidence_percent: number(values.confidence) ?? 80 },
       precision: { weights: values.weights.length ? values.weights : null, kv_cache: values.cache },
       utilisation_limit_fraction: (number(values.utilisation) ?? 85) / 100,

@@ -2,7 +2,7 @@
 import { field, figure, h, number, percent, select, words } from "./dom.js";
 
 export const TRAFFIC = {
-  turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", tenants: "", document: "", documents: "", routing: "sticky", routed: "", host: "", disk: "",
+  turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", tenants: "", document: "", documents: "", routing: "sticky", routed: "", host: "", disk: "", disk_rate: "",
   adapters: "", rank: "", slots: "", images: "", width: "", height: "",
 };
 export const TRAFFIC_PLACES = {
@@ -11,6 +11,7 @@ export const TRAFFIC_PLACES = {
   "/traffic/sessions/system_prompt_tokens": "system", "/traffic/sessions/system_prompts": "tenants", "/traffic/sessions/document_tokens": "document",
   "/traffic/sessions/documents": "documents", "/traffic/sessions/routing": "routing", "/traffic/sessions/replicas": "routed",
   "/host_cache_gib": "host", "/engine/host_cache_gib": "host", "/disk_cache_gib": "disk", "/engine/disk_cache_gib": "disk",
+  "/disk_read_gbytes_per_s": "disk_rate", "/engine/disk_read_gbytes_per_s": "disk_rate",
   "/adapters": "adapters", "/adapters/count": "adapters", "/adapters/rank": "rank", "/adapters/slots": "slots",
   "/traffic/images": "images", "/traffic/images/per_request": "images", "/traffic/images/width_px": "width", "/traffic/images/height_px": "height",
 };
@@ -41,6 +42,7 @@ export function promptsOf(v, kept) {
 /** Host memory under the cache, and a disk under that, for each device. */
 export const hostCacheOf = (v) => ({
   ...(isSaid(v.host) ? { host_cache_gib: number(v.host) } : {}), ...(isSaid(v.disk) ? { disk_cache_gib: number(v.disk) } : {}),
+  ...(isSaid(v.disk_rate) ? { disk_read_gbytes_per_s: number(v.disk_rate) } : {}),
 });
 
 export function imagesOf(v, kept) {
@@ -58,7 +60,7 @@ export function adaptersOf(v, kept) {
 const several = (count) => (count > 1 ? count : "");
 
 /** Values of the inputs for what a workload or an estimate states; null where it states more than they show. */
-export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, disk_cache_gib: under, engine }) {
+export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, disk_cache_gib: under, disk_read_gbytes_per_s: rate, engine }) {
   const { sessions, images, prompt_tokens: prompt } = traffic;
   if (sessions ? !plain(sessions.turns) || !plain(sessions.user_tokens) : !plain(prompt)) return null;
   if (traffic.video || traffic.audio || adapters?.shares || Array.isArray(adapters?.rank) || beside?.length > 1) return null;
@@ -67,7 +69,7 @@ export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, dis
   return {
     ...TRAFFIC, prompt_mean, prompt_p95, turns, turns_p95, user_mean, user_p95, think: sessions?.think_time_s ?? "", system: sessions?.system_prompt_tokens || "",
     tenants: several(sessions?.system_prompts), document: sessions?.document_tokens || "", documents: several(sessions?.documents),
-    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: (beside?.[0] ?? beside) || engine?.host_cache_gib || "", disk: under || engine?.disk_cache_gib || "",
+    routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: (beside?.[0] ?? beside) || engine?.host_cache_gib || "", disk: under || engine?.disk_cache_gib || "", disk_rate: rate ?? engine?.disk_read_gbytes_per_s ?? "",
     adapters: adapters?.count ?? "", rank: adapters?.rank ?? "", slots: adapters?.slots ?? "",
     images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "",
   };
@@ -82,7 +84,8 @@ export function trafficFields(v, num, form) {
     h("div.pair", {}, field("Turns of a session", num("turns"), "instead of prompts, which follow"), field("Turns p95", num("turns_p95"), "or all alike")),
     h("div.pair", {}, field("User tokens a turn", num("user_mean"), "the output is the reply"), field("User tokens p95", num("user_p95"), "or all alike")),
     h("div.pair", {}, field("Think time, s", num("think"), "from a reply to the next turn"), field("System prompt", num("system", { placeholder: "0" }), "tokens; every session begins with it")),
-    h("div.pair", {}, field("Different system prompts", num("tenants", { placeholder: "1" }), "of tenants, say"), field("Host memory for caches, GiB", num("host", { placeholder: "0" }), "beside each device"), field("Disk under it, GiB", num("disk", { placeholder: "0" }), "for each device")),
+    h("div.pair", {}, field("Different system prompts", num("tenants", { placeholder: "1" }), "of tenants, say"), field("Host memory for caches, GiB", num("host", { placeholder: "0" }), "beside each device")),
+    h("div.pair", {}, field("Disk under it, GiB", num("disk", { placeholder: "0" }), "for each device"), field("Read at, GB/s", num("disk_rate"), "each device's share, as measured")),
     h("div.pair", {}, field("Document", num("document", { placeholder: "0" }), "tokens, after the system prompt"), field("Different documents", num("documents", { placeholder: "1" }), "each session is about one")),
     h("div.pair", {}, field("Turns go to", select(ROUTINGS, v.routing, { id: "in-routing", name: "routing", onchange: (e) => { v.routing = e.target.value; } })),
       field("Among replicas", num("routed", { placeholder: "the plan's" }), "where sessions are spread")),
