@@ -8,6 +8,7 @@ from solver.engine.profiles import (
     finds_prefixes,
     keeps_in_host_memory,
     keeps_on_disk,
+    keeps_replies_in_tiers,
     waits_for_steps,
 )
 from solver.engine.simulate import Schedule
@@ -159,6 +160,7 @@ class Configuration:
             schedule,
             host_cache_tokens=self.engine.host_cache_bytes / token_bytes,
             host_token_s=stage_token_bytes / link_bytes_per_s,
+            tiers_keep_replies=keeps_replies_in_tiers(self.engine.name),
         )
         if not self.engine.disk_cache_bytes or not keeps_on_disk(self.engine.name):
             return schedule

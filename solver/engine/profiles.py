@@ -169,6 +169,11 @@ HOST_CACHES: dict[str, str] = {
     "2026-11-24; --hicache-size of each rank and write-through: recalled",
 }
 """Engines that keep what requests leave in host memory too where told to, and where that is documented."""
+PROMPTS_ONLY_CACHES: dict[str, str] = {
+    "vllm": "https://github.com/vllm-project/vllm/pull/43797 (offload_prompt_only, on unless switched off; merged 2026), read 2026-11-25; "
+    "measured with 0.24.0 (docs/sessions.md)",
+}
+"""Of those, engines whose tiers keep blocks of prompts alone: a reply is kept once it is part of the next prompt."""
 LARGER_HOST_CACHES: dict[str, str] = {
     "sglang": "sgl-project/sglang, memory_pool_host.py: asserts that the pool in host memory is larger than the device's, read 2026-11-24",
 }
@@ -191,6 +196,11 @@ TIERING_SINCE: dict[str, tuple[int, ...]] = {"vllm": (0, 22)}
 def keeps_on_disk(engine: str) -> bool:
     """Whether a disk under the tier of host memory is documented for the engine."""
     return engine in DISK_CACHES
+
+
+def keeps_replies_in_tiers(engine: str) -> bool:
+    """Whether tiers under the device keep blocks of replies too."""
+    return engine not in PROMPTS_ONLY_CACHES
 
 
 def keeps_in_host_memory(engine: str) -> bool:

@@ -72,6 +72,8 @@ class Schedule:
     """Of what requests leave, kept in host memory too; 0: nothing is."""
     host_token_s: float = 0.0
     """Seconds that a step waits for each token of context loaded from there."""
+    tiers_keep_replies: bool = True
+    """Host memory and the disk keep the blocks of replies too, not of prompts alone."""
     disk_cache_tokens: float = 0.0
     """Of what requests leave, written to a disk too; 0: nothing is. Host memory lies between it and the device."""
     disk_token_s: float = 0.0

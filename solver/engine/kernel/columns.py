@@ -178,8 +178,13 @@ def tier_column(sessions: SessionTurns, capacity_blocks: int) -> records.Tier:
     return records.Tier(*(column(each) for each in (held, before, after, ends)))
 
 
-def session_columns(sessions: SessionTurns, host_blocks: int, disk_blocks: int) -> tuple[records.Turns, records.Chains]:
-    """Turns and chains before a run, with what the cache and the tiers under it hold then in the order of last use."""
+def session_columns(
+    sessions: SessionTurns, lasting: Whole, host_blocks: int, disk_blocks: int
+) -> tuple[records.Turns, records.Chains]:
+    """Turns and chains before a run, with what the cache and the tiers under it hold then in the order of last use.
+
+    lasting: tokens of each turn that tiers keep.
+    """
     count, chains = len(sessions.think_s), len(sessions.parent)
     before: Whole = np.full(chains, -1, dtype=np.int64)
     after = before.copy()
@@ -192,7 +197,7 @@ def session_columns(sessions: SessionTurns, host_blocks: int, disk_blocks: int) 
         column(np.zeros(count)), column(np.zeros(count, dtype=np.int64)),
     )  # fmt: skip
     return turns, records.Chains(
-        column(sessions.chain), column(sessions.kept_tokens), column(np.full(count, -1, dtype=np.int64)),
+        column(sessions.chain), column(sessions.kept_tokens), column(lasting), column(np.full(count, -1, dtype=np.int64)),
         column(sessions.parent), column(sessions.blocks),
         column(resident), column(np.zeros(chains, dtype=np.int64)), column(before), column(after),
         column(np.zeros(count, dtype=np.int64)),
@@ -226,6 +231,7 @@ class Engine:
     notes_gaps: bool
     host_blocks: int = 0
     disk_blocks: int = 0
+    tiers_keep_replies: bool = True
 
 
 def engine(
@@ -236,7 +242,7 @@ def engine(
     rules = engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions)
     return Engine(
         rules_column(rules), table_columns(tables), schedule.max_sequences, notes_gaps,
-        rules.host_cache_blocks, rules.disk_cache_blocks,
+        rules.host_cache_blocks, rules.disk_cache_blocks, schedule.tiers_keep_replies,
     )  # fmt: skip
 
 
@@ -267,7 +273,11 @@ def replayed(
         aside = column(np.asarray(prefixes.aside_tokens, dtype=np.int64))
     requests = records.Requests(column(prompts), column(outputs), found, aside, *(column(row) for row in times))
     if queues is None:
-        turns_of = NO_TURNS if sessions is None else session_columns(sessions, on.host_blocks, on.disk_blocks)
+        turns_of = NO_TURNS
+        if sessions is not None:
+            kept = sessions.kept_tokens
+            lasting = kept if on.tiers_keep_replies else np.minimum(kept, prompts)
+            turns_of = session_columns(sessions, lasting, on.host_blocks, on.disk_blocks)
         queues = working_space(count, min(count, on.seats), turns_of)
     if sessions is not None:
         first_chains(state, sessions)

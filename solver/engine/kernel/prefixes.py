@@ -135,10 +135,11 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
         before += chains.blocks[chain]
         chain = chains.parent[chain]
     chains.resident[own] = max(0, tokens // rules.block_tokens - before)
+    lasting = max(0, min(tokens, chains.lasting[request]) // rules.block_tokens - before)
     if rules.host_cache_blocks:
-        store(chains.host, rules.host_cache_blocks, queues, request, chains.resident[own])
+        store(chains.host, rules.host_cache_blocks, queues, request, lasting)
     if rules.disk_cache_blocks:
-        store(chains.disk, rules.disk_cache_blocks, queues, request, chains.resident[own])
+        store(chains.disk, rules.disk_cache_blocks, queues, request, lasting)
     chain = own
     while chain >= 0:
         chains.users[chain] -= 1

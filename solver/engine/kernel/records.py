@@ -167,16 +167,17 @@ class Tier(NamedTuple):
 class Chains(NamedTuple):
     """Blocks that follow one another and are used together: those of a session, of a system prompt, of a document.
 
-    By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; found, tokens of
-    its prompt that the cache held at its first admission, -1 before it. By chain: parent, the one that it goes on from (-1:
-    none); blocks, how many it has, of chains that others go on from; resident, how many of them are cached, always its first;
-    users, requests in progress; before, after: neighbours in the order of last use. host, disk: tiers under the device; by
-    request loaded, tokens found that came from there; read, blocks in which its prompt was read from disk (-1: not looked for
-    yet, 0: none), and from_disk, the tokens of those.
+    By request: chain, that of its session; kept, tokens of prompt and reply that the next turn begins with; lasting, those
+    of them that tiers keep; found, tokens of its prompt that the cache held at its first admission, -1 before it. By chain:
+    parent, the one that it goes on from (-1: none); blocks, how many it has, of chains that others go on from; resident,
+    how many of them are cached, always its first; users, requests in progress; before, after: neighbours in the order of
+    last use. host, disk: tiers under the device; by request loaded, tokens found that came from there; read, blocks in
+    which its prompt was read from disk (-1: not looked for yet, 0: none), and from_disk, the tokens of those.
     """
 
     chain: Column
     kept: Column
+    lasting: Column
     found: Column
     parent: Column
     blocks: Column

@@ -236,7 +236,7 @@ class NaiveSessions(NaiveEngine):
         evicted = super().make_room(decoding)
         for job in reversed(self.preempted[: len(self.preempted) - many]):
             assert isinstance(job, Turn)
-            self.cache.store(job.names, computed[job.number] // self.block, job.shared)
+            self.cache.store(job.names, self.lasting(job, computed[job.number]) // self.block, job.shared)
             self.cache.give_back(job.names, computed[job.number] // self.block)
         return evicted
 
@@ -256,8 +256,12 @@ class NaiveSessions(NaiveEngine):
         self.shrink()
         return done
 
+    def lasting(self, job: Turn, computed: int) -> int:
+        """Of so many tokens, those that tiers keep."""
+        return computed if self.s.tiers_keep_replies else min(computed, job.prompt)
+
     def finished(self, job: Turn) -> None:
-        self.cache.store(job.names, len(job.names), job.shared)
+        self.cache.store(job.names, self.lasting(job, len(job.names) * self.block) // self.block, job.shared)
         self.cache.give_back(job.names, len(job.names))
         if job.next is not None:
             self.due.append((job.last + job.next.think_s, job.next.number))

@@ -77,6 +77,7 @@ def random_case(seed: int) -> Case:
         schedule,
         host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5,
         disk_cache_tokens=on_disk * traffic.maximum, disk_token_s=random.Random(seed + 3 * CASES).choice([1e-6, 1e-4, 1e-3]),
+        tiers_keep_replies=seed % 3 != 0,
     )  # fmt: skip
     count = rng.randint(5, 70)
     if clients:
@@ -105,6 +106,25 @@ def runs(seed: int, of: Callable[[int], Case] = random_case) -> tuple[Case, Sess
     naive = NaiveSessions(case.tables, case.schedule, case.draw, concurrency=case.clients, block=block)
     naive.run()
     return case, case.fast(), naive
+
+
+def test_tiers_that_keep_prompts_alone_load_less() -> None:
+    """A reply that the device has forgotten is computed again where tiers never had it."""
+    chats = Sessions(uniform_lengths(4, 6), uniform_lengths(100, 200), 2.0, system_tokens=400)
+    traffic, _ = session_traffic(chats, uniform_lengths(200, 300), None)
+    tables, schedule = tables_of(MODELS[0], 512)
+    schedule = replace(
+        schedule, kv_cache_tokens=3.0 * traffic.maximum, block_slack_tokens=7.5,
+        host_cache_tokens=100.0 * traffic.maximum, host_token_s=2e-5,
+    )  # fmt: skip
+    draw = closed_draw(traffic, 200, 1, block_tokens=16)
+    both, prompts = (
+        Case(tables, replace(schedule, tiers_keep_replies=kept), draw, 12).fast() for kept in (True, False)
+    )
+    assert 0 < prompts.loaded_tokens.sum() < both.loaded_tokens.sum()
+    turns = len(draw.prompts)
+    lost = (both.cached_tokens.sum() - prompts.cached_tokens.sum()) / turns
+    assert 0 < lost < 300
 
 
 class TestAgainstSingleBlocks:
