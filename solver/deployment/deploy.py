@@ -6,6 +6,7 @@ from solver.deployment.configuration import Configuration
 from solver.deployment.documented import (
     check_adapters_served,
     check_admission,
+    check_disk_cache,
     check_embedding_served,
     check_engine_available,
     check_formats_documented,
@@ -77,6 +78,7 @@ def deploy(
         shape, device.memory_bytes, precision, layout, engine, engine_memory(constants.subject, constants.values_si())
     )
     check_host_cache(engine.name, engine.host_cache_bytes, plan.kv_cache_bytes)
+    check_disk_cache(engine.name, engine.version, engine.disk_cache_bytes)
     configuration = Configuration(
         shape=shape,
         device=device,

@@ -1,7 +1,7 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
 from solver.adapted_products import check_adapters
-from solver.engine.profiles import LARGER_HOST_CACHES, drafts, engine_profile, launched_drafts, release
+from solver.engine.profiles import LARGER_HOST_CACHES, TIERING_SINCE, drafts, engine_profile, launched_drafts, release
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -26,6 +26,17 @@ def check_host_cache(engine: str, host_cache_bytes: float, kv_cache_bytes: float
         raise UnsupportedError(
             "host_cache_below_device",
             f"{engine} starts only with more host memory for its cache than the device has ({gib_from_bytes(kv_cache_bytes):.4g} GiB)",
+        )
+
+
+def check_disk_cache(engine: str, version: str | None, disk_cache_bytes: float) -> None:
+    """Raises UnsupportedError for a tier of disk under a stated release that is known to have none. A release that is not stated is one
+    of today."""
+    numbers, since = release(version or ""), TIERING_SINCE.get(engine, ())
+    if disk_cache_bytes and numbers and numbers < since:
+        first = ".".join(map(str, since))
+        raise UnsupportedError(
+            "disk_cache_not_in_release", f"{engine} keeps its cache on disks from {first} on, not in {version}"
         )
 
 

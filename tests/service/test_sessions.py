@@ -310,6 +310,7 @@ class TestDisk:
         [
             (TIERS | {"disk_read_gbytes_per_s": None}, "figure_missing", "local_disk_read_gbytes_per_s"),
             (TIERS | {"disk_cache_gib": 5000}, "local_disk_exceeded", "disk_cache_gib"),
+            (TIERS | {"version": "0.21.0"}, "disk_cache_not_in_release", "from 0.22 on"),
         ],
     )
     def test_what_is_not_known_or_not_there_is_refused(
