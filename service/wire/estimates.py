@@ -172,7 +172,7 @@ class DisaggregatedOut(Answer):
 
 
 class ImagesOut(Answer):
-    """What the images of one request come to."""
+    """What the images, videos or recordings of one request come to."""
 
     tokens_each: int
     patches_each: int
