@@ -43,9 +43,9 @@ def route(
             held[chosen[done]] -= prompts[done]
             done += 1
         best, least = 0, 1 << 62
-        mine, prompt, first = session[turn], prompts[turn], tie[turn]
+        mine, prompt = session[turn], prompts[turn]
         own, document, opening = last[mine], pair[turn] * replicas, system[turn] * replicas
-        replica = first
+        replica = tie[turn]
         for _ in range(replicas):
             cost = count[replica]
             if by_prefix:
@@ -89,22 +89,21 @@ def routed_here(
         return np.ones(total, dtype=bool)
     if sessions.routing == "random":
         return np.asarray(rng.integers(replicas, size=total) == 0)
-    order = in_time(at_s)
-    of_session = turns.session[order]
-    systems, of_system = _kinds(openings[0], of_session, sessions.system_prompts)
-    pair = openings[0] * np.int64(sessions.documents) + openings[1]
-    pairs, of_pair = _kinds(pair, of_session, sessions.system_prompts * sessions.documents)
-    if max(total, pairs, systems) * replicas > MOST_ROUTED:
+    system, document = openings[0][turns.session], openings[1][turns.session]
+    systems, of_system = np.unique(system, return_inverse=True)
+    pairs, of_pair = np.unique(system * np.int64(sessions.documents) + document, return_inverse=True)
+    if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
+    order = in_time(at_s)
     zeros = np.zeros
     chosen = _column(zeros(total, dtype=np.int64))
     route(
         int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
-        _column(turns.outputs[order]), _column(of_session), _column(of_system), _column(of_pair),
+        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system[order]), _column(of_pair[order]),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
-        _column(np.full(int(of_session.max()) + 1, -1)), _column(zeros(int(of_session.max()) + 1, dtype=np.int64)),
-        _column(zeros(systems * replicas, dtype=np.int8)), _column(zeros(pairs * replicas, dtype=np.int8)), chosen,
+        _column(np.full(int(turns.session.max()) + 1, -1)), _column(zeros(int(turns.session.max()) + 1, dtype=np.int64)),
+        _column(zeros(len(systems) * replicas, dtype=np.int8)), _column(zeros(len(pairs) * replicas, dtype=np.int8)), chosen,
     )  # fmt: skip
     where = np.empty(total, dtype=np.int64)
     where[order] = np.asarray(chosen)
@@ -122,14 +121,6 @@ def in_time(at_s: Vector) -> Whole:
     order: Whole = np.argsort(at_s)
     ordered = at_s[order]
     return np.argsort(at_s, kind="stable") if bool((ordered[1:] == ordered[:-1]).any()) else order
-
-
-def _kinds(of_session: Whole, sessions: Whole, most: int) -> tuple[int, Whole]:
-    """(how many kinds these sessions are of, which of them each is): where there is one there is nothing to sort."""
-    if most == 1:
-        return 1, np.zeros(len(sessions), dtype=np.int64)
-    kinds, which = np.unique(of_session[sessions], return_inverse=True)
-    return len(kinds), which
 
 
 def _column(values: NDArray[Any]) -> Any:

@@ -52,7 +52,7 @@ def open_draw(
     last token, as far as is known: it says where sessions stand that are under way as the draw begins. cache_tokens: how far
     back the draw looks for what the cache may still hold. Raises InvalidInputError for sessions that are too many to draw.
     """
-    from solver.replay.routing import in_time, routed_here  # imports numba, which listing devices need not wait for
+    from solver.replay.routing import routed_here  # imports numba, which listing devices need not wait for
 
     sessions = _sessions_of(traffic)
     length = sessions.turns.mean
@@ -77,7 +77,7 @@ def open_draw(
         openings = _openings(sessions, number, rng)
         here = routed_here(sessions, turns, at_s, service_s, openings, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
-        chosen = due[in_time(at_s[due])[:count]]
+        chosen = due[np.argsort(at_s[due], kind="stable")[:count]]
         if len(chosen) == count and begins_s[-1] > at_s[chosen[-1]]:
             earlier = np.flatnonzero(here & (at_s < 0.0))
             return _as_draw(
@@ -162,10 +162,10 @@ def _as_draw(
     service_s: float,
 ) -> SessionDraw:
     """The turns ``chosen`` as requests, and the blocks of the turns ``earlier`` as what the cache holds."""
-    named, numbers = _numbered(np.concatenate([turns.session[chosen], turns.session[earlier]]), len(openings[0]))
+    named, numbers = np.unique(np.concatenate([turns.session[chosen], turns.session[earlier]]), return_inverse=True)
     mine, theirs = numbers[: len(chosen)], numbers[len(chosen) :]
     system, document = openings[0][named], openings[1][named]
-    systems, of_system = _numbered(system, sessions.system_prompts)
+    systems, of_system = np.unique(system, return_inverse=True)
     pairs, of_pair = np.unique(of_system * np.int64(sessions.documents) + document, return_inverse=True)
     # Chains: of sessions, then of documents after their system prompt, then of system prompts.
     count, many, few = len(named), len(pairs), len(systems)
@@ -204,13 +204,6 @@ def _as_draw(
         ),
         at_s[chosen[order]],
     )
-
-
-def _numbered(values: Whole, most: int) -> tuple[Whole, Whole]:
-    """(the different ones in order, which of them each is), of whole numbers below ``most``: without sorting them."""
-    there = np.zeros(most, dtype=bool)
-    there[values] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
 
 
 def _held(
