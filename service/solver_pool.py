@@ -22,6 +22,7 @@ class SolverPool:
     """Daemon threads: a solve that outlives the grace period does not keep the process alive."""
 
     def __init__(self, *, workers: int, queue: int, grace_s: float, metrics: Metrics) -> None:
+        self._workers = workers
         self._capacity = workers + queue
         self._grace_s = grace_s
         self._metrics = metrics
@@ -34,8 +35,13 @@ class SolverPool:
         for thread in self._threads:
             thread.start()
 
-    async def run(self, kind: str, job: Callable[[], Result]) -> Result:
-        """The job's result or exception; UnavailableError when the queue is full or the service ends first."""
+    async def run(
+        self, kind: str, job: Callable[[], Result], helper: Callable[[Callable[[], bool]], None] | None = None
+    ) -> Result:
+        """The job's result or exception; UnavailableError when the queue is full or the service ends first.
+
+        helper: does a part of the job, then looks whether it goes on; on every thread that has nothing else to do.
+        """
         if self._stopping.is_set():
             raise UnavailableError("the service is stopping")
         if self._pending >= self._capacity:
@@ -44,6 +50,9 @@ class SolverPool:
         future: Future[Result] = Future()
         self._pending += 1
         self._jobs.put(lambda: self._run_one(kind, job, future))
+        if helper is not None:
+            for _ in range(self._workers - self._pending):
+                self._jobs.put(lambda: helper(self._has_nothing_else))
         answer = asyncio.wrap_future(future)
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -72,6 +81,9 @@ class SolverPool:
         self.stop()
         for _ in self._threads:
             self._jobs.put(None)
+
+    def _has_nothing_else(self) -> bool:
+        return self._jobs.empty() and not self._stopping.is_set()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -106,6 +106,8 @@ def within_context(traffic: Traffic, context_tokens: int) -> tuple[Traffic, floa
     >>> cut.maximum, cut.output.maximum, round(share, 2)
     (100, 29, 0.45)
     """
+    if traffic.prompt.maximum + traffic.output.maximum <= context_tokens:
+        return traffic, 0.0
     share = math.fsum(
         p * r
         for prompt, p in zip(traffic.prompt.tokens, traffic.prompt.shares, strict=True)

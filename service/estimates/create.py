@@ -1,17 +1,16 @@
 """Predict many fixed deployments. One bad case does not spoil the rest."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
 
 from fastapi.concurrency import run_in_threadpool
 
-from service.clock import Clock, elapsed_s
+from service.clock import Clock
 from service.database import Database
-from service.estimates.predict import Case, Outcome, predict
-from service.estimates.predict_disaggregated import DisaggregatedCase, predict_disaggregated
-from service.estimates.present import outcome_of, unsupported
-from service.estimates.published import PublishedCase, predict_published, published_case
-from service.estimates.smallest import smallest_layout
+from service.estimates.batch import CASES_AT_ONCE, AnyCase, Batch, Unresolved
+from service.estimates.predict import Case
+from service.estimates.predict_disaggregated import DisaggregatedCase
+from service.estimates.present import unsupported
+from service.estimates.published import published_case
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.metrics import Metrics
 from service.names_meant import device_name_meant, llm_name_meant
@@ -19,22 +18,11 @@ from service.problems import FieldError, InvalidFieldsError, close_matches, unkn
 from service.recommendations.catalog_snapshot import CatalogSnapshot, SnapshotCache
 from service.recommendations.from_rows import llm_from_row
 from service.solver_pool import SolverPool
-from service.wire.estimates import EstimateIn, EstimatesIn, EstimatesOut, UnsupportedOut
+from service.wire.estimates import EstimateIn, EstimatesIn
 from service.wire.roles import DraftModelIn
 from solver.deployment.platforms import own_engines
-from solver.errors import DoesNotFitError, FigureMissingError, SolverError, UnsupportedError
 from solver.hardware import Device, instance_of
 from solver.llm_shape import LlmShape
-
-AnyCase = Case | DisaggregatedCase | PublishedCase
-
-
-@dataclass(frozen=True)
-class Unresolved:
-    """A case that cannot be predicted as it is named. field: the name the catalog does not know; None: another reason."""
-
-    answer: UnsupportedOut
-    field: str | None = None
 
 
 async def create_estimates(
@@ -46,9 +34,9 @@ async def create_estimates(
     metrics: Metrics,
     clock: Clock,
     time_limit_s: float,
-) -> EstimatesOut:
-    """In the order asked. Raises InvalidFieldsError when not one case names an llm and a device that exist, and when
-    they take longer than the limit together.
+) -> bytes:
+    """An ``EstimatesOut`` as it is sent, in the order asked. Raises InvalidFieldsError when not one case names an llm and a
+    device that exist, and when they take longer than the limit together.
     """
     resolved = await run_in_threadpool(_resolve_all, asked, database, snapshots, clock)
     unknown = [
@@ -58,10 +46,11 @@ async def create_estimates(
     ]
     if len(unknown) == len(resolved):
         raise InvalidFieldsError(unknown)
-    outcomes = await pool.run("estimates", lambda: _outcomes(resolved, time_limit_s))
-    for outcome in outcomes:
-        metrics.count_outcome("estimate", outcome.outcome)
-    return EstimatesOut(estimates=outcomes)
+    batch = Batch(resolved, time_limit_s)
+    answers = await pool.run("estimates", batch.answers, batch.take_part if len(resolved) > CASES_AT_ONCE else None)
+    for answer in answers:
+        metrics.count_outcome("estimate", answer.outcome)
+    return b'{"estimates":[' + b",".join(answer.document for answer in answers) + b"]}"
 
 
 def _resolve_all(
@@ -172,53 +161,3 @@ def _with_own_engine(asked: EstimateIn, device: Device) -> EstimateIn:
         return asked
     own = (own_engines(device, asked.engine.name, (), (asked.precision.weights,)) or (asked.engine.name,))[-1]
     return asked.model_copy(update={"engine": asked.engine.model_copy(update={"name": own})})
-
-
-def _outcomes(cases: Sequence[AnyCase | Unresolved], time_limit_s: float) -> list[Outcome]:
-    """Raises InvalidFieldsError when time is up before the last; begun ones are finished."""
-    until = elapsed_s() + time_limit_s
-    outcomes: list[Outcome] = []
-    for case in cases:
-        if elapsed_s() > until:
-            detail = (
-                f"the first {len(outcomes)} of {len(cases)} estimates took the {time_limit_s:g} s that a request may;"
-                " send about so many at a time"
-            )
-            raise InvalidFieldsError([FieldError(detail, pointer="/estimates")])
-        outcomes.append(_outcome(case))
-    return outcomes
-
-
-def _outcome(case: AnyCase | Unresolved) -> Outcome:
-    if isinstance(case, Unresolved):
-        return case.answer
-    try:
-        if isinstance(case, Case):
-            return _aggregated(case)
-        return predict_published(case) if isinstance(case, PublishedCase) else predict_disaggregated(case)
-    except SolverError as error:
-        return outcome_of(case.asked, error)
-
-
-def _aggregated(case: Case) -> Outcome:
-    """On the layout stated; where none is, on the smallest that holds the model, or where nothing can be computed by a speed that
-    was published. Raises what ``predict`` raises."""
-    try:
-        return _computed(case)
-    except (DoesNotFitError, UnsupportedError, FigureMissingError) as error:
-        published = published_case(case.asked, case.shape)
-        if published is not None:
-            return predict_published(published)
-        if not isinstance(error, DoesNotFitError):
-            raise
-        return outcome_of(case.asked, error).model_copy(update={"smallest_layout": smallest_layout(case)})
-
-
-def _computed(case: Case) -> Outcome:
-    try:
-        return predict(case)
-    except DoesNotFitError:
-        layout = None if "layout" in case.asked.model_fields_set else smallest_layout(case)
-        if layout is None:
-            raise
-        return predict(replace(case, asked=case.asked.model_copy(update={"layout": layout})))

@@ -40,9 +40,9 @@ from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device, Node
 from solver.llm_shape import LlmShape, makes_no_tokens
 from solver.memory.fits import context_limit
-from solver.prediction.estimate import Estimate, estimate, without_probes
+from solver.prediction.estimate import Estimate, TablesOf, estimate, without_probes
 from solver.sessions import served_within
-from solver.step.constants import Constants, resolve_constants
+from solver.step.constants import Constants
 from solver.step.named_terms import Term
 from solver.units import gib_from_bytes
 from solver.workload import SpeculativeDecoding, Traffic, check_prompts_fit
@@ -62,8 +62,9 @@ class Case:
     """Of every model named, a draft's among them."""
 
 
-def predict(case: Case) -> EstimatedOut:
-    """Runs in a solver thread. Raises what the solver raises: ``present.outcome_of`` turns that into an outcome."""
+def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> EstimatedOut:
+    """Runs in a solver thread. tables_of: as of ``estimate``. Raises what the solver raises: ``present.outcome_of`` turns
+    that into an outcome."""
     if case.shape.embeds and own_traffic(case.asked, case.shape).output.maximum > 1:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
     asked = as_documented(with_context(case.asked, case.shape), case.device)
@@ -81,7 +82,7 @@ def predict(case: Case) -> EstimatedOut:
     deployed = replace(deployed, configuration=_joined(case, deployed.configuration))
     deployed, speculative = with_drafting(case, deployed, traffic)
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
-    found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction)
+    found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction, tables_of)
     roofline = present_roofline(without_probes(deployed.configuration, correction), traffic, found)
     return present_estimate(
         asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped
@@ -202,7 +203,7 @@ def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
 
 def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:
     """The constants of a device under an engine for a model."""
-    return resolve_constants(snapshot.priors, device=device.id, family=device.family, engine=engine, llm=shape.id)
+    return snapshot.constants(device, engine, shape.id)
 
 
 def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Deployed, SpeculativeOut | None]:

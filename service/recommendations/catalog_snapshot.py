@@ -25,10 +25,12 @@ from service.recommendations.from_rows import device_from_row, node_from_row, of
 from solver.corrections.applied import CorrectionSet
 from solver.errors import FigureMissingError
 from solver.hardware import Device, Node, Offer
-from solver.step.constants import ConstantPrior
+from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.units import GIB_BYTES
 
 MOST_SNAPSHOTS = 4
+MOST_CONSTANTS = 32
+"""Devices under an engine for a model whose constants a snapshot keeps, at some 60 kB each."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ class CatalogSnapshot:
     """Offers of machines bought for this request alone, by id: how their price comes about."""
     not_bought: Mapping[str, str] = field(default_factory=dict)
     """Devices that nobody rents out and that cannot be bought either: the figure of their costs that is missing."""
+    _constants: dict[tuple[str, str, str], Constants] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def constants(self, device: Device, engine: str, llm: str) -> Constants:
+        """Those of a device under an engine for a model; many estimates ask for the same."""
+        key = (device.id, engine, llm)
+        found = self._constants.get(key)
+        if found is None:
+            found = resolve_constants(self.priors, device=device.id, family=device.family, engine=engine, llm=llm)
+            if len(self._constants) >= MOST_CONSTANTS:
+                self._constants.clear()
+            self._constants[key] = found
+        return found
 
     @property
     def memory_gib_by_device(self) -> dict[str, float | None]:

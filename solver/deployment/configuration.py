@@ -1,6 +1,6 @@
 """One deployable configuration: a model on devices, in a layout, at a precision, under an engine."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from solver.engine.profiles import (
     EngineProfile,
@@ -22,8 +22,8 @@ from solver.memory.kv_cache import kv_cache_bytes_per_token
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.constants import Constants
-from solver.step.rates import Rates, rates
-from solver.step.tables import StepTables, step_tables
+from solver.step.rates import Rates, rates, rates_key
+from solver.step.tables import GraphSizes, StepTables, step_tables
 from solver.workload import EngineSettings, SpeculativeDecoding
 
 
@@ -53,6 +53,8 @@ class Configuration:
     network_bytes_per_s: float
     kv_cache_tokens: float
     speculation: Speculation | None = None
+    _rates_found: list[Rates] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Made once: every part of an estimate asks for them."""
 
     @property
     def profile(self) -> EngineProfile:
@@ -64,7 +66,12 @@ class Configuration:
         return self.layout.pipeline_parallel * self.layout.data_parallel
 
     def rates(self) -> Rates:
-        found = self._rates()
+        if not self._rates_found:
+            self._rates_found.append(self._rates())
+        return self._rates_found[0]
+
+    def _rates(self) -> Rates:
+        found = self._rates_of_device()
         if not self.waits_for_steps:
             return found
         c = self.constants.si
@@ -79,7 +86,7 @@ class Configuration:
         """Is each step composed only when the one before is done?"""
         return waits_for_steps(self.engine.name, self.engine.version)
 
-    def _rates(self) -> Rates:
+    def _rates_of_device(self) -> Rates:
         return rates(
             self.device,
             self.constants,
@@ -102,17 +109,27 @@ class Configuration:
         """Step tables without drafting."""
         return self._tables(1)
 
+    def tables_key(self) -> tuple[object, ...] | None:
+        """All that ``plain_tables`` depends on; None where tokens are drafted."""
+        if self.speculation is not None:
+            return None
+        found = rates_key(self.rates())
+        return self.shape, found, self.layout, self._graphs(), self.engine.max_batched_tokens, self.engine.max_sequences
+
     def _tables(self, queries: int) -> StepTables:
         """Step tables where every step works on so many tokens of each sequence."""
         return step_tables(
             self.shape,
             self.rates(),
             self.layout,
-            self.profile.graphs_of(self.shape.family, self.device.memory_bytes, self.layout.tensor_parallel),
+            self._graphs(),
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=self.engine.max_sequences * queries,
             queries=queries,
         )
+
+    def _graphs(self) -> GraphSizes:
+        return self.profile.graphs_of(self.shape.family, self.device.memory_bytes, self.layout.tensor_parallel)
 
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""

@@ -14,11 +14,11 @@ from solver.prediction.estimate import (
     decode_terms,
     devices_power_w,
     metric_interval,
-    moved_constants,
     percentile_intervals,
     prefill_terms,
     stretched,
 )
+from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, power_spread, widened
 from solver.replay.disaggregated import (
     Utilisation,

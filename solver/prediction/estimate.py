@@ -10,12 +10,13 @@ import numpy as np
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
+from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, widened
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
 from solver.replay.long_run import LongRun, Metric, draw, replayed
 from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
 from solver.sessions import hastened
-from solver.step.constants import CONSTANTS, Constants
+from solver.step.constants import Constants
 from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
 from solver.step.rates import multiplies_narrow
@@ -23,8 +24,6 @@ from solver.step.tables import StepTables
 from solver.workload import PERCENTILES, Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
-HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
-"""Constants that do not move with the others when an interval is made: they have no slow and fast end."""
 NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
 
 
@@ -35,6 +34,9 @@ class PredictedInterval:
     expected: float
     low: float
     high: float
+
+
+TablesOf = Callable[[Configuration], StepTables]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,9 @@ def estimate(
     traffic: Traffic,
     load: Load,
     correction: Correction | None = None,
+    tables_of: TablesOf = Configuration.tables,
 ) -> Estimate:
-    """Predict a load on a configuration.
+    """Predict a load on a configuration. tables_of: makes step tables, or has kept them (``solver.deployment.kept_tables``).
 
     Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
     with all of them moved against and in favour of speed by half their range (errors of independent constants partly
@@ -104,12 +107,12 @@ def estimate(
     """
     correction = correction.at(load, traffic, configuration.layout.data_parallel) if correction is not None else None
     configuration = without_probes(configuration, correction)
-    tables = configuration.tables()
+    tables = tables_of(configuration)
     run = replayed(configuration, tables, traffic, load)
     moved = None
     if needs_moving(correction):
-        slow = _shifted(configuration, traffic, load, towards_slow=True, fallback=run.centre)
-        moved = slow, _shifted(configuration, traffic, load, towards_slow=False, fallback=run.centre)
+        slow = _shifted(configuration, traffic, load, tables_of, towards_slow=True, fallback=run.centre)
+        moved = slow, _shifted(configuration, traffic, load, tables_of, towards_slow=False, fallback=run.centre)
     elif correction is not None and load.kind == "open":
         moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.centre)
     return estimated(configuration, tables, traffic, load, run, moved, correction)
@@ -121,6 +124,8 @@ def without_probes(configuration: Configuration, correction: Correction | None) 
     Factors were made against constants without probes, and the runs behind them say what the probes would.
     """
     if correction is None or not correction.factors:
+        return configuration
+    if configuration.speculation is None and not configuration.constants.evidence:
         return configuration
     return configuration.with_constants(configuration.constants.without_probes())
 
@@ -368,28 +373,19 @@ def prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term,
     )
 
 
-def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 0.5) -> Constants:
-    """Every constant moved by ``share`` of the way to the slow or fast end of its range."""
-    values = {}
-    for name, prior in constants.priors.items():
-        if CONSTANTS[name].unit not in ("fraction", "us", "ms", "tokens") or "power" in name or name in HELD_CONSTANTS:
-            continue
-        faster_when_larger = "efficiency" in name
-        slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
-        values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
-    return Constants(
-        constants.subject,
-        {n: replace(p, value=values[n]) if n in values else p for n, p in constants.priors.items()},
-    )
-
-
 def _shifted(
-    configuration: Configuration, traffic: Traffic, load: Load, *, towards_slow: bool, fallback: Replay
+    configuration: Configuration,
+    traffic: Traffic,
+    load: Load,
+    tables_of: TablesOf,
+    *,
+    towards_slow: bool,
+    fallback: Replay,
 ) -> Replay:
     """The first draw with moved constants; an open load that then saturates keeps the centre's result, stretched."""
     moved = configuration.with_constants(moved_constants(configuration.constants, towards_slow=towards_slow))
     try:
-        return _compared(moved, moved.tables(), traffic, load)
+        return _compared(moved, tables_of(moved), traffic, load)
     except SaturatedError as limit:
         return stretched(fallback, load, limit, configuration.constants)
 

@@ -9,11 +9,11 @@ from solver.prediction.estimate import (
     Correction,
     Estimate,
     estimated,
-    moved_constants,
     needs_moving,
     stretched,
     without_probes,
 )
+from solver.prediction.moved_constants import moved_constants
 from solver.prediction.step_error import dilated, step_spread
 from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
 from solver.replay.one_stream import Replay

@@ -8,7 +8,6 @@ processor time is that of one thread.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from solver.engine.replayable import Prefixes, check_fitting, check_tabulated, longest_tokens, one_prefix
 from solver.engine.simulate import Schedule, Vector, Whole
 from solver.errors import InvalidInputError
+from solver.replay.kept import kept
 from solver.replay.one_stream import sampled_requests
 from solver.step.tables import StepTables
 from solver.workload import Traffic
@@ -57,7 +57,7 @@ class DrawTimes:
     preemptions: Whole
 
 
-@lru_cache(maxsize=32)
+@kept
 def drawn(traffic: Traffic, requests: int, seeds: tuple[int, ...]) -> Draws:
     """One draw for each seed, the same that ``replay`` makes of it."""
     prompts, outputs, arrivals = zip(*(sampled_requests(traffic, requests, seed) for seed in seeds), strict=True)
@@ -91,7 +91,7 @@ def ready_draw(draws: Draws, number: int, prefix_fraction: float) -> ReadyDraw:
     return ReadyDraw(prompts, outputs, arrivals_s, prefixes, intervals, single if single.any() else None, longest)
 
 
-@lru_cache(maxsize=32)
+@kept
 def ready_draws(
     traffic: Traffic, requests: int, seeds: tuple[int, ...], prefix_fraction: float
 ) -> tuple[ReadyDraw, ...]:

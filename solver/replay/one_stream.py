@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
 from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
 from solver.replay.in_step import between, stays_in_step, under_way
+from solver.replay.kept import kept
 from solver.sessions import spread_lengths
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic
@@ -66,7 +66,7 @@ class Replay:
     """How much later the first token comes where prompts come all at once, over where they are spread (``solver.replay.in_step``)."""
 
 
-@lru_cache(maxsize=64)
+@kept
 def _unit_gaps(count: int) -> Vector:
     """The even quantiles of the exponential distribution of mean 1."""
     # math.log and not numpy's: the two differ in the last bit, and a plan made before must be made again.
@@ -85,7 +85,7 @@ def read_only(values: NDArray[Number]) -> NDArray[Number]:
     return values
 
 
-@lru_cache(maxsize=64)
+@kept
 def sampled_requests(traffic: Traffic, count: int, seed: int) -> tuple[Whole, Whole, Vector]:
     """Prompts, outputs and arrival times at one request per second. Kept: a plan replays the same ones many times."""
     rng = np.random.default_rng(seed)
@@ -102,7 +102,7 @@ HIDDEN_SEED = 1_000_003
 """Added to the seed of a draw: hidden tokens are drawn apart, so that other requests are drawn as they were."""
 
 
-@lru_cache(maxsize=64)
+@kept
 def hidden_tokens(traffic: Traffic, count: int, seed: int) -> Whole:
     """Hidden tokens at the beginning of each reply of ``sampled_requests``."""
     if traffic.thinking is None:
@@ -171,7 +171,7 @@ def capacity_requests_per_s(configuration: Configuration, tables: StepTables, tr
     return steady_rate(trace) * configuration.lanes
 
 
-@lru_cache(maxsize=64)
+@kept
 def _crowd(traffic: Traffic, count: int) -> tuple[Whole, Whole]:
     """Prompts and outputs of a closed loop that keeps all seats taken. Kept: every candidate with as many meets them."""
     rng = np.random.default_rng(7)

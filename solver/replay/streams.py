@@ -7,7 +7,6 @@ of its share of the rate (superposition and thinning of Poisson processes). A st
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from solver.engine.replayable import Prefixes
 from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.crowds import crowd_for, crowd_requests, steady_rate
+from solver.replay.kept import kept
 from solver.replay.one_stream import (
     CROWDED_FRACTION,
     STEADY_REQUESTS,
@@ -73,7 +73,7 @@ def stream_counts(rates: Sequence[float], count: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-@lru_cache(maxsize=64)
+@kept
 def mixed_sample(streams: tuple[Traffic, ...], counts: tuple[int, ...], seed: int) -> Sample:
     """Each stream's lengths spread over its distribution, the streams shuffled among each other."""
     rng = np.random.default_rng(seed)
@@ -149,7 +149,7 @@ def _sampled(streams: Sequence[RequestStream], count: int, seed: int) -> Sample:
     )
 
 
-@lru_cache(maxsize=64)
+@kept
 def _unit_arrivals_s(count: int, seed: int) -> Vector:
     return read_only(poisson_arrivals_s(1.0, count, np.random.default_rng(seed)))
 

@@ -254,6 +254,11 @@ class Constants:
         """Micro-measurements of the device behind these constants, in order."""
         return tuple(sorted({probe_id for prior in self.priors.values() for probe_id in prior.evidence}))
 
+    @cached_property
+    def moved(self) -> dict[tuple[bool, float], "Constants"]:
+        """These constants moved within their ranges, as far as they have been (``solver.prediction.estimate``)."""
+        return {}
+
     def without_probes(self) -> "Constants":
         """As if the device had not been probed: what factors of measured configurations were made against."""
         if not self.evidence:

@@ -12,7 +12,7 @@ from solver.step.blocks import attention_pairs
 from solver.step.gemm import Quantity
 from solver.step.prompt_terms import prompt_token_s
 from solver.step.rates import Rates
-from solver.step.terms import Product
+from solver.step.terms import Product, Products
 from solver.workload import Traffic
 
 RESOURCE = {
@@ -53,7 +53,7 @@ def _scalar(value: Quantity) -> float:
     return float(np.asarray(value).reshape(-1)[0])
 
 
-def split_at_ridge(product: Product, seconds: float) -> tuple[float, float]:
+def split_at_ridge(product: Product | Products, seconds: float) -> tuple[float, float]:
     """(compute, memory) shares of a product's time: in proportion to the fourth powers the soft maximum adds."""
     compute, memory = _scalar(product.compute_s) ** 4, _scalar(product.memory_s) ** 4
     total = compute + memory
@@ -78,7 +78,7 @@ def step_terms(
     queries: tokens of each decoding sequence in the step (above 1 where drafts are verified). drafting_s: of the drafts.
     """
     tokens = max(1.0, sequences * queries + prefill_tokens)
-    token = terms.token_terms(shape, rates, tokens)
+    token = terms.step_token_terms(shape, rates, tokens)
     rows = max(1.0, sequences * queries)
     head = terms.head_product(shape, rates, rows)
     head_s = _scalar(head.seconds)

@@ -104,7 +104,7 @@ def step_operators(
     Times are those of ``solver.step.named_terms.step_terms`` for the same step, but for ``prefill_attention``.
     """
     tokens = max(1.0, sequences * queries + prefill_tokens)
-    token = terms.token_terms(shape, rates, tokens)
+    token = terms.step_token_terms(shape, rates, tokens)
     head = terms.head_product(shape, rates, max(1.0, sequences * queries))
     found = [
         Operator(

@@ -1,7 +1,8 @@
 """Effective rates of one device, or arrays of them over many candidates: datasheet rate × efficiency, in SI."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
@@ -96,6 +97,14 @@ class Rates:
     peak_flop_per_s: Quantity
     """Datasheet rate of the weights' compute dtype, for bounds and power."""
     peak_bytes_per_s: Quantity
+
+
+_VALUES = attrgetter(*(field.name for field in fields(Rates)))
+
+
+def rates_key(of_one: Rates) -> tuple[Quantity | None, ...]:
+    """The rates of one deployment to look up by, equal where they are: figures that are not known (NaN) are None."""
+    return tuple(None if value != value else value for value in _VALUES(of_one))
 
 
 def compute_dtype(device: Device, weights: str) -> str:

@@ -115,6 +115,15 @@ class StepTables:
         return sum(size * sequences * min(mean, limit) for limit, _, size in self.context)
 
 
+def tables_bytes(tables: StepTables) -> int:
+    """Memory that tables take."""
+    columns = (
+        tables.decode_s, tables.mixed_s, tables.head_s, tables.draft_s,
+        tables.decode_bytes, tables.mixed_bytes, tables.head_bytes,
+    )  # fmt: skip
+    return sum(column.nbytes for column in columns)
+
+
 def from_zero(values: Vector) -> Vector:
     """Values for 1, 2, … tokens, with nothing for no tokens before them."""
     return np.concatenate([[0.0], values])

@@ -5,8 +5,9 @@ A product is a pair (compute seconds, memory seconds) until it is combined by ``
 explanation can say which side of the ridge it was on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,50 +33,109 @@ class Product(NamedTuple):
         return soft_maximum_s(self.compute_s, self.memory_s)
 
 
+Layered = tuple[int, Product]
+"""A product of one layer, and of how many layers it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The products of one kind in a step. Sums over all layers are made as they are asked for: tables need few of them.
+
+    seconds: each product is combined at the ridge on its own.
+    """
+
+    of_layers: tuple[Layered, ...]
+
+    @property
+    def compute_s(self) -> Quantity:
+        return total(layers * product.compute_s for layers, product in self.of_layers)
+
+    @property
+    def memory_s(self) -> Quantity:
+        return total(layers * product.memory_s for layers, product in self.of_layers)
+
+    @property
+    def flops(self) -> Quantity:
+        return total(layers * product.flops for layers, product in self.of_layers)
+
+    @property
+    def bytes(self) -> Quantity:
+        return total(layers * product.bytes for layers, product in self.of_layers)
+
+    @property
+    def seconds(self) -> Quantity:
+        return total(layers * product.seconds for layers, product in self.of_layers)
+
+
 @dataclass(frozen=True, slots=True)
 class TokenTerms:
     """The part of a step that depends on the number of tokens alone, summed over all layers of the model.
 
-    products: seconds by term, each split at the ridge. streams: seconds by term. flops, bytes: per rank.
+    products: by kind, each split at the ridge. streams: seconds by term. bytes: per rank.
     body_s: all of it; eager_floor_s: what launching every layer from the host takes at least.
     """
 
-    products: dict[str, Product]
+    products: dict[str, Products]
     streams: dict[str, Quantity]
     body_s: Quantity
     eager_floor_s: Quantity
-    flops: Quantity
     bytes: Quantity
+    adapter_flops: Quantity
+
+    @property
+    def flops(self) -> Quantity:
+        """Per rank."""
+        return self.products["gemm"].flops + self.products["experts"].flops + self.adapter_flops
 
 
 def _product(
     rows: Quantity, columns: Quantity, inner: Quantity, *, weight_bytes: Quantity, activation_bytes: Quantity,
-    flop_per_s: Quantity, bytes_per_s: Quantity, worked_rows: Quantity, factor: Quantity = 1.0,
+    flop_per_s: Quantity, bytes_per_s: Quantity,
 ) -> Product:  # fmt: skip
+    flops = gemm_flops(rows, columns, inner)
     size = gemm_bytes(rows, columns, inner, weight_bytes, activation_bytes)
-    return Product(
-        factor * gemm_flops(worked_rows, columns, inner) / flop_per_s,
-        factor * size / bytes_per_s,
-        gemm_flops(rows, columns, inner),
-        size,
-    )
+    return Product(flops / flop_per_s, size / bytes_per_s, flops, size)
 
 
 def dense_product(rates: Rates, tokens: Quantity, tiled: Quantity, columns: Quantity, inner: Quantity) -> Product:
     """One product of ``tokens`` rows with a matrix in the deployment's weight format; in 8 bits, of ``tiled`` rows."""
-    worked = np.where(np.asarray(rates.quantised_activations) > 0.0, tiled, tokens)
-    return _product(
+    return _dense_product(rates, tokens, _row_tiles(rates, tokens, tiled), columns, inner)
+
+
+RowTiles = tuple[Quantity, Quantity]
+"""Rows that a product works on, and how much longer it takes because the last tile is partly empty."""
+
+
+def _row_tiles(rates: Rates, tokens: Quantity, tiled: Quantity) -> RowTiles | None:
+    """The same for all dense products of a step; None where none of them is in 8 bits, and rows are the tokens."""
+    quantised = np.asarray(rates.quantised_activations) > 0.0
+    if not quantised.any():
+        return None
+    worked = np.where(quantised, tiled, tokens)
+    return worked, partial_tile_factor(tokens, worked, rates.partial_tile_slowdown, rates.partial_tile_read_slowdown)
+
+
+def _dense_product(
+    rates: Rates, tokens: Quantity, tiles: RowTiles | None, columns: Quantity, inner: Quantity
+) -> Product:
+    plain = _product(
         tokens, columns, inner, weight_bytes=rates.weight_bytes, activation_bytes=rates.activation_bytes,
-        flop_per_s=rates.gemm_flop_per_s, bytes_per_s=rates.weight_bytes_per_s, worked_rows=worked,
-        factor=partial_tile_factor(tokens, worked, rates.partial_tile_slowdown, rates.partial_tile_read_slowdown),
+        flop_per_s=rates.gemm_flop_per_s, bytes_per_s=rates.weight_bytes_per_s,
     )  # fmt: skip
+    if tiles is None:
+        return plain
+    worked, factor = tiles
+    return plain._replace(
+        compute_s=factor * gemm_flops(worked, columns, inner) / rates.gemm_flop_per_s,
+        memory_s=factor * plain.bytes / rates.weight_bytes_per_s,
+    )
 
 
 def wide_product(rates: Rates, tokens: Quantity, columns: Quantity, inner: Quantity) -> Product:
     """One product that stays in 16 bits whatever the weight format: router, output head."""
     return _product(
         tokens, columns, inner, weight_bytes=2.0, activation_bytes=2.0, flop_per_s=rates.wide_flop_per_s,
-        bytes_per_s=rates.wide_bytes_per_s, worked_rows=tokens,
+        bytes_per_s=rates.wide_bytes_per_s,
     )  # fmt: skip
 
 
@@ -104,22 +164,19 @@ def routed_experts_product(
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 
-Layered = tuple[int, Product]
-"""A product of one layer, and of how many layers it is."""
-
-
 def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity) -> list[Layered]:
     """Every product with a matrix outside the routed experts: attention's, dense and shared feed-forward's, routers."""
     found: list[Layered] = []
+    tiles = _row_tiles(rates, tokens, tiled)
     for group in shape.attention:
         for columns, inner in blocks.attention_matrices(group, shape.hidden, rates.tensor_parallel):
-            found.append((group.layers, dense_product(rates, tokens, tiled, columns, inner)))
+            found.append((group.layers, _dense_product(rates, tokens, tiles, columns, inner)))
     h = float(shape.hidden)
     for ffn in shape.feed_forward:
         if blocks.dense_width(ffn) > 0:
             width = blocks.dense_width(ffn) / rates.tensor_parallel
-            found.append((ffn.layers, dense_product(rates, tokens, tiled, (ffn.matrices - 1) * width, h)))
-            found.append((ffn.layers, dense_product(rates, tokens, tiled, h, width)))
+            found.append((ffn.layers, _dense_product(rates, tokens, tiles, (ffn.matrices - 1) * width, h)))
+            found.append((ffn.layers, _dense_product(rates, tokens, tiles, h, width)))
         if ffn.experts > 0:
             found.append((ffn.layers, wide_product(rates, tokens, float(ffn.experts), h)))
     return found
@@ -138,12 +195,6 @@ def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity) -> list[Lay
         for ffn in shape.feed_forward
         if ffn.experts > 0
     ]  # fmt: skip
-
-
-def over_layers(products: Sequence[Layered]) -> tuple[Product, Quantity]:
-    """(the work of all layers' products, their seconds): each product is combined at the ridge on its own."""
-    parts = [total(layers * product[i] for layers, product in products) for i in range(len(Product._fields))]
-    return Product(*parts), total(layers * product.seconds for layers, product in products)
 
 
 def total(parts: Iterable[Quantity], start: Quantity = 0.0) -> Quantity:
@@ -253,8 +304,9 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
 
     tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``.
     """
-    dense, dense_s = over_layers(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled))
-    routed, routed_s = over_layers(routed_products(shape, rates, tokens))
+    dense = Products(tuple(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled)))
+    routed = Products(tuple(routed_products(shape, rates, tokens)))
+    dense_s, routed_s = dense.seconds, routed.seconds
     stream_bytes = element_wise_bytes(shape, rates, tokens)
     quantise_bytes = quantised_bytes(shape, rates, tokens)
     state_bytes = passed_state_bytes(shape, rates, tokens)
@@ -275,9 +327,15 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         streams=streams | {"gemm": dense_s, "experts": routed_s},
         body_s=total(streams.values(), dense_s + routed_s),
         eager_floor_s=eager_floor_s(shape, rates) + (0.0 if adapted is None else adapted.eager_s),
-        flops=dense.flops + routed.flops + (0.0 if adapted is None else adapted.flops),
         bytes=moved_bytes + (0.0 if adapted is None else adapted.bytes),
+        adapter_flops=0.0 if adapted is None else adapted.flops,
     )
+
+
+@lru_cache(maxsize=16)
+def step_token_terms(shape: LlmShape, rates: Rates, tokens: float) -> TokenTerms:
+    """``token_terms`` of one step of one deployment. Kept: an estimate's terms and its operators are of the same two steps."""
+    return token_terms(shape, rates, tokens)
 
 
 def head_product(shape: LlmShape, rates: Rates, rows: Quantity) -> Product:

@@ -65,6 +65,47 @@ class TestRun:
         asyncio.run(story())
 
 
+class TestHelpers:
+    def test_threads_with_nothing_else_to_do_help(self) -> None:
+        async def story() -> None:
+            solvers, helped = pool(workers=2), threading.Event()
+            assert await solvers.run("test", lambda: helped.wait(30), lambda _: helped.set())
+            solvers.close()
+
+        asyncio.run(story())
+
+    def test_who_waits_goes_before_more_help(self, job: Blocked) -> None:
+        async def story() -> None:
+            solvers, goes_on = pool(workers=2, queue=1), threading.Event()
+            helping = asyncio.ensure_future(
+                solvers.run("test", job, lambda asked: (goes_on.wait(30), seen.append(asked())))
+            )
+            seen: list[bool] = []
+            await job.runs()
+            waiting = asyncio.ensure_future(solvers.run("test", lambda: 42))
+            await asyncio.sleep(0)
+            goes_on.set()
+            assert await waiting == 42
+            assert seen == [False]
+            job.set()
+            assert await helping
+            solvers.close()
+
+        asyncio.run(story())
+
+    def test_nobody_helps_where_every_thread_is_busy(self, job: Blocked) -> None:
+        async def story() -> None:
+            solvers, asked = pool(workers=1, queue=1), threading.Event()
+            running = asyncio.ensure_future(solvers.run("test", job, lambda _: asked.set()))
+            await job.runs()
+            job.set()
+            assert await running
+            assert await solvers.run("test", lambda: asked.is_set()) is False
+            solvers.close()
+
+        asyncio.run(story())
+
+
 class TestStop:
     def test_a_job_that_ends_within_the_grace_period_is_answered(self, job: Blocked) -> None:
         async def story() -> None:
