@@ -1,23 +1,28 @@
-"""Bring the database's schema to the version of this code."""
+"""Bring the database's schema to the version of this code.
+
+Alembic is imported where it is used: with the templates that it brings it takes 8 MiB, which a plan does without.
+"""
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import migrations
 from service.database import Database, use_write_ahead_log
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 ADVISORY_LOCK = 0x636C7573
 """Any fixed number: PostgreSQL lets one migration at a time hold it."""
 
 
-def alembic_config() -> Config:
+def alembic_config() -> "Config":
     """Points at the ``migrations`` package wherever it is installed."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
     return config
@@ -25,6 +30,8 @@ def alembic_config() -> Config:
 
 @cache
 def newest_revision() -> str:
+    from alembic.script import ScriptDirectory
+
     head = ScriptDirectory.from_config(alembic_config()).get_current_head()
     if head is None:
         raise RuntimeError("the migrations folder is empty")
@@ -33,12 +40,17 @@ def newest_revision() -> str:
 
 def stored_revision(database: Database) -> str | None:
     """The schema version the database says it has; None before the first migration."""
+    from alembic.runtime.migration import MigrationContext
+
     with database.reading() as session:
         return MigrationContext.configure(session.connection()).get_current_revision()
 
 
 def migrate(database: Database, target: str = "head") -> tuple[str | None, str]:
     """Apply what is missing, in one transaction. Returns the revisions before and after."""
+    from alembic import command
+    from alembic.runtime.migration import MigrationContext
+
     if database.is_sqlite and database.url.database:
         Path(database.url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
     use_write_ahead_log(database)

@@ -8,7 +8,12 @@ import importlib
 import logging
 import threading
 
+from service.process_memory import forget_compiler
+
 log = logging.getLogger(__name__)
+
+_loading = threading.Lock()
+_loaded = threading.Event()
 
 
 def start_warming() -> threading.Thread:
@@ -18,11 +23,21 @@ def start_warming() -> threading.Thread:
     return thread
 
 
-def _warm() -> None:
-    try:
+def load_planning() -> None:
+    """Once for the process, compiled too where nobody did at installation; who comes meanwhile waits."""
+    with _loading:
+        if _loaded.is_set():
+            return
         importlib.import_module("solver.recommend.recommend")
         from solver.engine.compile import compile_simulation
 
         compile_simulation()
+        forget_compiler()
+        _loaded.set()
+
+
+def _warm() -> None:
+    try:
+        load_planning()
     except Exception:  # whoever plans next meets the same, and is told
         log.exception("planning could not be loaded ahead")

@@ -85,7 +85,9 @@ class Client:
 
     async def _in_process(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Response:
         from service.main import create_app
+        from service.process_memory import hold_together
 
+        hold_together()
         app = create_app(self._settings, run_jobs=False)
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 0))
         async with (

@@ -17,6 +17,7 @@ from rich.table import Table
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import standard_output
 from service.clock import rfc3339, system_clock
+from service.process_memory import hold_together
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -91,17 +92,17 @@ def serve_command(arguments: argparse.Namespace, settings: Settings) -> int:
     return run_server(arguments.host, arguments.port, settings)
 
 
-def load_simulation() -> None:
-    """Beside what follows, so that the first request does not wait for it; compiled too, where nobody did at installation."""
-    threading.Thread(target=_load_simulation, name="simulation", daemon=True).start()
+def load_for_good() -> None:
+    """Beside what follows, so that the first request does not wait for it."""
+    threading.Thread(target=_load_for_good, name="for good", daemon=True).start()
 
 
-def _load_simulation() -> None:
+def _load_for_good() -> None:
     """What has been loaded by then stays for good: left to the collector, it would be walked again and again, and every
     request would wait 0.3 to 0.6 s meanwhile."""
-    from solver.engine.compile import compile_simulation
+    from service.warm import load_planning
 
-    compile_simulation()
+    load_planning()
     gc.collect()
     gc.freeze()
 
@@ -113,6 +114,7 @@ def run_server(host: str, port: int, settings: Settings) -> int:
     # Request threads hold the interpreter for well under a millisecond between waits: with the default of 5 ms the
     # event loop stands in line behind them, and a third of the uploads a second are lost.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    hold_together()
 
     from service.bounded_http import HttpLimits, bounded_http
     from service.main import create_app
@@ -124,7 +126,7 @@ def run_server(host: str, port: int, settings: Settings) -> int:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            load_simulation()
+            load_for_good()
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if hasattr(app.state, "solver_pool"):

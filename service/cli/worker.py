@@ -4,9 +4,10 @@ import argparse
 import asyncio
 
 from service.cli.exit_codes import CommandError, ExitCode
-from service.cli.local import errors, load_simulation, local_database
+from service.cli.local import errors, load_for_good, local_database
 from service.clock import system_clock
 from service.migrate import newest_revision, stored_revision
+from service.process_memory import hold_together
 from service.settings import Settings
 
 
@@ -24,7 +25,8 @@ def worker_command(arguments: argparse.Namespace, settings: Settings) -> int:
     from service.jobs.postgres_worker import run_worker
     from service.request_log import configure_logging
 
-    load_simulation()
+    hold_together()
+    load_for_good()
     configure_logging(settings.log_level)
     errors.print(f"working, {arguments.jobs} at a time")
     asyncio.run(run_worker(settings, system_clock, arguments.jobs))

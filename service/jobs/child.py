@@ -25,6 +25,7 @@ from service.database import Database
 from service.jobs.kind import Attempt, JobKind, Progress, WorkerContext
 from service.problem_handlers import as_problem
 from service.problems import problem_document
+from service.process_memory import hold_together
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
 from service.wire.jobs import JobIn
@@ -37,6 +38,7 @@ GIVES_WAY = 10  # of 19: on a machine short of processors, who reads or uploads 
 def main() -> None:
     """``python -m service.jobs.child READ WRITE``: numbers of the pipes' descriptors."""
     _give_way()
+    hold_together()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the worker decides
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
     reading = os.fdopen(int(sys.argv[1]), encoding="utf-8")

@@ -24,6 +24,7 @@ from service.recommendations.solved_requests import SolvedRequestCache
 from service.recommendations.sourcing import line_source
 from service.recommendations.spaces import SpaceCache
 from service.recommendations.unsold import with_winning_prices
+from service.warm import load_planning
 from service.wire.plan_explained import (
     ContextOut,
     RejectedOut,
@@ -160,6 +161,7 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
 
 def solved(inputs: PlanningInputs, observe: Observer = unobserved) -> "SolvedRequest":
     """The request, solved; kept, or taken from what is kept."""
+    load_planning()
     from solver.recommend.recommend import solve_request
 
     solved_request = inputs.solved_requests.get(inputs.key) if inputs.solved_requests else None

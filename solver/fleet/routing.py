@@ -8,8 +8,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL, BoolArray, FloatArray, IntArray
 from solver.fleet.problem import FleetProblem
@@ -81,6 +79,9 @@ def balance_load(load: FloatArray, replicas: Sequence[int]) -> tuple[float, Floa
         rate = np.where(usable[:, k], counts / np.where(usable[:, k], load[:, k], 1.0), 0.0)
         shares[:, k] = rate / rate.sum()
         return float(1.0 / rate.sum()), shares
+    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+    from scipy.sparse import coo_array
+
     rows, columns = np.nonzero(usable)
     variables = np.arange(len(rows))
     position = {int(k): i for i, k in enumerate(classes)}
@@ -177,6 +178,8 @@ def _least_busy(
     objective = np.append(np.zeros(variables), 1.0)
     equal = np.vstack([served, *balance]) if balance else served
     wanted = np.append(np.ones(len(classes)), np.zeros(len(balance)))
+    from scipy.optimize import linprog
+
     solved = linprog(objective, A_ub=work, b_ub=np.zeros(len(load)), A_eq=equal, b_eq=wanted, method="highs-ds")
     if solved.status != 0:
         return None

@@ -8,7 +8,6 @@ import math
 from collections import Counter, defaultdict
 
 import numpy as np
-from scipy.optimize import linprog
 
 from solver.fleet.deployments import AGGREGATED, DECODE, PREFILL
 from solver.fleet.plan import FleetResult, NodeGroup, Plan, gap_between
@@ -344,6 +343,8 @@ def _can_serve(problem: FleetProblem, replicas: Counter[Placed], rates: list[tup
         for place in places
         for k, _ in rates
     ]
+    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+
     solved = linprog(
         -np.array(answers, dtype=float),
         np.vstack([served, work]),

@@ -8,11 +8,10 @@ its solution is a plan.
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pulp
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from solver.errors import SolverFailedError
 from solver.fleet.decomposition.prices import Subproblems, Way, node_price
@@ -87,6 +86,8 @@ def relaxed_master(known: Subproblems, branch: Branch) -> Relaxed:
     cost = [price for _, price, _ in offers] + [way.rest for _, way in ways] + [unserved] * workloads
     bounds = [(0.0, None if math.isinf(stock) else stock) for _, _, stock in offers]
     bounds += [(0.0, None)] * (len(ways) + workloads)
+    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+
     entries: list[tuple[int, int, float]] = []
     limit = [0.0] * len(groups)
     for column, (p, _, _) in enumerate(offers):
@@ -171,6 +172,8 @@ def _allows(branch: Branch, way: Way) -> bool:
     return all(branch.most.get(p, 1) > 0 for p, _ in way.nodes)
 
 
-def _matrix(entries: list[tuple[int, int, float]], rows: int, columns: int) -> coo_array:
+def _matrix(entries: list[tuple[int, int, float]], rows: int, columns: int) -> Any:
+    from scipy.sparse import coo_array
+
     row, column, value = (np.array(part) for part in zip(*entries, strict=True))
     return coo_array((value, (row, column)), shape=(rows, columns)).tocsr()
