@@ -3,7 +3,8 @@
     python -m tests.bench.traces            # all three, each in a process of its own
     python -m tests.bench.traces --requests 1000000
 
-The trace is made: sessions of a few turns over shared system prompts, blocks of 512 tokens, prompts of about 8,000 tokens.
+The bar is 10 s and 300 MB for the last. The trace is made: sessions of a few turns over shared system prompts, blocks of 512 tokens,
+prompts of about 8,000 tokens.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 BLOCK_TOKENS = 512
 SYSTEM_PROMPTS = 20
 PLAN = ("llama-3.1-8b", "--rate", "4", "--ttft-p95", "8000", "--tpot-p95", "100", "--provider", "aws", "--device", "h200-sxm")  # fmt: skip
+BAR = " (bar 10 s, 300 MB = 286 MiB)"
 COMMAND = "import sys; from service.cli import main; sys.exit(main())"
 
 
@@ -46,7 +48,7 @@ def write_trace(path: Path, requests: int) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def measured(name: str, arguments: list[str]) -> None:
+def measured(name: str, arguments: list[str], bar: str = "") -> None:
     """Wall and processor seconds, and the most memory of any child so far."""
     since, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", COMMAND, *arguments], check=False, capture_output=True, text=True)
@@ -55,7 +57,7 @@ def measured(name: str, arguments: list[str]) -> None:
         raise SystemExit(f"{name}: {done.stderr[-2_000:]}")
     processor_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     wall_s = time.perf_counter() - since
-    print(f"{name}: {wall_s:.1f} s wall, {processor_s:.1f} s processor, at most {after.ru_maxrss / 1024:.0f} MiB")
+    print(f"{name}: {wall_s:.1f} s wall, {processor_s:.1f} s processor, at most {after.ru_maxrss / 1024:.0f} MiB{bar}")
 
 
 def main() -> None:
@@ -71,7 +73,7 @@ def main() -> None:
         print(f"{asked.requests:,} requests, {path.stat().st_size / 1e6:.0f} MB")
         measured("read and described", ["trace", "describe", str(path)])
         measured("planned without a trace", ["plan", *PLAN, "--prompt", "8000:16000", "--output", "220:600"])
-        measured("read, described and planned", ["plan", *PLAN, "--trace", str(path), "--cache-tokens", "2000000"])
+        measured("read, described and planned", ["plan", *PLAN, "--trace", str(path), "--cache-tokens", "2000000"], BAR)
 
 
 if __name__ == "__main__":
