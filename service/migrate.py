@@ -1,6 +1,6 @@
 """Bring the database's schema to the version of this code.
 
-Alembic is imported where it is used: with the templates that it brings it takes 8 MiB, which a plan does without.
+Alembic is imported where it is used: with the templates that it brings it is large, and a plan does without.
 """
 
 from functools import cache

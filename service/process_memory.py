@@ -13,13 +13,14 @@ from typing import Any
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 MADV_DONTNEED = 4
 MAPPED_FROM_BYTES = 2 << 20
-"""Arrays of so many bytes are mapped by themselves and go back when they are freed. From a quarter of that on every table of candidates
-would be, and a plan would take a fifth longer: each of their pages is cleared anew."""
-TRIMMED_FROM_BYTES = 1 << 20
+"""Arrays of so many bytes are mapped by themselves and go back when they are freed. From an eighth of that on most tables
+of candidates would be, and plans took longer: each of their pages is cleared anew."""
+TRIMMED_FROM_BYTES = 8 << 20
+"""Free memory at the end of the heap: of less, estimates would ask the pages back that they have just let go."""
 COMPILER = "libllvmlite"
 COLLECTED_AFTER = (20_000, 20, 50)
-"""New objects, and generations before an older one is looked at. A plan leaves some 800 objects in cycles and makes millions; with
-Python's 700 the collector walks all that was imported six times while a service starts, 0.1 to 0.2 s each."""
+"""New objects, and generations before an older one is looked at. A plan leaves few objects in cycles and makes millions; with
+Python's 700 the collector walks all that was imported again and again while a service starts, and nobody is answered meanwhile."""
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \S+ +(\S*)")
 
 

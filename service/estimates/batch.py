@@ -33,8 +33,8 @@ class Unresolved:
 
 
 class WrittenOutcome(NamedTuple):
-    """What becomes of one case, as it is sent. Kept so: as objects a thousand of them take ten times as much memory, and writing them
-    all in one go would keep every other thread waiting."""
+    """What becomes of one case, as it is sent. Kept so: as objects a thousand of them take more memory, and writing them all in one
+    go would keep every other thread waiting."""
 
     outcome: str
     document: bytes

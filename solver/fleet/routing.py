@@ -79,7 +79,7 @@ def balance_load(load: FloatArray, replicas: Sequence[int]) -> tuple[float, Floa
         rate = np.where(usable[:, k], counts / np.where(usable[:, k], load[:, k], 1.0), 0.0)
         shares[:, k] = rate / rate.sum()
         return float(1.0 / rate.sum()), shares
-    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+    from scipy.optimize import linprog  # many plans need none, and it is large
     from scipy.sparse import coo_array
 
     rows, columns = np.nonzero(usable)

@@ -343,7 +343,7 @@ def _can_serve(problem: FleetProblem, replicas: Counter[Placed], rates: list[tup
         for place in places
         for k, _ in rates
     ]
-    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+    from scipy.optimize import linprog  # many plans need none, and it is large
 
     solved = linprog(
         -np.array(answers, dtype=float),

@@ -86,7 +86,7 @@ def relaxed_master(known: Subproblems, branch: Branch) -> Relaxed:
     cost = [price for _, price, _ in offers] + [way.rest for _, way in ways] + [unserved] * workloads
     bounds = [(0.0, None if math.isinf(stock) else stock) for _, _, stock in offers]
     bounds += [(0.0, None)] * (len(ways) + workloads)
-    from scipy.optimize import linprog  # many plans need none, and it takes 26 MiB
+    from scipy.optimize import linprog  # many plans need none, and it is large
 
     entries: list[tuple[int, int, float]] = []
     limit = [0.0] * len(groups)
