@@ -138,16 +138,16 @@ def case(draw: random.Random) -> Body:
     return body
 
 
-def calls(seed: int, count: int) -> list[Body]:
+def calls(seed: int, count: int, of_bench: int = 1_000) -> list[Body]:
     """Bodies of requests: those of ``tests.bench.estimates``, then cases drawn."""
     from tests.bench.estimates import asked
 
     draw = random.Random(f"{seed} estimates")
     drawn = [case(draw) for _ in range(count)]
-    return [{"estimates": asked(1_000)}, *({"estimates": drawn[n : n + CALL]} for n in range(0, count, CALL))]
+    return [{"estimates": asked(of_bench)}, *({"estimates": drawn[n : n + CALL]} for n in range(0, count, CALL))]
 
 
-def answered(database: str, folder: Path, seed: int, count: int) -> list[dict[str, Any]]:
+def answered(database: str, folder: Path, seed: int, count: int, of_bench: int) -> list[dict[str, Any]]:
     """What the service of the checkout that this process imports answers over HTTP, with processor seconds of the server."""
     import httpx
 
@@ -158,7 +158,7 @@ def answered(database: str, folder: Path, seed: int, count: int) -> list[dict[st
     server.start()
     found = []
     try:
-        for number, body in enumerate(calls(seed, count)):
+        for number, body in enumerate(calls(seed, count, of_bench)):
             before, began = cpu_s(server.pid), time.perf_counter()
             answer = httpx.post(f"{server.address}/v1/estimates", json=body, timeout=600)
             wall_s, used_s = time.perf_counter() - began, cpu_s(server.pid) - before
@@ -176,6 +176,7 @@ def in_checkout(folder: Path, options: argparse.Namespace, database: str) -> lis
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [sys.executable, str(Path(__file__).resolve()), "--answer", file.name, "--database", database]
         command += ["--seed", str(options.seed), "--count", str(options.count)]
+        command += ["--bench", str(options.bench)]
         subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, check=True)
         answers: list[dict[str, Any]] = json.loads(Path(file.name).read_text(encoding="utf-8"))
         return answers
@@ -188,11 +189,12 @@ def main() -> int:
     parser.add_argument("--with", dest="kept", type=Path, help="compare with answers kept")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=1_500, help="cases drawn, beside the bench's 1,000 (default 1500)")
+    parser.add_argument("--bench", type=int, default=1_000, help="cases of tests.bench.estimates (default 1000)")
     parser.add_argument("--database", help=argparse.SUPPRESS)
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answer is not None:
-        found = answered(options.database, options.answer.parent, options.seed, options.count)
+        found = answered(options.database, options.answer.parent, options.seed, options.count, options.bench)
         options.answer.write_text(json.dumps(found), encoding="utf-8")
         return 0
     from tests.bench.planner import seeded_database
