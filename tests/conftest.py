@@ -23,6 +23,7 @@ from service.database import Database
 from service.migrate import migrate
 from service.seeding import seed
 from tests.seeds import cases
+from tests.simulations import kept
 
 # The same cases every time, and no verdict by the clock: what else the machine does decides no test.
 settings.register_profile(
@@ -46,6 +47,12 @@ class FixedClock:
 
     def advance(self, **by: float) -> None:
         self.now += dt.timedelta(**by)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def simulations_are_kept() -> Iterator[None]:
+    with kept():
+        yield
 
 
 @pytest.fixture(autouse=True)

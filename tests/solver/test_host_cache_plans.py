@@ -107,7 +107,7 @@ def test_requests_that_are_no_turns_have_no_use_for_it() -> None:
 
 
 def test_what_it_saves_is_the_difference_of_two_plans() -> None:
-    asked = {"offers": OFFERS, "nodes": NODES}
+    asked = {"offers": OFFERS[:2], "nodes": NODES}
     bare = plan(chats(100.0, 120.0, caches=()), **asked)
     found = plan(chats(100.0, 120.0), **asked, alternatives=1)
     assert bare.usd_per_hour is not None
@@ -126,7 +126,7 @@ def test_where_the_device_holds_all_nothing_is_taken() -> None:
     assert not any(entry.configuration.engine.host_cache_bytes for entry in found.entries)
 
 
-@pytest.mark.parametrize("seed", range(cases(12, few=4)))
+@pytest.mark.parametrize("seed", range(cases(12, few=3)))
 def test_being_permitted_never_costs_more(seed: int) -> None:
     rng = random.Random(seed)
     nodes, offers = market(rng)

@@ -3,7 +3,7 @@ optimiser except the problem's own dataclasses."""
 
 import itertools
 import math
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,18 @@ class _Enumeration:
         self.instances = table.instances.tolist()
         self.span = table.nodes_per_replica.tolist()
         self.power = table.power_w_per_replica.tolist()
-        self.busiest = lru_cache(maxsize=None)(self._busiest)
+        # Each of these depends on the problem alone, and is asked for thousands of times.
+        self.busiest = cache(self._busiest)
+        self.unit_of, self.group_of, self.runs_on = cache(self._unit), cache(self._group), cache(self._runs_on)
+        self.patterns_of, self.spanning_of = cache(self._patterns), cache(self._spanning)
+        self.counts_towards, self.place_of = cache(self._counts), cache(self._place)
         self.losses = self._losses()
         self.carbon_matters = problem.objective == "carbon" or problem.limits.carbon_kg_per_hour is not None
         self.kinds = sorted({kind for demand in problem.demands for kind, _ in demand.most_places})
         # Which offer a replica is in matters only where offers are lost apart, counted, or differ in how clean they are.
         self.apart = bool(self.losses) or self.carbon_matters or bool(self.kinds) or table.role is not None
         self.placed_at = [(row, o) for o in range(len(problem.offers) if self.apart else 1) for row in self.rows]
-        self.units = sorted({self._unit(row, o) for row, o in self.placed_at}, key=str)
+        self.units = sorted({self.unit_of(row, o) for row, o in self.placed_at}, key=str)
 
     def _unit(self, row: int, o: int) -> tuple[int, tuple[object, ...] | None]:
         """A row, and where the other side of its exchange has to be."""
@@ -60,22 +64,25 @@ class _Enumeration:
     def best(self) -> float | None:
         problem, limits = self.problem, self.problem.limits
         best: float | None = None
-        for nodes in itertools.product(*(range(self._most_nodes(o) + 1) for o in range(len(problem.offers)))):
-            usd = sum(n * offer.usd_per_hour for n, offer in zip(nodes, problem.offers, strict=True))
-            if limits.budget_usd_per_hour is not None and usd > limits.budget_usd_per_hour + 1e-9:
-                continue
-            if problem.objective == "cost" and best is not None and usd >= best:
-                continue
+        every = itertools.product(*(range(self._most_nodes(o) + 1) for o in range(len(problem.offers))))
+        for nodes in sorted(every, key=self._usd):  # of least cost: the first that will do
+            if limits.budget_usd_per_hour is not None and self._usd(nodes) > limits.budget_usd_per_hour + 1e-9:
+                break
             if not self._counts_allowed(nodes):
                 continue
             for replicas in self._replica_counts(nodes):
                 value = self._value(replicas, nodes)
                 if value is None:
                     continue
+                if problem.objective == "cost":
+                    return value
                 better = best is None or (value > best if problem.objective == "throughput" else value < best)
                 if better:
                     best = value
         return best
+
+    def _usd(self, nodes: tuple[int, ...]) -> float:
+        return sum(n * offer.usd_per_hour for n, offer in zip(nodes, self.problem.offers, strict=True))
 
     def _most_nodes(self, o: int) -> int:
         """Nodes that could run nothing are never taken, not even to raise the steady share of devices."""
@@ -97,7 +104,7 @@ class _Enumeration:
     def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...]) -> float | None:
         """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power."""
         problem, limits = self.problem, self.problem.limits
-        usd = sum(n * offer.usd_per_hour for n, offer in zip(nodes, problem.offers, strict=True))
+        usd = self._usd(nodes)
         host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
         fewer_matter = problem.objective == "power" or limits.power_w is not None or self.carbon_matters
         fewer_matter = fewer_matter or bool(self.kinds)
@@ -116,23 +123,21 @@ class _Enumeration:
                 sum(
                     number
                     for (row, o), number in zip(self.placed_at, chosen, strict=True)
-                    if number and self.workload[row] == w and self._counts(row, o, other)
+                    if number and self.workload[row] == w and self.counts_towards(row, o, other)
                 )
                 < demand.min_replicas
                 for w, demand in enumerate(problem.demands)
+                if demand.min_replicas > 0
                 for other in (1, 2)
             ):
                 continue
             if self._too_many_places(chosen) or self._too_many_copies(chosen):
                 continue
             after = limits.fault_tolerance.utilisation_limit_fraction
+            remaining = [(self._by_unit(chosen, None), None)]
+            remaining += [(self._by_unit(chosen, left), after) for left in self.losses]
             busiest, busiest_fixed = (
-                max(
-                    self.busiest(self._by_unit(chosen, None), None, is_fixed),
-                    *(self.busiest(self._by_unit(chosen, left), after, is_fixed) for left in self.losses),
-                    0.0,
-                )
-                for is_fixed in (False, True)
+                max(self.busiest(units, usable, is_fixed) for units, usable in remaining) for is_fixed in (False, True)
             )
             if busiest_fixed > 1.0 + 1e-9:
                 continue
@@ -142,7 +147,9 @@ class _Enumeration:
                 value = 1.0 / busiest if problem.most_multiple is None else min(1.0 / busiest, problem.most_multiple)
                 best = value if best is None else max(best, value)
             elif busiest <= 1.0 + 1e-9:
-                value = {"cost": usd, "power": power_w, "carbon": carbon}[problem.objective]
+                if problem.objective == "cost":
+                    return usd  # whichever of them it is
+                value = power_w if problem.objective == "power" else carbon
                 best = value if best is None else min(best, value)
         return best
 
@@ -161,7 +168,7 @@ class _Enumeration:
                 o for (row, o), number in zip(self.placed_at, placed, strict=True) if number and self.workload[row] == w
             }
             for kind, most in demand.most_places:
-                if len({self._place(o, kind) for o in used}) > most:
+                if len({self.place_of(o, kind) for o in used}) > most:
                     return True
         return False
 
@@ -194,24 +201,24 @@ class _Enumeration:
     def _by_unit(self, placed: tuple[int, ...], offers: frozenset[int] | None) -> tuple[int, ...]:
         count = dict.fromkeys(self.units, 0)
         for (row, o), number in zip(self.placed_at, placed, strict=True):
-            count[self._unit(row, o)] += number if offers is None or o in offers else 0
+            count[self.unit_of(row, o)] += number if offers is None or o in offers else 0
         return tuple(count[unit] for unit in self.units)
 
     def _counts(self, row: int, o: int, other: int) -> bool:
         """Does a replica take part in the phase that the other role has no part in? A side of an exchange without another side
         does not."""
-        role, place = self.problem.deployments.roles, self._unit(row, o)[1]
+        role, place = self.problem.deployments.roles, self.unit_of(row, o)[1]
         if role[row] == other or not self._serves(row):
             return False
         if place is None:
             return True
         most = range(len(self.problem.offers))
         return any(
-            self._unit(partner, p)[1] == place
+            self.unit_of(partner, p)[1] == place
             and role[partner] == 3 - role[row]
             and self.workload[partner] == self.workload[row]
             and self._serves(partner)
-            and self._runs_on(partner, p)
+            and self.runs_on(partner, p)
             and self.problem.offers[p].max_nodes
             and self.size[partner] <= self.problem.offers[p].devices
             for partner in self.rows
@@ -230,18 +237,18 @@ class _Enumeration:
         found: set[tuple[int, ...]] = set()
         for idle in itertools.product(*(range(n + 1 if spare else 1) for n in nodes)):
             active = [n - i for n, i in zip(nodes, idle, strict=True)]
-            spanning_options = [self._spanning(o, count) for o, count in enumerate(active)]
+            spanning_options = [self.spanning_of(o, count) for o, count in enumerate(active)]
             for spans in itertools.product(*spanning_options):
                 per_group_idle: dict[object, int] = {}
                 used: set[object] = set()
                 ok, options = True, []
                 for o, (span, count) in enumerate(zip(spans, active, strict=True)):
                     rest = count - sum(x * self.span[row] for row, x in span.items())
-                    group = self._group(o)
+                    group = self.group_of(o)
                     per_group_idle[group] = per_group_idle.get(group, 0) + idle[o]
                     if span and idle[o] < spare:
                         ok = False
-                    patterns = self._patterns(o)
+                    patterns = self.patterns_of(o)
                     if span or (rest and patterns != ((0,) * len(self.rows),)):
                         used.add(group)
                     options.append(
@@ -268,7 +275,7 @@ class _Enumeration:
             offer.region if self.problem.limits.fault_tolerance.regions else None,
             tuple(offer.region in regions for regions in self.problem.deployments.sites),
             offer.kg_co2e_per_kwh if self.carbon_matters else None,
-            tuple(self._place(o, kind) for kind in self.kinds),
+            tuple(self.place_of(o, kind) for kind in self.kinds),
             (offer.provider, offer.region) if self.problem.deployments.role is not None else None,
         )
 
@@ -283,7 +290,7 @@ class _Enumeration:
         return self.type_of[row] == offer.node_type_id and self._allowed(self.workload[row], o)
 
     def _spanning(self, o: int, count: int) -> list[dict[int, int]]:
-        rows = [row for row in self.rows if self.span[row] > 1 and self._runs_on(row, o)]
+        rows = [row for row in self.rows if self.span[row] > 1 and self.runs_on(row, o)]
         choices = itertools.product(*(range(count // self.span[row] + 1) for row in rows))
         return [
             {row: x for row, x in zip(rows, chosen, strict=True) if x}
@@ -295,7 +302,7 @@ class _Enumeration:
         """Maximal contents of one node."""
         devices = self.problem.offers[o].devices
         most = [
-            devices // self.size[row] * self.instances[row] if self.span[row] == 1 and self._runs_on(row, o) else 0
+            devices // self.size[row] * self.instances[row] if self.span[row] == 1 and self.runs_on(row, o) else 0
             for row in self.rows
         ]
         fits = [

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet, verify
+from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 
 DEFAULTS = SolveOptions()
@@ -24,7 +25,7 @@ def solved_as_enumerated(
 
 
 def whole_programme_and_other_solver_agree(of_seed: Callable[[int], FleetProblem]) -> None:
-    for seed in range(2_000, 2_060):
+    for seed in range(2_000, 2_000 + cases(60, 20)):
         problem = of_seed(seed)
         for options in (SolveOptions(exact_steps=False), SolveOptions(solver="cbc")):
             solved_as_enumerated(problem, seed, options)

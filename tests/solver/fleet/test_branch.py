@@ -91,8 +91,10 @@ def test_fleets_with_a_rack_equal_enumeration(start: int, monkeypatch: pytest.Mo
 
 def test_any_prices_and_any_branch_give_a_bound() -> None:
     """Prices need not be good ones: the Lagrangian is below every plan of the branch."""
-    rng, compared = random.Random(3), 0
-    problems = itertools.chain(map(tiny_rack_problem, range(80)), map(tiny_problem, range(7000, 7080)))
+    rng, compared, instances = random.Random(3), 0, cases(80, 40)
+    problems = itertools.chain(
+        map(tiny_rack_problem, range(instances)), map(tiny_problem, range(7000, 7000 + instances))
+    )
     for number, problem in enumerate(problems):
         expected, reduced = best_objective(problem), shared(problem)
         if expected is None or reduced is None:
@@ -104,7 +106,7 @@ def test_any_prices_and_any_branch_give_a_bound() -> None:
             bound = known.at(prices, barred).total + cost_of_nodes(known, Branch(0.0), prices)
             assert bound <= expected * (1 + 1e-6), f"problem {number}"
         compared += 1
-    assert compared > 30
+    assert compared > 0.35 * instances
 
 
 def test_ways_that_fit_on_whole_nodes_make_plans_within_the_relaxed_master() -> None:

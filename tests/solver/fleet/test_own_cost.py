@@ -53,7 +53,7 @@ def test_a_plan_of_slower_replicas_is_beaten_where_it_can_be(monkeypatch: pytest
 
 def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:
     compared = 0
-    instances = cases(120)
+    instances = cases(120, 25)
     for seed in range(instances):
         problem = middling_problem(seed)
         reduced = reduce_problem(problem)
@@ -76,8 +76,8 @@ def test_own_cost_is_below_every_plan_and_its_rows_cut_none_off() -> None:
 
 
 def test_steps_return_plans_within_all_limits() -> None:
-    held = 0
-    for seed in range(cases(80)):
+    held, instances = 0, cases(80, 25)
+    for seed in range(instances):
         problem = middling_problem(seed)
         reduced = reduce_problem(problem)
         if problem.objective == "throughput" or reduced.draft is None or len(problem.demands) < 2:
@@ -93,7 +93,7 @@ def test_steps_return_plans_within_all_limits() -> None:
         few, few_own = promising(replace(reduced, bound=own.lower), own, 0.1)
         assert len(few.pairs) == len(few_own.excess)
         held += 1
-    assert held > 10
+    assert held > instances // 8
 
 
 def test_a_replica_is_priced_by_the_whole_replicas_that_do_its_work() -> None:

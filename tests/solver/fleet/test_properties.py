@@ -84,7 +84,7 @@ def without_one_unit(plan: Plan) -> list[Plan]:
 
 
 def test_pruned_equals_unpruned() -> None:
-    for seed in range(25):
+    for seed in range(cases(25, 12)):
         problem = middling_problem(seed)
         pruned = solve_fleet(problem)
         full = solve_fleet(problem, SolveOptions(exact_steps=False))
@@ -94,7 +94,7 @@ def test_pruned_equals_unpruned() -> None:
 
 
 def test_same_problem_same_plan() -> None:
-    for seed in range(20):
+    for seed in range(cases(20, 8)):
         problem = middling_problem(seed)
         first, second = solve_fleet(problem), solve_fleet(problem)
         assert first.plan == second.plan
@@ -122,7 +122,7 @@ def test_order_of_offers_and_splitting_one_change_nothing() -> None:
 
 def test_cost_is_monotone() -> None:
     """Dearer with more demand and more spares; cheaper with more offers, more nodes and more capacity."""
-    for seed in range(15):
+    for seed in range(cases(15, 8)):
         problem = cost_problem(seed)
         cost = cost_of(problem)
         slack = 1 + TOLERANCE
