@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from solver.engine.kernel.compiled import COMPILED, entry
 from solver.errors import InvalidInputError
+from solver.sessions import SampledTurns, renumbered
 
 if TYPE_CHECKING:
-    from solver.sessions import SampledTurns
     from solver.workload import Sessions
 
 Vector = NDArray[np.float64]
@@ -74,7 +74,7 @@ def route(
 
 def routed_here(
     sessions: "Sessions",
-    turns: "SampledTurns",
+    turns: SampledTurns,
     at_s: Vector,
     service_s: float,
     openings: tuple[Whole, Whole],
@@ -90,8 +90,9 @@ def routed_here(
     if sessions.routing == "random":
         return np.asarray(rng.integers(replicas, size=total) == 0)
     system, document = openings[0][turns.session], openings[1][turns.session]
-    systems, of_system = np.unique(system, return_inverse=True)
-    pairs, of_pair = np.unique(system * np.int64(sessions.documents) + document, return_inverse=True)
+    kinds = sessions.system_prompts
+    systems, of_system = renumbered(system, kinds)
+    pairs, of_pair = renumbered(system * np.int64(sessions.documents) + document, kinds * sessions.documents)
     if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
     order = in_time(at_s)

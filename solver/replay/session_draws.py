@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from solver.engine.replayable import SessionTurns
 from solver.errors import InvalidInputError
-from solver.sessions import SampledTurns, Whole, sampled_turns
+from solver.sessions import SampledTurns, Whole, renumbered, sampled_turns
 from solver.workload import Sessions, Traffic
 
 Vector = NDArray[np.float64]
@@ -77,15 +77,26 @@ def open_draw(
         openings = _openings(sessions, number, rng)
         here = routed_here(sessions, turns, at_s, service_s, openings, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
-        chosen = due[np.argsort(at_s[due], kind="stable")[:count]]
-        if len(chosen) == count and begins_s[-1] > at_s[chosen[-1]]:
-            earlier = np.flatnonzero(here & (at_s < 0.0))
-            return _as_draw(
-                sessions, turns, at_s, think_s + service_s, np.sort(chosen), earlier, openings, block_tokens, service_s
-            )
+        if len(due) >= count:
+            chosen, last_s = _earliest(due, at_s, count)
+            if begins_s[-1] > last_s:
+                earlier = np.flatnonzero(here & (at_s < 0.0))
+                return _as_draw(
+                    sessions, turns, at_s, think_s + service_s, chosen, earlier, openings, block_tokens, service_s
+                )
     raise InvalidInputError(
         f"{count} turns of sessions, spread over {sessions.spread_over} replicas, are too many to draw"
     )
+
+
+def _earliest(due: Whole, at_s: Vector, count: int) -> tuple[Whole, float]:
+    """The first ``count`` of the turns ``due`` by when they are sent, by number; and when the last of them is sent."""
+    sent_s = at_s[due]
+    last_s = np.partition(sent_s, count - 1)[count - 1]
+    before = sent_s < last_s
+    also = np.flatnonzero(sent_s == last_s)[: count - int(before.sum())]  # of those sent at once, the first
+    before[also] = True
+    return due[before], float(last_s)
 
 
 def _lasting(sessions: Sessions) -> float:
@@ -141,7 +152,7 @@ def _turn_times(turns: SampledTurns, begins_s: Vector, gaps_s: Vector) -> Vector
     """When every turn is sent if replies take as long as is thought: its session's begin, and the gaps before its own."""
     first = np.flatnonzero(turns.number == 0)
     run = np.cumsum(gaps_s)
-    started = np.repeat(run[first], np.diff([*first, len(gaps_s)]))
+    started = np.repeat(run[first], np.diff(first, append=len(gaps_s)))
     return np.asarray(begins_s[turns.session] + run - started)
 
 
@@ -162,11 +173,11 @@ def _as_draw(
     service_s: float,
 ) -> SessionDraw:
     """The turns ``chosen`` as requests, and the blocks of the turns ``earlier`` as what the cache holds."""
-    named, numbers = np.unique(np.concatenate([turns.session[chosen], turns.session[earlier]]), return_inverse=True)
+    named, numbers = renumbered(np.concatenate([turns.session[chosen], turns.session[earlier]]), len(openings[0]))
     mine, theirs = numbers[: len(chosen)], numbers[len(chosen) :]
     system, document = openings[0][named], openings[1][named]
-    systems, of_system = np.unique(system, return_inverse=True)
-    pairs, of_pair = np.unique(of_system * np.int64(sessions.documents) + document, return_inverse=True)
+    systems, of_system = renumbered(system, sessions.system_prompts)
+    pairs, of_pair = renumbered(of_system * np.int64(sessions.documents) + document, len(systems) * sessions.documents)
     # Chains: of sessions, then of documents after their system prompt, then of system prompts.
     count, many, few = len(named), len(pairs), len(systems)
     system_blocks = sessions.system_tokens // block_tokens

@@ -11,13 +11,17 @@ from service.cli.main import main
 Done = subprocess.CompletedProcess[str]
 
 
+def ours_alone(url: str) -> dict[str, str]:
+    """Settings of a command that asks its own database, although somebody's service may run on the default port."""
+    return {"CLUSTERWRIGHT_DATABASE_URL": url, "CLUSTERWRIGHT_URL": "local", "CLUSTERWRIGHT_SHUTDOWN_GRACE_S": "1"}
+
+
 def run(*arguments: str, url: str) -> Done:
-    """What a command said and how it ended, asked of the database at ``url``, whoever serves on the default port."""
+    """What a command said and how it ended, asked of the database at ``url``."""
     said, complained = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as environment, redirect_stdout(said), redirect_stderr(complained):
-        environment.setenv("CLUSTERWRIGHT_DATABASE_URL", url)
-        environment.setenv("CLUSTERWRIGHT_URL", "local")
-        environment.setenv("CLUSTERWRIGHT_SHUTDOWN_GRACE_S", "1")
+        for name, value in ours_alone(url).items():
+            environment.setenv(name, value)
         try:
             code = main(arguments)
         except SystemExit as ended:  # of argparse

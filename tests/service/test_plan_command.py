@@ -5,14 +5,18 @@ import os
 import pty
 import re
 import shlex
+import struct
 import subprocess
-import sys
+import termios
+import threading
+from contextlib import redirect_stdout
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
 from service.cli.main import main
-from tests.service.command import run
+from tests.service.command import ours_alone, run
 from tests.service.test_serve import COMMAND, ROOT, environment
 
 STATED = ("--rate", "2", "--prompt", "1200:4000", "--output", "300:900", "--ttft-p95", "1000", "--tpot-p95", "50")
@@ -28,38 +32,40 @@ def database_url(tmp_path_factory: pytest.TempPathFactory, seeded_template: Path
     return f"sqlite:///{path}"
 
 
-ON_TERMINAL = f"""
-import json, os, struct, sys, termios
-from fcntl import ioctl
-from service.cli import main
-for columns, settings, arguments in json.loads(sys.argv[1]):
-    ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    os.environ |= settings
-    if main(arguments):
-        sys.exit(1)
-    print("{NEXT}", flush=True)
-"""
-"""Several commands, each on a terminal of so many columns: a process takes longer to start than most of them do."""
-
-
 def on_terminal(*commands: tuple[int, dict[str, str], tuple[str, ...]], url: str) -> list[str]:
-    """What the terminal is sent by each: columns, settings that hold from then on, arguments."""
+    """What the terminal is sent by each: columns, settings that hold from then on, arguments. Standard output is a terminal meanwhile, of
+    this process, in which what was simulated before is known."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", ON_TERMINAL, json.dumps(commands)], env=environment(url) | {"TERM": "xterm"}, cwd=ROOT,
-        stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    os.close(theirs)
-    sent = b""
+    sent: list[bytes] = []
+    reading = threading.Thread(target=_read_all, args=(ours, sent))
+    reading.start()
+    before = os.dup(1)
+    with pytest.MonkeyPatch.context() as patch, os.fdopen(theirs, "w") as terminal, redirect_stdout(terminal):
+        for name, value in [*ours_alone(url).items(), ("TERM", "xterm")]:
+            patch.setenv(name, value)
+        os.dup2(theirs, 1)
+        try:
+            for columns, settings, arguments in commands:
+                ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+                for name, value in settings.items():
+                    patch.setenv(name, value)
+                assert main(arguments) == 0
+                terminal.write(NEXT)
+                terminal.flush()
+        finally:
+            os.dup2(before, 1)
+            os.close(before)
+    reading.join()
+    os.close(ours)
+    return b"".join(sent).decode().split(NEXT)[:-1]
+
+
+def _read_all(terminal: int, sent: list[bytes]) -> None:
     while True:
         try:
-            chunk = os.read(ours, 65_536)
+            sent.append(os.read(terminal, 65_536))
         except OSError:  # nobody holds the other end any more
-            break
-        sent += chunk
-    os.close(ours)
-    assert process.wait(60) == 0
-    return sent.decode().split(NEXT)[:-1]
+            return
 
 
 class TestPlan:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.service.bodies import RECOMMENDATION
-from tests.service.command import run
+from tests.service.command import ours_alone, run
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())"]
@@ -27,10 +27,9 @@ def free_port() -> int:
 
 
 def environment(url: str) -> dict[str, str]:
-    """Of a command that asks its own database, although somebody's service may run on the default port, on a terminal of its own."""
+    """Of a command of its own database, on a terminal of its own."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("CLUSTERWRIGHT_") and k not in ("COLUMNS", "LINES")}
-    ours = {"CLUSTERWRIGHT_DATABASE_URL": url, "CLUSTERWRIGHT_URL": "local", "CLUSTERWRIGHT_SHUTDOWN_GRACE_S": "1"}
-    return kept | ours | {"PYTHONPATH": str(ROOT)}
+    return kept | ours_alone(url) | {"PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
