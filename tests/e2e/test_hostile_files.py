@@ -108,29 +108,6 @@ def test_deep_bodies_are_refused(server: ServerProcess, path: str, bracket: str,
     assert "nested" in answer.text or "too many values" in answer.text
 
 
-def test_many_estimates_take_no_longer_than_a_request_may(seeded_template: Path, tmp_path: Path) -> None:
-    """Those that cannot be answered in time are refused with how many can."""
-    path = tmp_path / "served.sqlite"
-    shutil.copy(seeded_template, path)
-    server = ServerProcess(f"sqlite:///{path}", tmp_path / "log", CLUSTERWRIGHT_ESTIMATE_TIME_LIMIT_S="0.2")
-    server.start()
-    one = {
-        "llm": "llama-3.1-70b", "device": "h200-sxm", "layout": {"tensor_parallel": 2},
-        "traffic": {"prompt_tokens": {"distribution": "lognormal", "mean": 1200, "p95": 4000},
-                    "output_tokens": {"distribution": "lognormal", "mean": 300, "p95": 900}},
-        "load": {"kind": "closed", "concurrency": 64},
-    }  # fmt: skip
-    try:
-        began = time.monotonic()
-        answer = httpx.post(f"{server.address}/v1/estimates", json={"estimates": [one] * 1_000}, timeout=120)
-        assert time.monotonic() - began < REFUSED_WITHIN_S
-        assert answer.status_code == 422, answer.text[:300]
-        assert answer.json()["errors"][0]["pointer"] == "/estimates"
-        assert "0.2 s" in answer.json()["detail"]
-    finally:
-        server.stop()
-
-
 def resident_bytes(pid: int) -> int:
     """Of the process itself, not of those that read files for it."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()

@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from tests.bench.server_process import ServerProcess
 from tests.service.bodies import ESTIMATE, RECOMMENDATION
 from tests.service.command import run
 from tests.service.test_benchmarks import RUN
+from tests.service.test_health import served
 
 JSON = {"content-type": "application/json"}
 EDGES = [
@@ -106,18 +105,14 @@ class TestDamagedDatabase:
         path.write_bytes(data)
         return path
 
-    def test_is_503_with_what_to_do(self, damaged: Path, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        server = ServerProcess(f"sqlite:///{damaged}", log)
-        server.start(asked="/healthz")
-        try:
+    def test_is_503_with_what_to_do(self, damaged: Path, caplog: pytest.LogCaptureFixture) -> None:
+        with served(f"sqlite:///{damaged}") as client:
+            assert client.get("/healthz").status_code == 200
             for path in ("/readyz", "/v1/devices", "/v1/offers?limit=1", "/v1/recommendations"):
-                answer = httpx.get(f"{server.address}{path}", timeout=30)
+                answer = client.get(path)
                 assert answer.status_code == 503, (path, answer.text[:300])
                 assert "restore a backup" in answer.json()["detail"], path
-        finally:
-            server.stop()
-        assert "Traceback" not in log.read_text()
+        assert "Traceback" not in caplog.text
 
     @pytest.mark.parametrize("command", [["migrate"], ["seed"], ["token", "list"], ["devices"]])
     def test_a_file_that_is_no_database_is_one_line(self, tmp_path: Path, command: list[str]) -> None:

@@ -1,13 +1,17 @@
 """POST /v1/estimates: drafting, and prefill and decode in pools of their own."""
 
+import time
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from tests.service.bodies import ESTIMATE, changed
+from tests.service.test_health import served
 
 Answer = dict[str, Any]
+REFUSED_WITHIN_S = 5.0
+"""Of processor time, the application's start among it."""
 NGRAM = {
     "method": "ngram", "draft_tokens": 4, "acceptance_fraction": 0.6,
     "draft_step_fraction": 0.02, "draft_cost_source": "measured on our traffic",
@@ -175,3 +179,15 @@ class TestPools:
         answer = client.post("/v1/estimates", json={"estimates": [body]})
         assert answer.status_code == 422
         assert "device or disaggregated" in answer.text
+
+
+def test_many_take_no_longer_than_a_request_may(seeded_url: str) -> None:
+    """Those that cannot be answered in time are refused with how many can."""
+    one = changed(ESTIMATE, "load", {"kind": "closed", "concurrency": 64})
+    with served(seeded_url, estimate_time_limit_s=0.2) as client:
+        began_s = time.process_time()
+        answer = client.post("/v1/estimates", json={"estimates": [one] * 1_000})
+        assert time.process_time() - began_s < REFUSED_WITHIN_S
+    assert answer.status_code == 422, answer.text[:300]
+    assert answer.json()["errors"][0]["pointer"] == "/estimates"
+    assert "0.2 s" in answer.json()["detail"]

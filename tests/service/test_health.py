@@ -1,6 +1,8 @@
 """Liveness, readiness, metrics; a database that is missing, not migrated, not seeded or read-only."""
 
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -15,8 +17,8 @@ from tests.service.bodies import RECOMMENDATION, TINY_CONFIG
 LOOPBACK = ("127.0.0.1", 1)
 
 
-def served(url: str) -> TestClient:
-    app = create_app(Settings(database_url=url))
+def served(url: str, **settings: Any) -> TestClient:
+    app = create_app(Settings(database_url=url, **settings))
     return TestClient(app, base_url="http://localhost", client=LOOPBACK, raise_server_exceptions=False)
 
 
@@ -66,6 +68,23 @@ class TestReadOnlyDisk:
             answer = client.post("/v1/llms", json={"id": "tiny-readonly", "config": TINY_CONFIG})
         assert answer.status_code == 503
         assert "read-only" in answer.json()["detail"]
+
+
+class TestWriterTaken:
+    def test_reading_goes_on_storing_is_503_and_nothing_is_half_there(
+        self, tmp_path: Path, seeded_template: Path
+    ) -> None:
+        path = tmp_path / "locked.sqlite"
+        path.write_bytes(seeded_template.read_bytes())
+        body = RECOMMENDATION | {"limits": {"devices": ["h200-sxm"]}, "alternatives": 0}
+        with served(f"sqlite:///{path}", database_lock_timeout_s=0.2, jobs_in_service=0) as client:
+            with sqlite3.connect(path, isolation_level=None) as lock:
+                lock.execute("BEGIN IMMEDIATE")
+                assert client.post("/v1/recommendations", json=body).status_code == 503
+                assert client.get("/v1/devices").status_code == 200
+                lock.execute("ROLLBACK")
+            assert client.get("/v1/recommendations").json()["items"] == []
+            assert client.post("/v1/recommendations", json=body).status_code == 201
 
 
 class TestMetrics:
