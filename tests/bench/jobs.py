@@ -116,14 +116,14 @@ class Storm:
         self.workers = [] if self.database.is_sqlite else [WorkerProcess(url, self.log) for _ in range(workers)]
         self.server.start()
 
-    def kill_one(self) -> None:
+    def kill_one(self, most_wait_s: float) -> None:
         """Wait until somebody holds a job, and a moment longer; then kill whoever holds it."""
         until = time.monotonic() + WITHIN_S
         while time.monotonic() < until:
             self.keep_busy()
             held = self._holders()
             if held:
-                time.sleep(self.moments.uniform(0.0, MOST_WAIT_S))
+                time.sleep(self.moments.uniform(0.0, most_wait_s))
                 pid = self.moments.choice(sorted(held))
                 if pid in self._holders():
                     self._kill(pid)
@@ -191,13 +191,13 @@ class Storm:
         self.database.close()
 
 
-def storm(url: str, kills: int, workers: int = 2) -> StormReport:
+def storm(url: str, kills: int, workers: int = 2, most_wait_s: float = MOST_WAIT_S) -> StormReport:
     """Kill ``kills`` times in the middle of a job; then count what became of every job."""
     with tempfile.TemporaryDirectory() as folder:
         one = Storm(url, Path(folder), workers)
         try:
             for _ in range(kills):
-                one.kill_one()
+                one.kill_one(most_wait_s)
             return one.report(kills)
         finally:
             one.close()

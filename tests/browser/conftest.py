@@ -33,23 +33,30 @@ REQUEST: dict[str, Any] = {
 }
 
 
-# By file: Playwright keeps an event loop running in this thread until it is stopped, and other files run loops of their own.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where it is; without one nothing here is tested."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium, or name one in CHROMIUM")
+    return CHROMIUM
+
+
+# By file: Playwright keeps an event loop running in this thread until it is stopped, and other files run loops of their own.
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(
-    browser: Browser,  # noqa: ARG001  no browser, no server
+    chromium: str,  # noqa: ARG001  no browser, no server
     tmp_path_factory: pytest.TempPathFactory,
     seeded_template: Path,
 ) -> Iterator[ServerProcess]:
+    """One for all files: a start of the service takes longer than most tests."""
     path = tmp_path_factory.mktemp("page") / "served.sqlite"
     shutil.copy(seeded_template, path)
     server = ServerProcess(f"sqlite:///{path}", path.with_suffix(".log"))
@@ -58,7 +65,7 @@ def server(
     server.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plans(server: ServerProcess) -> list[dict[str, Any]]:
     """Two stored plans: of the request, and of the same with a looser target."""
     looser = json.loads(json.dumps(REQUEST))
@@ -71,7 +78,7 @@ def plans(server: ServerProcess) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fleet(server: ServerProcess) -> dict[str, Any]:
     """A stored fleet of the request's workload, busy by day."""
     (workload,) = json.loads(json.dumps(REQUEST))["workloads"]

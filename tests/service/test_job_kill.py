@@ -13,7 +13,7 @@ from tests.seeds import cases
 
 
 def test_every_job_has_one_result(seeded_url: str) -> None:
-    report = storm(seeded_url, kills=cases(2, few=1), workers=2)
+    report = storm(seeded_url, kills=cases(2, few=1), workers=2, most_wait_s=1.5)
     assert (report.lost, report.twice) == (0, 0)
     assert report.jobs >= 2
     assert report.taken_again >= 1

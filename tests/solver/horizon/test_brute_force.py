@@ -12,6 +12,7 @@ from solver.horizon.plan import HorizonPlan
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
 from solver.horizon.verify import verify, verify_plan
+from tests.seeds import cases
 from tests.solver.horizon.comparing import EXACT, buys, check_against_enumeration, commits, solved, spans
 from tests.solver.horizon.instances import (
     cheapest,
@@ -81,8 +82,8 @@ def _with(plan: HorizonPlan, t: int, choice: PeriodChoice) -> HorizonPlan:
 
 @pytest.mark.parametrize("change", ["rate", "residual"])
 def test_a_cost_that_ignores_discounting_or_residual_values_is_refused(change: str) -> None:
-    refused = 0
-    for problem in map(tiny_owned, range(60)):
+    refused, instances = 0, cases(60, few=25)
+    for problem in map(tiny_owned, range(instances)):
         result = solved(problem)
         if result.plan is None or not any(
             n and one.payments for n, one in zip(result.plan.commitments, problem.commitments, strict=True)
@@ -100,7 +101,7 @@ def test_a_cost_that_ignores_discounting_or_residual_values_is_refused(change: s
             other = replace(problem, commitments=kept)
         assert verify(other, result) != []
         refused += 1
-    assert refused > 10
+    assert refused > instances / 6
 
 
 def test_stated_figures_are_checked() -> None:
