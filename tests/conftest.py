@@ -19,12 +19,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy.engine import make_url
 
-from catalog.read import Catalog, read_catalog
+from catalog.read import Catalog
 from service.database import Database
 from service.migrate import migrate
 from service.seeding import seed
 from tests.seeds import cases
 from tests.simulations import kept
+from tests.whole_catalog import whole_catalog
 
 # The same cases every time, and no verdict by the clock: what else the machine does decides no test.
 settings.register_profile(
@@ -84,7 +85,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture(scope="session")
 def catalog() -> Catalog:
-    return read_catalog()
+    return whole_catalog()
 
 
 @pytest.fixture(scope="session", params=KINDS)

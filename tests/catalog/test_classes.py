@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from catalog.read import read_catalog
 from catalog.read_grids import read_grids
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 CLASS_OF_CATEGORY = {
     "datacenter_gpu": {"datacentre"}, "workstation_gpu": {"workstation"}, "consumer_gpu": {"consumer"},
     "tpu": {"datacentre"}, "trainium": {"datacentre"}, "gaudi": {"datacentre"}, "lpu": {"datacentre"},

@@ -12,12 +12,12 @@ from statistics import median
 
 import pytest
 
-from catalog.read import read_catalog
 from catalog.rows import DeviceRow, PriceRow
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
 from solver.units import bytes_from_gib
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 POST, PRIMER, GUIDE = "architecture post", "parallelism primer", "hardware guide"
 BOTH_DIRECTIONS = 2
 PCIE_GIGATRANSFERS_PER_S = {3: 8, 4: 16, 5: 32}

@@ -3,10 +3,10 @@
 from collections import Counter
 
 from catalog.engine_formats import ANY_FAMILY, read_engine_formats
-from catalog.read import read_catalog
 from solver.precision import KV_CACHE_BYTES, WEIGHT_FORMATS
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 ROWS = read_engine_formats()
 
 

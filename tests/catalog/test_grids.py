@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.read import read_catalog
 from catalog.read_grids import GridCatalogError, read_grids
+from tests.whole_catalog import whole_catalog
 
 GRIDS = read_grids()
 
 
 def test_every_region_is_one_of_the_offers_and_every_grid_is_used() -> None:
-    offered = {(offer.provider, offer.region) for offer in read_catalog().offers.values()}
+    offered = {(offer.provider, offer.region) for offer in whole_catalog().offers.values()}
     assert set(GRIDS.regions) <= offered
     assert {row.grid for row in GRIDS.regions.values()} == set(GRIDS.grids)
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from catalog.read import read_catalog
 from catalog.rows import DeviceRow, NodeRow, PartitionRow, PriceRow, Row
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 DEVICES = list(CATALOG.devices.values())
 NODES = list(CATALOG.nodes.values())
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from catalog.read import read_catalog
 from tests.bench.named_systems import NAMED
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 
 UNPUBLISHED = ["sohu", "openai-custom", "rain-ai", "lightmatter-envise", "lightelligence-pace", "groq-lpu-next"]
 """Named and announced, with neither bandwidth nor a matrix rate published."""

@@ -4,16 +4,16 @@ import gzip
 import json
 import statistics
 
-from catalog.read import read_catalog
 from service.corrections.snapshot import correction_set
 from solver.corrections.applied import configuration_correction
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
 from tests.bench.measured_mixes import MIXES, configuration_of, measured_ms, predicted_ms, traffic_of
+from tests.whole_catalog import whole_catalog
 
 
 def test_the_measured_mixes_are_predicted() -> None:
-    catalog = read_catalog()
+    catalog = whole_catalog()
     errors: dict[str, list[float]] = {}
     for path in sorted(MIXES.glob("*.json.gz")):
         configuration = configuration_of(catalog, path)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from catalog.read import read_catalog
 from catalog.read_costs import read_costs
 from service.tco.reference import REFERENCE_REGION, reference_rows
+from tests.whole_catalog import whole_catalog
 
 ROWS = {
-    (row.device, row.operator): row for row in reference_rows(read_costs(), read_catalog().energy[REFERENCE_REGION])
+    (row.device, row.operator): row for row in reference_rows(read_costs(), whole_catalog().energy[REFERENCE_REGION])
 }
 PUBLISHED = {
     "h100-sxm": (1.30, 1.69),

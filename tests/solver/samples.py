@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from catalog.read import Catalog, read_catalog
+from catalog.read import Catalog
 from service.recommendations.from_rows import device_from_row, prior_from_row
 from solver.deployment.configuration import Configuration
 from solver.hardware import Device
@@ -11,6 +11,7 @@ from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.precision import Precision
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.workload import EngineSettings
+from tests.whole_catalog import whole_catalog
 
 ONE_DEVICE = Layout()
 SIXTEEN_BITS = Precision()
@@ -19,7 +20,7 @@ DEFAULT_ENGINE = EngineSettings()
 
 @cache
 def catalog() -> Catalog:
-    return read_catalog()
+    return whole_catalog()
 
 
 @cache

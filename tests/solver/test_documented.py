@@ -6,7 +6,6 @@ Checked against the catalog's own rows, not through the solver's view of them, o
 import pytest
 
 from catalog.engine_formats import formats_of
-from catalog.read import read_catalog
 from service.recommendations.from_rows import device_from_row, node_from_row
 from solver.candidates.space import build_space
 from solver.deployment.documented import drafts_on
@@ -18,8 +17,9 @@ from solver.workload import EngineSettings
 from tests.llm_shapes import shape
 from tests.seeds import cases
 from tests.solver.samples import priors
+from tests.whole_catalog import whole_catalog
 
-CATALOG = read_catalog()
+CATALOG = whole_catalog()
 LLMS = ["llama-3.1-8b", "gpt-oss-120b", "llama-3.1-70b", "qwen2.5-72b", "mixtral-8x7b"]
 """A dense model and a mixture of experts first; each with every machine takes seconds."""
 UNREAD = {

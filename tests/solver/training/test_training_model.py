@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalog.read import read_catalog
 from catalog.read_training import read_training
 from service.training.fitting import shapes_of
 from service.training.inputs import TrainingModel, prepare, training_device, training_model
@@ -18,6 +17,7 @@ from solver.training.shape import training_shape
 from solver.training.step import reference_pass_s, step_s, step_terms, tokens_per_s_per_device
 from solver.training.work import Method, Run, Sharding, TrainingDevice, one_layout
 from tests.llm_shapes import shape
+from tests.whole_catalog import whole_catalog
 
 DEVICE = TrainingDevice("d", "hopper", 85e9, 3.35e12, 989e12, 989e12, 450e9, 8, 50e9)
 
@@ -115,7 +115,7 @@ class TestAdapters:
     def test_least_memory_is_what_public_tables_say(
         self, model: TrainingModel, llm: str, method: Method, gigabytes: float
     ) -> None:
-        shapes = shapes_of(read_catalog())
+        shapes = shapes_of(whole_catalog())
         device = training_device(shapes.devices["b200-sxm"], shapes.nodes, "bf16", model)
         trained = prepare(
             model, shapes.llms[llm], device, devices=1, method=method, precision="bf16", sequence_tokens=512,
