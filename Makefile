@@ -2,6 +2,7 @@
 # Needs Python 3.11 or newer, git, make and a package index. Choose another Python with PYTHON=python3.12.
 
 PYTHON ?= python3
+WORKERS ?= auto
 VENV := .venv
 BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
@@ -19,8 +20,8 @@ install: $(VENV)/installed
 # A file at a time on each processor: fixtures that serve a whole file stay on one. In the order of folders, not of how many tests a
 # file has: the solver's, of a few seconds each, come last, and the processors end together. Properties of random problems are tested
 # on a few of them (tests/seeds.py). Modules are compiled once, whatever the shell says: every process would do it again. At the end:
-# processor seconds by folder, the slowest files and tests.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.processor_time -n auto --dist loadfile --no-loadscope-reorder
+# processor seconds by folder, the slowest files and tests. WORKERS: processes of tests, as many as processors unless stated.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.processor_time -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-dev
 	$(PYTEST) $(TEST)
 

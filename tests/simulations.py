@@ -56,6 +56,8 @@ _DIGESTS: dict[int, tuple[Configuration, bytes]] = {}
 def digest_of(configuration: Configuration) -> bytes:
     """Of every figure in it."""
     if id(configuration) not in _DIGESTS:
+        if len(_DIGESTS) > MOST:
+            _DIGESTS.clear()
         _DIGESTS[id(configuration)] = configuration, hashlib.sha256(pickle.dumps(configuration)).digest()
     return _DIGESTS[id(configuration)][1]
 
