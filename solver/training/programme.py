@@ -1,6 +1,7 @@
 """Which machines each job rents and when it starts, what is committed to for all of them, and which of its plans serves beside
 them: set packing over enumerated columns, solved by HiGHS with a proof."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,6 +9,8 @@ import pulp
 
 from solver.errors import SolverFailedError, VerificationError
 from solver.fleet.highs import solve_with_cbc, solve_with_highs
+from solver.tco.capital import discount_factors
+from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 TOLERANCE_USD = 1e-6
 HOURS_OF_DAY = 24
@@ -30,7 +33,7 @@ class JobColumn:
 
     slots: days in which it holds its nodes. finish_s: after the plan's beginning. usd: all of the job, alone. hours: of each day in
     which it holds them; empty: all. beside: nodes of further offers that it takes in the same slots, by hour of the day; fewer than
-    none: it leaves so many to others.
+    none: it leaves so many to others. present_usd: ``usd`` in present value; None: as much.
     """
 
     job: str
@@ -44,6 +47,12 @@ class JobColumn:
     """Whose layout and rate it has, in the caller's table."""
     hours: tuple[int, ...] = ()
     beside: tuple[tuple[str, Hours], ...] = ()
+    present_usd: float | None = None
+
+    @property
+    def weighed_usd(self) -> float:
+        """What it counts in what is minimised."""
+        return self.usd if self.present_usd is None else self.present_usd
 
     @property
     def own_by_hour(self) -> Hours:
@@ -73,14 +82,25 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """Where bought nodes stand: Σ per_node · nodes ≤ most, over the offers named (power, racks)."""
+
+    per_node: Mapping[str, float]
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """What all jobs share. nodes: by offer. usd: for all together; None: whatever it takes. usd_per_term: of a node of an offer
-    that is committed to: paid once, whichever jobs hold it and when.
+    that is committed to or bought: paid once, whichever jobs hold it and when, less what it is sold for; present_usd_per_term: the
+    same in present value, where that is another amount.
     """
 
     nodes: Capacity
     usd: float | None = None
     usd_per_term: Mapping[str, float] = field(default_factory=dict)
+    present_usd_per_term: Mapping[str, float] = field(default_factory=dict)
+    rooms: Sequence[Room] = ()
 
     def has(self, column: JobColumn) -> bool:
         """Does the column take anything of it?"""
@@ -91,10 +111,19 @@ class Shared:
         """What it costs beyond what is committed to."""
         return 0.0 if column.offer in self.usd_per_term else column.usd
 
+    def weighed_usd(self, column: JobColumn) -> float:
+        """The same in present value."""
+        return 0.0 if column.offer in self.usd_per_term else column.weighed_usd
+
+    def weighed_term_usd(self, offer: str) -> float:
+        """Of a node of what is committed to, in present value."""
+        return self.present_usd_per_term.get(offer, self.usd_per_term.get(offer, 0.0))
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """One column a job, in the jobs' order, or none. proven: nothing cheaper is among the columns (or nothing at all)."""
+    """One column a job, in the jobs' order, or none. usd and bound_usd: in present value. proven: nothing cheaper is among the columns
+    (or nothing at all)."""
 
     columns: tuple[JobColumn, ...] | None
     usd: float
@@ -124,7 +153,7 @@ def choose(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared, 
     taken = {c.job: c for c, v in zip(kept, variables, strict=True) if (v.value() or 0.0) > 0.5}
     plan = tuple(taken[task.name] for task in tasks)
     verify(plan, tasks, shared)
-    usd = plan_usd(plan, shared)
+    usd = weighed_plan_usd(plan, shared)
     return Chosen(
         plan,
         usd,
@@ -149,24 +178,27 @@ def one_after_the_other(
 
 def undominated(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared) -> list[JobColumn]:
     """What the tasks allow, without columns that are in no cheapest plan: those that take nothing shared where another of the job
-    does neither and costs less, and commitments to more than all jobs cost without sharing.
+    does neither and is no dearer, paid or in present value, and commitments to more than all jobs cost without sharing.
     """
     limits = {task.name: task for task in tasks}
     allowed = [c for c in columns if c.job in limits and limits[c.job].allows(c)]
-    cheapest: dict[str, JobColumn] = {}
-    for column in allowed:
-        best = cheapest.get(column.job)
-        if not shared.has(column) and (best is None or _order(column) < _order(best)):
-            cheapest[column.job] = column
-    most = sum(c.usd for c in cheapest.values()) if cheapest.keys() == limits.keys() else float("inf")
+    alone: dict[str, list[JobColumn]] = {}
+    for column in sorted((c for c in allowed if not shared.has(c)), key=_order):
+        own = alone.setdefault(column.job, [])
+        if not own or (shared.usd is not None and column.usd < own[-1].usd):
+            own.append(column)
+    cheapest = [own[0] for own in alone.values()]
+    most = float("inf")
+    if alone.keys() == limits.keys() and (shared.usd is None or sum(c.usd for c in cheapest) <= shared.usd):
+        most = sum(c.weighed_usd for c in cheapest)
     kept = [
-        c for c in allowed if shared.has(c) and c.nodes * shared.usd_per_term.get(c.offer, 0.0) <= most + TOLERANCE_USD
+        c for c in allowed if shared.has(c) and c.nodes * shared.weighed_term_usd(c.offer) <= most + TOLERANCE_USD
     ]
-    return kept + list(cheapest.values())
+    return kept + [column for own in alone.values() for column in own]
 
 
-def _order(column: JobColumn) -> tuple[float, float, str, int]:
-    return column.usd, column.finish_s, column.offer, column.nodes
+def _order(column: JobColumn) -> tuple[float, float, float, str, int]:
+    return column.weighed_usd, column.usd, column.finish_s, column.offer, column.nodes
 
 
 def _programme(
@@ -176,9 +208,9 @@ def _programme(
     programme = pulp.LpProblem("training", pulp.LpMinimize)
     taken = [programme.add_variable(f"x{n}", cat="Binary") for n in range(len(columns))]
     terms = {offer: programme.add_variable(f"c{n}", lowBound=0) for n, offer in enumerate(sorted(shared.usd_per_term))}
-    usd = pulp.lpSum(shared.paid_usd(c) * x for c, x in zip(columns, taken, strict=True))
-    usd += pulp.lpSum(shared.usd_per_term[offer] * nodes for offer, nodes in terms.items())
-    programme += usd
+    programme += pulp.lpSum(shared.weighed_usd(c) * x for c, x in zip(columns, taken, strict=True)) + pulp.lpSum(
+        shared.weighed_term_usd(offer) * nodes for offer, nodes in terms.items()
+    )
     for task in tasks:
         programme += pulp.lpSum(x for c, x in zip(columns, taken, strict=True) if c.job == task.name) == 1
     held: Members = {}
@@ -197,7 +229,12 @@ def _programme(
     for (offer, _), own in sorted(committed.items()):
         for together, _ in _at_once(own):
             programme += pulp.lpSum(nodes * taken[position] for position, nodes in together) <= terms[offer]
+    for room in shared.rooms:
+        if any(offer in terms for offer in room.per_node):
+            programme += pulp.lpSum(each * terms[o] for o, each in room.per_node.items() if o in terms) <= room.most
     if shared.usd is not None:
+        usd = pulp.lpSum(shared.paid_usd(c) * x for c, x in zip(columns, taken, strict=True))
+        usd += pulp.lpSum(shared.usd_per_term[offer] * nodes for offer, nodes in terms.items())
         programme += usd <= shared.usd
     return programme, taken
 
@@ -226,6 +263,28 @@ def plan_usd(plan: Sequence[JobColumn], shared: Shared) -> float:
     return sum(shared.paid_usd(c) for c in plan) + sum(terms)
 
 
+def weighed_plan_usd(plan: Sequence[JobColumn], shared: Shared) -> float:
+    """The same in present value: what is minimised."""
+    terms = (shared.weighed_term_usd(offer) * nodes for offer, nodes in committed_nodes(plan, shared).items())
+    return sum(shared.weighed_usd(c) for c in plan) + sum(terms)
+
+
+def present_usd(usd: float, begin_s: float, end_s: float, discount_fraction_per_year: float) -> float:
+    """Present value of what is paid evenly between two times, bills being due at the end of their month.
+
+    >>> month = 730.0 * 3600.0
+    >>> present_usd(24.0, 0.0, 2 * month, 0.0), round(present_usd(24.0, 0.5 * month, 1.5 * month, 0.1), 4)
+    (24.0, 23.716)
+    """
+    if discount_fraction_per_year == 0.0 or end_s <= begin_s:
+        return usd
+    month_s = HOURS_PER_MONTH * SECONDS_PER_HOUR
+    months = range(int(begin_s // month_s), math.ceil(end_s / month_s))
+    factors = discount_factors(discount_fraction_per_year, months.stop)
+    within = (max(0.0, min(end_s, (m + 1) * month_s) - max(begin_s, m * month_s)) for m in months)
+    return usd * math.fsum(float(factors[m + 1]) * s for m, s in zip(months, within, strict=True)) / (end_s - begin_s)
+
+
 def _used_by_hour(plan: Sequence[JobColumn]) -> Iterator[dict[str, int]]:
     """Nodes of each offer that are held, hour by hour."""
     held = [(column, column.by_hour) for column in plan]
@@ -246,6 +305,10 @@ def is_plan(plan: Sequence[JobColumn], tasks: Sequence[Task], shared: Shared) ->
         return False
     if shared.usd is not None and plan_usd(plan, shared) > shared.usd + TOLERANCE_USD:
         return False
+    bought = committed_nodes(plan, shared)
+    for room in shared.rooms:
+        if sum(each * bought.get(o, 0) for o, each in room.per_node.items()) > room.most * (1.0 + 1e-9):
+            return False
     return not any(
         nodes > shared.nodes[offer][n % HOURS_OF_DAY]
         for n, used in enumerate(_used_by_hour(plan))

@@ -11,6 +11,7 @@ from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.programme import (
     JobColumn,
+    Room,
     Shared,
     Task,
     all_day,
@@ -18,6 +19,7 @@ from solver.training.programme import (
     frontier,
     is_plan,
     one_after_the_other,
+    present_usd,
     verify,
 )
 from tests.seeds import cases
@@ -49,21 +51,34 @@ def tiny(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
     return tasks, columns, Shared(limited, draw.choice([None, None, float(draw.randint(40, 200))]))
 
 
-def cost_of(plan: tuple[JobColumn, ...], shared: Shared) -> float:
+def most_held(plan: tuple[JobColumn, ...], offer: str) -> int:
+    """Nodes of an offer at the hour at which the plan holds the most."""
+    own = [c for c in plan if c.offer == offer]
+    return max(sum(c.nodes for c in own if day in c.slots and (not c.hours or hour in c.hours))
+               for day in range(20) for hour in range(24))  # fmt: skip
+
+
+def cost_of(plan: tuple[JobColumn, ...], shared: Shared, *, weighed: bool = True) -> float:
     """By the hour what is rented by the hour; of an offer committed to the most nodes that are ever held, for a whole term each."""
-    usd = sum(c.usd for c in plan if c.offer not in shared.usd_per_term)
-    for offer, term in shared.usd_per_term.items():
-        own = [c for c in plan if c.offer == offer]
-        held = [sum(c.nodes for c in own if day in c.slots and (not c.hours or hour in c.hours))
-                for day in range(20) for hour in range(24)]  # fmt: skip
-        usd += term * max(held)
-    return usd
+    hourly = [c for c in plan if c.offer not in shared.usd_per_term]
+    usd = sum(c.present_usd if weighed and c.present_usd is not None else c.usd for c in hourly)
+    terms = dict(shared.usd_per_term) | (dict(shared.present_usd_per_term) if weighed else {})
+    return usd + sum(term * most_held(plan, offer) for offer, term in terms.items())
+
+
+def holds(plan: tuple[JobColumn, ...], shared: Shared) -> bool:
+    """Budget and rooms, counted apart from the module's own check."""
+    in_budget = shared.usd is None or cost_of(plan, shared, weighed=False) <= shared.usd + 1e-6
+    return in_budget and all(
+        sum(each * most_held(plan, offer) for offer, each in room.per_node.items()) <= room.most + 1e-9
+        for room in shared.rooms
+    )
 
 
 def cheapest_of_all(tasks: list[Task], columns: list[JobColumn], shared: Shared) -> float | None:
     """The cheapest plan's cost by trying every one; None where there is none."""
     choices = [[c for c in columns if c.job == task.name] for task in tasks]
-    costs = [cost_of(plan, shared) for plan in product(*choices) if is_plan(plan, tasks, shared)]
+    costs = [cost_of(p, shared) for p in product(*choices) if holds(p, shared) and is_plan(p, tasks, shared)]
     return min(costs, default=None)
 
 
@@ -163,6 +178,40 @@ def with_commitments(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
     draw = random.Random(3_000_000 + seed)
     terms = {f"o{n}": float(draw.randint(5, 40)) for n in range(4) if draw.random() < 0.5}
     return tasks, columns, Shared(shared.nodes, shared.usd, terms)
+
+
+def with_purchases(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
+    """Some offers are machines that may be bought, and sold later: what they count is less or more than what is paid, as are bills that
+    are due later; some stand in a room that holds few."""
+    tasks, columns, shared = with_commitments(seed) if seed % 3 else with_serving(seed)
+    draw = random.Random(4_000_000 + seed)
+    bought = {f"o{n}": float(draw.randint(5, 60)) for n in range(4) if draw.random() < 0.6}
+    terms = dict(shared.usd_per_term) | bought
+    weighed = {offer: usd * draw.uniform(0.8, 1.3) for offer, usd in terms.items() if draw.random() < 0.8}
+    rate = draw.choice([0.0, 0.1, 2.0])
+    later = [replace(c, present_usd=present_usd(c.usd, 0.0, c.finish_s * 10, rate)) for c in columns]
+    sizes = {offer: draw.uniform(0.5, 3.0) for offer in bought if draw.random() < 0.8}
+    rooms = [Room(sizes, draw.uniform(1.0, 12.0))] if draw.random() < 0.6 else []
+    return tasks, later, Shared(shared.nodes, shared.usd, terms, weighed, rooms)
+
+
+def test_machines_that_may_be_bought_equal_trying_every_plan() -> None:
+    """As fleets over time have them: a price less what they are sold for, in present value, standing in a room."""
+    feasible = bought = kept_out = 0
+    for seed in range(600):
+        tasks, columns, shared = with_purchases(seed)
+        best = equals_trying_every_plan(tasks, columns, shared)
+        if shared.rooms:
+            roomy = cheapest_of_all(tasks, columns, replace(shared, rooms=()))
+            kept_out += roomy is not None and (best is None or roomy < best - 1e-6)
+        if best is None:
+            continue
+        feasible += 1
+        plan = choose(tasks, columns, shared).columns or ()
+        bought += any(c.offer in shared.present_usd_per_term for c in plan)
+    assert feasible > 200
+    assert bought > 50
+    assert kept_out > 20
 
 
 @pytest.mark.parametrize("problem", [with_serving, kept_and_by_the_hour])
