@@ -17,7 +17,8 @@ class TrainingStackRow(Row):
     names: how sources spell it; the longest that a given name begins with decides. part_of: the stack whose constants
     hold where this one has none of its own. axes: how it can split a model beside data parallelism. sharding: what it shards
     unless told otherwise. recompute: what its own recipes say; without it, as much as memory asks. recomputes_layers: it can
-    recompute some layers and keep the rest. trains: the methods it is chosen for when none is named, on devices of these
+    recompute some layers and keep the rest. uneven_micro_batches: a device's share of the batch need not be a multiple of its
+    micro-batch. trains: the methods it is chosen for when none is named, on devices of these
     families (all: empty).
     """
 
@@ -29,6 +30,7 @@ class TrainingStackRow(Row):
     sharding: list[Literal["zero1", "zero3"]]
     recompute: Literal["none", "selective", "full"] | None = None
     recomputes_layers: bool = False
+    uneven_micro_batches: bool = False
     trains: tuple[Literal["pretrain", "full", "lora", "qlora"], ...] = ()
     families: tuple[str, ...] = ()
     provenance: Provenance

@@ -6454,6 +6454,21 @@ class TrainingAnchorIn(TypedDict):
     """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
 
 
+class TrainingBesideOut(TypedDict):
+    """The fleet beside the jobs. usd: of fleet and jobs. joint_saving_at_most_usd: no plan of both together costs so
+    much less, for the fleet's part alone costs no less than its own bound; null where none is stored. Of the fleet
+    amounts are in present value.
+    """
+    fleet: str
+    """Nodes by kind or offer."""
+    fleet_usd: str
+    """The fleet alone, US dollars of present value."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so."""
+    joint_saving_at_most_usd: str | None
+    """No plan of fleet and jobs together costs so many US dollars less."""
+
+
 class TrainingChoiceOut(TypedDict):
     """A layout as fast as the chosen one within 5 %, which the model cannot tell from it."""
     layout: TrainingLayoutOut
@@ -6467,8 +6482,9 @@ class TrainingChoiceOut(TypedDict):
 
 
 class TrainingCommitmentOut(TypedDict):
-    """Nodes paid for a whole term, whichever jobs hold them; ``usd`` is of all of it. used_fraction: of their hours,
-    by the jobs.
+    """Nodes paid for a whole term, or bought, whichever jobs hold them; ``usd`` is of all of it, of bought ones less
+    what they are sold for. used_fraction: of their hours, by the jobs. due_at_start_usd: of bought ones, what is
+    paid at once. lines: what ``usd`` of bought ones is made of; sales are negative.
     """
     offer: str
     """Id of the offer: provider, instance, region and commitment."""
@@ -6482,6 +6498,12 @@ class TrainingCommitmentOut(TypedDict):
     """US dollars over the horizon, not discounted unless it says so."""
     used_fraction: float
     """Share of the commitment's node-hours inside the horizon that is used, 0 to 1."""
+    present_usd: NotRequired[str | None]
+    """Present value, US dollars."""
+    due_at_start_usd: NotRequired[str | None]
+    """Paid at once for bought nodes, US dollars."""
+    lines: NotRequired[dict[str, str] | None]
+    """Cost lines; together they are the total."""
 
 
 class TrainingDeploymentOut(TypedDict):
@@ -6793,6 +6815,10 @@ class TrainingLineOut(TypedDict):
     """The day for which the source states the price. By its source; null for one's own, for nodes that are paid for
     already and in plans stored before it was stated.
     """
+    price_age_days: NotRequired[int | None]
+    """At the instant that prices are of; null for one's own."""
+    ask_for_quote: NotRequired[bool]
+    """Older than ``limits.sourcing.max_price_age_days``."""
     usd: str
     """What the job's machines cost, in whole hours of every node, US dollars."""
     usd_low: str
@@ -6881,6 +6907,20 @@ class TrainingRecommendationIn(TypedDict):
     the hour are given back when they are not needed; jobs may use the others then, at no further cost. Null: as
     much all day.
     """
+    own: NotRequired[list[OwnSiteIn]]
+    """Places of your own in which machines may be bought. Places where machines may be bought, at the plan's
+    beginning, as fleets over time have them. What is minimised is then present value; budgets are of what is paid,
+    less what machines are sold for.
+    """
+    own_months: NotRequired[int | None]
+    """Months after the beginning at which bought machines are sold, or at the end of their life if that comes first.
+    Months after the beginning at which bought machines are sold at their value then, or at the end of their life if
+    that comes first; null: the months until the last deadline, 12 where a job has none.
+    """
+    discount_rate_percent_per_year: NotRequired[float | None]
+    """Rate at which payments are weighed, per cent a year; null: 0, or the catalog's cost of capital where machines
+    may be bought. Null: 0, or with ``own`` the catalog's cost of capital of its operator.
+    """
     starts_at: NotRequired[str | None]
     """When it begins, RFC 3339 with offset; of a request null: now."""
     price_as_of: NotRequired[str | None]
@@ -6902,9 +6942,19 @@ class TrainingRecommendationOut(TypedDict):
     jobs, or there is no plan.
     """
     commitments: NotRequired[list[TrainingCommitmentOut]]
-    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term
-    rather than by the hour; lines on it cost nothing more.
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term,
+    or bought, rather than by the hour; lines on it cost nothing more.
     """
+    beside: NotRequired[TrainingBesideOut | None]
+    """The fleet beside the jobs, with what planning both at once could save at most."""
+    own: NotRequired[list[OwnUsedOut]]
+    """Places of your own in which machines may be bought. What owning was taken to cost, place by place."""
+    left_out: NotRequired[list[CommitmentLeftOutOut]]
+    """What was asked for and the catalog does not know: it is in no plan and no proof. Machines that were not offered
+    to the plan, and the figure they lack.
+    """
+    discount: NotRequired[DiscountOut]
+    """The rate at which later payments count less, and where it is from."""
     fronts: list[TrainingFrontOut]
     """For each job, what ending it sooner costs."""
     conflicts: list[str]
@@ -7068,7 +7118,8 @@ class TrainingServingOut(TypedDict):
 
 
 class TrainingSolveOut(TypedDict):
-    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them.
+    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them;
+    it and its bound are in present value, which is that of ``discount``. undiscounted_usd: as it is paid.
     """
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     """Its state."""
@@ -7076,6 +7127,8 @@ class TrainingSolveOut(TypedDict):
     """What all jobs cost, US dollars."""
     bound_usd: str | None
     """What every plan costs at least over the horizon, US dollars of present value, by the optimiser's proof."""
+    undiscounted_usd: NotRequired[str | None]
+    """US dollars as they are paid, not in present value."""
     candidates: int
     """Ways to run a workload on a device (layout, precision) that were looked at, a count."""
     seconds: float
@@ -7139,6 +7192,10 @@ class TrainingWhyNotOut(TypedDict):
     """
     plan: list[TrainingLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    commitments: NotRequired[list[TrainingCommitmentOut]]
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term,
+    or bought; lines on it cost nothing more.
+    """
     reasons: list[str]
     """Why, each in words. Why there is no plan there."""
     seconds: float

@@ -11,7 +11,16 @@ from rich.table import Table
 from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
 from service.cli.output import print_json, standard_output
-from service.cli.training_arguments import run_of
+from service.cli.training_arguments import run_of, site_of
+from service.cli.training_text import (
+    beside_text,
+    commitment_text,
+    cost_text,
+    days_text,
+    layout_text,
+    money,
+    serving_text,
+)
 from service.settings import Settings
 
 ABOUT = ("why-not", "deploy", "upload")
@@ -50,6 +59,10 @@ def train_command(arguments: argparse.Namespace, settings: Settings) -> int:
         body["serving_hourly_profile"] = arguments.serving_hourly_profile
     if arguments.commitment:
         limits["commitments"] = arguments.commitment
+    if arguments.buy:
+        body["own"] = [site_of(arguments.buy)]
+    if arguments.own_months is not None:
+        body["own_months"] = arguments.own_months
     answer = Client(settings, arguments.url).post("/v1/training/recommendations", body)
     if arguments.json:
         print_json(answer)
@@ -68,14 +81,14 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
     for line in answer["plan"]:
         days, rate = line["duration_days"], line["tokens_per_s_per_device"]
         say(
-            f"{answer['outcome']}: {line['nodes']} × {line['offer']} ({line['devices']} × {line['device']}), ${money(line['usd'])}"
+            f"{answer['outcome']}: {line['nodes']} × {line['offer']} ({line['devices']} × {line['device']}), {cost_text(line, answer)}"
         )
-        say(
-            f"{days_text(days['expected'])} ({days_text(days['low'])}–{days_text(days['high'])}), done by {line['finishes_at'][:16]} UTC;"
-            f" ${money(line['usd_low'])}–${money(line['usd_high'])}"
-        )
+        ends = f"; ${money(line['usd_low'])}–${money(line['usd_high'])}" if float(line["usd"]) > 0.0 else ""
+        span = f"{days_text(days['expected'])} ({days_text(days['low'])}–{days_text(days['high'])})"
+        say(f"{span}, done by {line['finishes_at'][:16]} UTC{ends}")
         if line["stated_on"] is not None:
-            say(f"${money(line['usd_per_node_hour'])} a node-hour, stated {line['stated_on']}")
+            old = f" ({line['price_age_days']} days old: ask for a quote)" if line["ask_for_quote"] else ""
+            say(f"${money(line['usd_per_node_hour'])} a node-hour, stated {line['stated_on']}{old}")
         memory = line["memory"]
         say(f"layout: {layout_text(line['layout'])}")
         say(f"{memory['peak_gib']:.0f} of {memory['available_gib']:.0f} GiB a device: {memory['verdict']}")
@@ -84,16 +97,17 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
             f" {100 * line['goodput_fraction']:.1f} % of the time counts ({line['stack']}, {line['basis']})"
         )
     for one in answer["commitments"]:
-        say(
-            f"committed to {one['nodes']} × {one['offer']} for {one['term_months']} months: ${money(one['usd'])},"
-            f" {100 * one['used_fraction']:.1f} % of it used"
-        )
+        say(commitment_text(one))
+    if answer["beside"] is not None:
+        say(beside_text(answer["beside"]))
     if answer["serving"] is not None:
         say(serving_text(answer["serving"], float(solve["usd"])))
     say(f"plan {answer['id']}")
     if answer["plan"]:
+        rate = answer["discount"]["percent_per_year"]
+        present = f" in present value at {rate:g} % a year" if rate else ""
         say(
-            f"proof: none of {solve['candidates']} ways costs less than ${money(solve['bound_usd'])} ({solve['status']})"
+            f"proof: none of {solve['candidates']} ways costs less than ${money(solve['bound_usd'])}{present} ({solve['status']})"
         )
     for conflict in answer["conflicts"]:
         say(f"infeasible: {conflict}")
@@ -104,41 +118,6 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
     for front in answer["fronts"]:
         for point in front["points"]:
             say(f"in {days_text(point['duration_days'])}: ${money(point['usd'])} ({point['nodes']} × {point['offer']})")
-
-
-def serving_text(serving: Mapping[str, Any], usd: float) -> str:
-    """Which of its plans serves beside the jobs, and what planning both together saves.
-
-    >>> node = {"offer": "aws:p5", "nodes": 2}
-    >>> serving_text({"why": None, "nodes": [node], "usd": "50.0", "usd_apart": "80.0", "considered": 3}, 70.0)
-    'served beside: its own plan, 2 × aws:p5, $50.00 until the last deadline; 1 of 3 ways; one after the other $10.00 more'
-    """
-    nodes = ", ".join(f"{one['nodes']} × {one['offer']}" for one in serving["nodes"])
-    apart = serving["usd_apart"]
-    saved = (
-        "one after the other there is no plan" if apart is None
-        else f"one after the other ${float(apart) - usd:,.2f} more"
-    )  # fmt: skip
-    return (
-        f"served beside: {serving['why'] or 'its own plan'}, {nodes}, ${money(serving['usd'])} until the last deadline;"
-        f" 1 of {serving['considered']} ways; {saved}"
-    )
-
-
-def days_text(days: float) -> str:
-    """
-    >>> days_text(2.5), days_text(0.25)
-    ('2.5 days', '6 hours')
-    """
-    return f"{days:.3g} days" if days >= 1.0 else f"{24 * days:.2g} hours"
-
-
-def money(text: str) -> str:
-    """
-    >>> money("1234.500000")
-    '1,234.50'
-    """
-    return f"{float(text):,.2f}"
 
 
 def _estimate(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -186,20 +165,3 @@ def show_training_estimate(case: Mapping[str, Any], found: Mapping[str, Any], co
     for term in sorted(found["terms"], key=lambda one: -one["time_s"]):
         table.add_row(term["term"], f"{term['time_s']:.4g}", f"{100 * term['time_fraction']:.1f}")
     console.print(table)
-
-
-def layout_text(layout: Mapping[str, Any]) -> str:
-    """
-    >>> layout_text({"tensor_parallel": 4, "pipeline_parallel": 1, "virtual_pipeline": 1, "context_parallel": 1,
-    ...     "expert_parallel": 1, "data_parallel": 2, "micro_batch_sequences": 1, "sharding": "zero1", "recompute": "full",
-    ...     "recomputed_layers_fraction": 0.25})
-    'TP4 DP2, micro-batch 1, zero1, recompute full of 25 % of layers'
-    """
-    short = (
-        ("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("virtual_pipeline", "VP"), ("context_parallel", "CP"),
-        ("expert_parallel", "EP"), ("data_parallel", "DP"),
-    )  # fmt: skip
-    degrees = " ".join(f"{letters}{layout[name]}" for name, letters in short if layout[name] > 1) or "one device"
-    part = layout["recomputed_layers_fraction"]
-    some = f" of {100 * part:.0f} % of layers" if 0.0 < part < 1.0 else ""
-    return f"{degrees}, micro-batch {layout['micro_batch_sequences']}, {layout['sharding']}, recompute {layout['recompute']}{some}"

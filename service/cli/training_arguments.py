@@ -87,6 +87,14 @@ def add_train_arguments(parser: argparse.ArgumentParser) -> None:
         "--commitment", action="append", default=[],
         help="on_demand unless stated; reserved_1y, …: paid for the whole term; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--buy", action="append", default=[], metavar="MACHINE[=USD]",
+        help="a machine of the catalog that may be bought, at its price there or at yours; all: any; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-months", dest="own_months", type=int, metavar="N",
+        help="bought machines are sold after so many months (default: the last deadline's, 12 without one)",
+    )  # fmt: skip
     add_run_arguments(parser)
 
 
@@ -107,6 +115,22 @@ def _shares(text: str) -> list[float]:
     [0.5, 1.0]
     """
     return [float(share) for share in text.split(",")]
+
+
+def site_of(machines: list[str]) -> dict[str, object]:
+    """One's own site, with the machines that may be bought for it.
+
+    >>> site_of(["hgx-h100-8=200000"])
+    {'region': 'own', 'machines': [{'node': 'hgx-h100-8', 'purchase': {'usd_per_node': '200000'}}]}
+    >>> site_of(["all"])
+    {'region': 'own'}
+    """
+    if "all" in machines:
+        return {"region": "own"}
+    named = []
+    for node, _, price in (one.partition("=") for one in machines):
+        named.append({"node": node, "purchase": {"usd_per_node": price}} if price else {"node": node})
+    return {"region": "own", "machines": named}
 
 
 RUN_FIELDS = (

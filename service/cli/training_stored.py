@@ -11,6 +11,7 @@ from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
 from service.cli.output import print_json, standard_output
 from service.cli.training_arguments import run_of
+from service.cli.training_text import cost_text
 from service.settings import Settings
 
 PLANS = "/v1/training/recommendations"
@@ -50,7 +51,7 @@ def _why_not(answer: dict[str, Any], console: Console) -> None:
     for line in answer["plan"]:
         days = line["duration_days"]["expected"]
         console.print(
-            f"{line['nodes']} × {line['offer']}: {days:.3g} days, ${float(line['usd']):,.2f}",
+            f"{line['nodes']} × {line['offer']}: {days:.3g} days, {cost_text(line, answer)}",
             soft_wrap=True,
             highlight=False,
         )

@@ -51,6 +51,18 @@ UNDISCOUNTED = DiscountOut(percent_per_year=0.0, source="no rate is stated")
 
 
 @dataclass(frozen=True, slots=True)
+class Buying:
+    """What a request says of machines that may be bought: sites, devices that it is limited to, the months after which what still
+    stands is sold, and a rate of its own. Fleets over time and training plans have it alike.
+    """
+
+    own: Sequence[OwnSiteIn]
+    devices: Sequence[str] | None
+    months: int
+    discount_percent_per_year: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnMachine:
     """A machine that may be bought at a site. nodes: what one costs, by month of purchase."""
 
@@ -89,7 +101,11 @@ class Owned:
         )  # fmt: skip
 
 
-def read_owned(session: Session, asked: FleetIn, snapshot: CatalogSnapshot, costs: CostCatalog) -> Owned:
+def buying(asked: FleetIn) -> Buying:
+    return Buying(asked.own, asked.limits.devices, asked.horizon.months, asked.discount_rate_percent_per_year)
+
+
+def read_owned(session: Session, asked: Buying, snapshot: CatalogSnapshot, costs: CostCatalog) -> Owned:
     """Raises InvalidFieldsError for names nobody knows, contradictions, and machines named that lack a figure."""
     found = Owned()
     facts = {node.id: machine_facts(node, device) for node, device in machines_known(session)} if asked.own else {}
@@ -134,7 +150,7 @@ def site_errors(asked: FleetIn) -> list[FieldError]:
 
 def _read_site(
     session: Session,
-    asked: FleetIn,
+    asked: Buying,
     position: int,
     snapshot: CatalogSnapshot,
     costs: CostCatalog,
@@ -221,10 +237,10 @@ def _stated(site: OwnSiteIn) -> dict[str, Figure]:
 
 
 def _wanted(
-    asked: FleetIn, position: int, snapshot: CatalogSnapshot, facts: Mapping[str, MachineFacts]
+    asked: Buying, position: int, snapshot: CatalogSnapshot, facts: Mapping[str, MachineFacts]
 ) -> list[tuple[MachineFacts, OwnMachineIn, str | None]]:
     """Machines with their terms, and where the request names them."""
-    site, pointer, devices = asked.own[position], f"/own/{position}", asked.limits.devices
+    site, pointer, devices = asked.own[position], f"/own/{position}", asked.devices
     if site.machines is None:
         # A provider's instance type bears its name, as in aws-p5.48xlarge; nobody sells those.
         instances = {o.node.id for o in snapshot.offers if o.node.id.startswith(f"{o.provider}-")}
@@ -256,7 +272,7 @@ def _wanted(
 
 
 def _machine(
-    asked: FleetIn,
+    asked: Buying,
     site: OwnSiteIn,
     machine: MachineFacts,
     one: OwnMachineIn,
@@ -269,7 +285,7 @@ def _machine(
     if site.power_usage_effectiveness is not None:  # before that of a rack's liquid cooling
         owned["power_usage_effectiveness"] = exactly(site.power_usage_effectiveness)
     terms = purchase_terms(one.purchase or site.purchase, machine, site.staffed_nodes, defaults, owned)
-    months = asked.horizon.months
+    months = asked.months
     # What is paid does not depend on the rate; the cost model asks for one all the same.
     shared = {**shared, DISCOUNT: exactly(0.0)}
     nodes = tuple(
@@ -332,9 +348,9 @@ def _shown(owned: OwnMachine, terms: PurchaseTerms, defaults: CostDefaults) -> O
     )
 
 
-def _discount(asked: FleetIn, rates: Mapping[str, Default], errors: list[FieldError]) -> DiscountOut:
+def _discount(asked: Buying, rates: Mapping[str, Default], errors: list[FieldError]) -> DiscountOut:
     """The request's rate; else, where machines may be bought, the cost of capital of who buys them; else none."""
-    stated = asked.discount_rate_percent_per_year
+    stated = asked.discount_percent_per_year
     if stated is not None:
         return DiscountOut(percent_per_year=stated, source="the request")
     if not asked.own:

@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from catalog.read_costs import CostCatalog
 from service.fleets.left_out import left_out
-from service.fleets.own import PURCHASE, Owned, read_owned, site_errors
+from service.fleets.own import PURCHASE, Owned, buying, read_owned, site_errors
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.create import Caches, read_inputs
 from service.recommendations.plan import PlanningInputs, planning_input
@@ -49,7 +49,7 @@ def read_fleet_inputs(session: Session, asked: FleetIn, price_as_of: dt.datetime
     own_places = [(OWN, site.region) for site in asked.own]
     planning = read_inputs(session, _as_recommendation(asked), price_as_of, caches, own_places, buys=False)
     planning_input(planning)  # lengths and contexts that cannot be are a mistake, not a failed plan
-    owned = read_owned(session, asked, planning.snapshot, cost_catalog())
+    owned = read_owned(session, buying(asked), planning.snapshot, cost_catalog())
     missing = (*left_out(asked, planning.snapshot.offers), *owned.left_out)
     return FleetInputs(asked, planning, _spot(asked, cost_catalog()), owned, missing)
 

@@ -8,7 +8,7 @@ from service.recommendations.from_rows import lengths_from_wire, stated_lengths,
 from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
-from service.wire.recommendations import RecommendationIn
+from service.wire.recommendations import LimitsIn, RecommendationIn
 from solver.errors import InvalidInputError, SolverError
 from solver.llm_shape import LlmShape
 from solver.workload import Traffic
@@ -64,16 +64,9 @@ def check_names(
         )
     errors.extend(_missing_distances(asked, snapshot))
     errors.extend(_endless(asked, snapshot))
-    errors.extend(_unknown("device", "devices", limits.devices, snapshot.device_ids))
+    errors.extend(unknown_in_limits(limits, snapshot))
     if isinstance(limits.partitions, tuple):
         errors.extend(_unknown("partition", "partitions", limits.partitions, snapshot.partitions))
-    errors.extend(_unknown("provider", "providers", limits.providers, snapshot.providers))
-    errors.extend(_unknown("region", "regions", limits.regions, snapshot.regions))
-    errors.extend(
-        FieldError(unknown_name("offer", name, snapshot.offer_ids), pointer=f"/limits/offers/{_escaped(name)}")
-        for name in limits.offers
-        if name not in snapshot.offer_ids
-    )
     errors.extend(mistakes_by_the_token(asked))
     if errors:
         raise InvalidFieldsError(errors)
@@ -143,6 +136,23 @@ def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple
     if errors:
         raise InvalidFieldsError(errors)
     return tuple(traffic)
+
+
+def unknown_in_limits(
+    limits: LimitsIn, snapshot: CatalogSnapshot, own_regions: frozenset[str] = frozenset()
+) -> list[FieldError]:
+    """Devices, providers, regions and offers that limits name and nobody knows. own_regions: where the request may buy."""
+    own_offers = tuple(f"own:{region}:" for region in own_regions)
+    return [
+        *_unknown("device", "devices", limits.devices, snapshot.device_ids),
+        *_unknown("provider", "providers", limits.providers, snapshot.providers),
+        *_unknown("region", "regions", limits.regions, snapshot.regions | own_regions),
+        *(
+            FieldError(unknown_name("offer", name, snapshot.offer_ids), pointer=f"/limits/offers/{_escaped(name)}")
+            for name in limits.offers
+            if name not in snapshot.offer_ids and not (own_offers and name.startswith(own_offers))
+        ),
+    ]
 
 
 def _unknown(

@@ -15,7 +15,7 @@ def with_names_meant(
 ) -> RecommendationIn:
     """The request itself where every name is the catalog's already. Names nobody knows stay, to be refused by name."""
     workloads = tuple(_workload(one, snapshot, hub_names_by_llm) for one in asked.workloads)
-    limits = _limits(asked.limits, snapshot)
+    limits = limits_meant(asked.limits, snapshot)
     if workloads == asked.workloads and limits == asked.limits:
         return asked
     return asked.model_copy(update={"workloads": workloads, "limits": limits})
@@ -32,7 +32,8 @@ def _workload(one: WorkloadIn, snapshot: CatalogSnapshot, llms: Mapping[str, str
     )
 
 
-def _limits(limits: LimitsIn, snapshot: CatalogSnapshot) -> LimitsIn:
+def limits_meant(limits: LimitsIn, snapshot: CatalogSnapshot) -> LimitsIn:
+    """Its devices, providers and regions by the catalog's names."""
     memory = snapshot.memory_gib_by_device if limits.devices else {}
     devices = None if limits.devices is None else tuple(device_name_meant(name, memory) for name in limits.devices)
     return limits.model_copy(

@@ -106,7 +106,7 @@ def _unusable(row: TrainingPlanTable) -> str | None:
     if any(line["offer"].startswith(IDLE) or line.get("daily_hours") for line in row.result["plan"]):
         return "part of it runs on what a fleet or a served plan leaves idle or gives back, at its hours: nothing is bought for it"
     if row.result.get("commitments"):
-        return "part of it is committed to for a term that its jobs do not fill: plan them on demand, and state acquisition here"
+        return "part of it is bought or committed to for a term that its jobs do not fill: plan them on demand, state acquisition here"
     return None
 
 

@@ -1,5 +1,5 @@
 """What a stored fleet leaves to training jobs: nodes it has committed to and does not use at some hours, and what of quotas it
-does not take. The fleet is as it was planned; what it would cost to plan both together is not asked."""
+does not take. The fleet is as it was planned; how much less both together could cost at most is bounded, not solved."""
 
 import math
 from collections import defaultdict
@@ -33,6 +33,9 @@ class Beside:
     taken: Mapping[str, int] = field(default_factory=dict)
     quotas: Mapping[str, int] = field(default_factory=dict)
     lasts_s: float = math.inf
+    fleet_usd: float | None = None
+    fleet_bound_usd: float | None = None
+    """What the fleet costs in present value, and what no plan of its demand costs less than."""
 
     def left_of(self, offer: Offer) -> Offer:
         """The offer with as many nodes as the fleet never takes, where a quota says how many there are."""
@@ -53,9 +56,15 @@ def read_beside(session: Session, fleet: str | None, nodes: Mapping[str, Node], 
         raise InvalidFieldsError([FieldError(f"{fleet} {why}: nothing can be beside it", pointer="/beside_fleet")])
     months = min(len(result.calendar), max(1, math.ceil(until_s / SECONDS_PER_HOUR / HOURS_PER_MONTH)))
     limits = row.request["limits"]
-    return beside(fleet, result, nodes, months, {
+    quotas = {
         offer: int(own["max_nodes"]) for offer, own in limits["offers"].items() if own.get("max_nodes") is not None
-    })  # fmt: skip
+    }
+    solve = result.solve
+    return replace(
+        beside(fleet, result, nodes, months, quotas),
+        fleet_usd=None if solve.usd is None else float(solve.usd),
+        fleet_bound_usd=None if solve.bound_usd is None else float(solve.bound_usd),
+    )
 
 
 def beside(

@@ -75,6 +75,15 @@ def families_that_train(model: TrainingModel) -> set[str]:
     return {row.family for name in set(GEMM_EFFICIENCY.values()) for row in model.priors.get(name, ())}
 
 
+def checked_to_train(device: Device, model: TrainingModel) -> None:
+    """Raises UnsupportedError for a device of which nothing says that it trains, such as one made for inference alone."""
+    if device.family not in families_that_train(model):
+        raise UnsupportedError(
+            "device_without_training",
+            f"{device.id}: nothing published says that it trains; devices of {', '.join(sorted(families_that_train(model)))} do",
+        )
+
+
 def training_device(
     device: Device, nodes: Iterable[Node], precision: str, model: TrainingModel, node: Node | None = None
 ) -> TrainingDevice:
@@ -82,11 +91,7 @@ def training_device(
 
     Raises UnsupportedError for a device nothing says trains, and for a precision it has no rate for.
     """
-    if device.family not in families_that_train(model):
-        raise UnsupportedError(
-            "device_without_training",
-            f"{device.id}: nothing published says that it trains; devices of {', '.join(sorted(families_that_train(model)))} do",
-        )
+    checked_to_train(device, model)
     if precision not in COMPUTE_RATE:
         raise UnsupportedError(
             "precision", f"no precision {precision!r} for training; {', '.join(COMPUTE_RATE)} are known"
@@ -186,6 +191,7 @@ def prepare(
         sharding=(sharding,) if sharding else tuple(row.sharding),
         recomputes_layers=row.recomputes_layers,
         sequences_together=together,
+        uneven=row.uneven_micro_batches,
     )
     return Trained(
         run,

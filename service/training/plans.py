@@ -10,24 +10,29 @@ from ulid import ULID
 
 from service import VERSION
 from service.answers.store import stored
+from service.fleets.own import Owned
 from service.idempotency.keys import Named
 from service.jobs.kind import WorkerContext
 from service.llms.queries import hub_names_by_id, llm_ids, llms_by_ids
 from service.names_meant import llm_name_meant
 from service.problems import FieldError, InvalidFieldsError, unknown_name
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.check import unknown_in_limits
 from service.recommendations.create import PlanningContext
 from service.recommendations.from_rows import llm_from_row
+from service.recommendations.resolve_names import limits_meant
 from service.training.beside_fleet import Beside, read_beside
-from service.training.inputs import training_model
+from service.training.inputs import checked_to_train, training_model
 from service.training.measured import MeasuredRun, measured_runs
+from service.training.own import read_training_owned
 from service.training.present import present_stored
 from service.training.present_plan import present_plan
-from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, plan_training
+from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, limits_of, plan_training
 from service.training.serving import Serving, read_serving
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut, TrainingResultOut
+from solver.errors import UnsupportedError
 from solver.llm_shape import LlmShape
 
 
@@ -41,6 +46,7 @@ class PreparedPlan:
     runs: tuple[MeasuredRun, ...]
     beside: Beside
     serving: Serving | None
+    owned: Owned
     starts_at: dt.datetime
     price_as_of: dt.datetime
 
@@ -79,9 +85,11 @@ def result_of(prepared: PreparedPlan) -> TrainingResultOut:
     """Runs in a solver thread or a job's process; no database connection is held."""
     planned = plan_training(
         prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs,
-        beside=prepared.beside, serving=prepared.serving,
+        beside=prepared.beside, serving=prepared.serving, owned=prepared.owned, nodes=prepared.snapshot.nodes,
     )  # fmt: skip
-    return present_plan(planned, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, training_model())
+    return present_plan(
+        planned, prepared.asked, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, training_model()
+    )
 
 
 def prepare_plan(
@@ -101,14 +109,16 @@ def prepare_plan(
         raise InvalidFieldsError(late)
     with context.database.reading() as session:
         snapshot = context.snapshots.at(session, as_of)
+        asked = _limits_meant(asked, snapshot)
         hub_names = hub_names_by_id(session)
         jobs = tuple(job.model_copy(update={"llm": llm_name_meant(job.llm, hub_names)}) for job in asked.jobs)
         shapes = {row.id: llm_from_row(row.row) for row in llms_by_ids(session, {job.llm for job in jobs})}
         known = llm_ids(session) if len(shapes) < len({job.llm for job in jobs}) else []
         runs = measured_runs(session, shapes, now)
         beside = read_beside(session, asked.beside_fleet, snapshot.nodes, _latest_s(asked, starts_at))
+        owned = read_training_owned(session, asked, snapshot, _latest_s(asked, starts_at))
         serving = read_serving(session, asked.serving, asked.serving_hourly_profile, starts_at, snapshot.nodes)
-    wrong = [
+    wrong = _wrong_limits(asked, snapshot) + [
         FieldError(unknown_name("llm", job.llm, known), pointer=f"/jobs/{n}/llm")
         for n, job in enumerate(jobs)
         if job.llm not in shapes
@@ -116,7 +126,27 @@ def prepare_plan(
     if wrong:
         raise InvalidFieldsError(wrong)
     fixed = asked.model_copy(update={"jobs": jobs})
-    return PreparedPlan(fixed, shapes, snapshot, runs, beside, serving, starts_at, as_of)
+    return PreparedPlan(fixed, shapes, snapshot, runs, beside, serving, owned, starts_at, as_of)
+
+
+def _limits_meant(asked: TrainingRecommendationIn, snapshot: CatalogSnapshot) -> TrainingRecommendationIn:
+    meant = limits_meant(limits_of(asked), snapshot)
+    names = {name: getattr(meant, name) for name in ("devices", "providers", "regions")}
+    return asked.model_copy(update={"limits": asked.limits.model_copy(update=names)})
+
+
+def _wrong_limits(asked: TrainingRecommendationIn, snapshot: CatalogSnapshot) -> list[FieldError]:
+    """Names that nobody knows, and devices of which nothing says that they train where no other is named."""
+    wrong = unknown_in_limits(limits_of(asked), snapshot, frozenset(site.region for site in asked.own))
+    named = asked.limits.devices or ()
+    idle = []
+    for position, name in enumerate(named):
+        if name in snapshot.devices:
+            try:
+                checked_to_train(snapshot.devices[name], training_model())
+            except UnsupportedError as error:
+                idle.append(FieldError(str(error), pointer=f"/limits/devices/{position}"))
+    return wrong + (idle if len(idle) == len(named) else [])
 
 
 def _latest_s(asked: TrainingRecommendationIn, starts_at: dt.datetime) -> float:

@@ -4,19 +4,21 @@ import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
 
-from service.tco.prices import TERM_MONTHS
+from service.recommendations.sourcing import line_source
 from service.training.inputs import TrainingModel
 from service.training.predict import cautions, interval, present_layout, present_memory
-from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, relaxed
+from service.training.recommend import SECONDS_PER_DAY, Planned, job_usd, limits_of, relaxed
 from service.training.said import IDLE
 from service.training.serving import SERVED
 from service.wire.quantities import Interval
 from service.wire.recommendations import InputsOut
 from service.wire.training_plans import (
+    TrainingBesideOut,
     TrainingCommitmentOut,
     TrainingFrontOut,
     TrainingLineOut,
     TrainingPointOut,
+    TrainingRecommendationIn,
     TrainingRelaxationOut,
     TrainingResultOut,
     TrainingServedNodesOut,
@@ -24,7 +26,7 @@ from service.wire.training_plans import (
     TrainingSolveOut,
 )
 from solver.llm_shape import LlmShape
-from solver.training.programme import HOURS_OF_DAY, JobColumn, committed_nodes, frontier
+from solver.training.programme import HOURS_OF_DAY, JobColumn, committed_nodes, frontier, plan_usd
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 MOST_POINTS = 12
@@ -40,6 +42,7 @@ def usd(amount: float) -> Decimal:
 
 def present_plan(
     planned: Planned,
+    asked: TrainingRecommendationIn,
     shapes: dict[str, LlmShape],
     starts_at: dt.datetime,
     inputs: InputsOut,
@@ -47,9 +50,12 @@ def present_plan(
 ) -> TrainingResultOut:
     """On the wire: dates, days, dollars; each line with what is doubtful about it."""
     chosen = planned.chosen
-    lines = [present_line(planned, column, starts_at) for column in planned.taken]
-    told = [note for column in planned.taken for note in _doubts(planned, column, shapes[column.job])]
+    lines = [present_line(planned, column, asked, starts_at, inputs.price_as_of) for column in planned.taken]
+    told = [f"{line.job}: {_old_price(line)}" for line in lines if line.ask_for_quote]
+    told += [note for column in planned.taken for note in _doubts(planned, column, shapes[column.job])]
     found = chosen.columns is not None
+    commitments = present_commitments(planned)
+    told += [_bought(one) for one in commitments if one.due_at_start_usd is not None]
     status = (
         ("proven_optimal" if chosen.proven else "feasible")
         if found
@@ -63,13 +69,18 @@ def present_plan(
                     "status": status,
                     "usd": usd(chosen.usd) if found else None,
                     "bound_usd": None if chosen.bound_usd is None else usd(chosen.bound_usd),
+                    "undiscounted_usd": usd(plan_usd(chosen.columns or (), planned.shared)) if found else None,
                     "candidates": chosen.considered,
                     "seconds": chosen.seconds,
                 }
             ),
             "plan": lines,
             "serving": present_serving(planned),
-            "commitments": present_commitments(planned),
+            "commitments": commitments,
+            "beside": present_beside(planned),
+            "own": planned.owned.used,
+            "left_out": planned.owned.left_out,
+            "discount": planned.owned.discount,
             "fronts": [_front(planned, task.name) for task in planned.tasks],
             "conflicts": [] if found else conflicts(planned),
             "relaxations": [] if found else [_relaxation(*one, starts_at) for one in relaxed(planned)],
@@ -80,8 +91,15 @@ def present_plan(
     )
 
 
-def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) -> TrainingLineOut:
+def present_line(
+    planned: Planned,
+    column: JobColumn,
+    asked: TrainingRecommendationIn,
+    starts_at: dt.datetime,
+    price_as_of: dt.datetime,
+) -> TrainingLineOut:
     allocation, offer = planned.allocations[column.key], planned.offers[column.offer]
+    source = line_source(offer, limits_of(asked), price_as_of)
     begins = starts_at + dt.timedelta(days=column.start_slot)
     taken_s = column.finish_s - column.start_slot * SECONDS_PER_DAY
     slow = taken_s / min(allocation.spread.low_ratio, 1.0)
@@ -119,6 +137,8 @@ def present_line(planned: Planned, column: JobColumn, starts_at: dt.datetime) ->
         global_batch_sequences=allocation.trained.run.global_batch_sequences,
         usd_per_node_hour=usd(offer.usd_per_hour),
         stated_on=None if offer.sale.priced_day is None else dt.date.fromordinal(offer.sale.priced_day),
+        price_age_days=source.price_age_days,
+        ask_for_quote=source.ask_for_quote,
         usd=usd(planned.shared.paid_usd(column)),
         usd_low=usd(_usd_of(planned, column, fast)),
         usd_high=usd(_usd_of(planned, column, slow)),
@@ -130,26 +150,62 @@ def _usd_of(planned: Planned, column: JobColumn, taken_s: float) -> float:
     if column.offer in planned.shared.usd_per_term:
         return 0.0
     share = len(column.hours) / HOURS_OF_DAY if column.hours else 1.0
-    return job_usd(planned.offers[column.offer], column.nodes, taken_s * share)
+    return job_usd(planned.offers[column.offer], column.nodes, taken_s * share, None)
+
+
+def _old_price(line: TrainingLineOut) -> str:
+    return (
+        f"the price of {line.offer} was stated on {line.stated_on}, {line.price_age_days} days before this plan: ask {line.provider}"
+        " for a quote before you count on it"
+    )
+
+
+def _bought(one: TrainingCommitmentOut) -> str:
+    sold = -sum(float(amount) for amount in (one.lines or {}).values() if amount < 0)
+    return (
+        f"{one.offer}: ${float(one.due_at_start_usd or 0):,.0f} are due at once for {one.nodes} node{'s' * (one.nodes > 1)}, and"
+        f" ${sold:,.0f} come back only if they are sold after {one.term_months} months at what the catalog takes them to fetch;"
+        " they are taken to stand ready at the plan's beginning, and no maker was asked when it delivers"
+    )
 
 
 def present_commitments(planned: Planned) -> list[TrainingCommitmentOut]:
-    """What is paid for a term, and how much of it the jobs use."""
+    """What is paid for a term or bought, and how much of it the jobs use."""
     found = []
     for offer, nodes in committed_nodes(planned.taken, planned.shared).items():
-        own, term_months = planned.offers[offer], TERM_MONTHS[planned.offers[offer].commitment]
+        own, term = planned.offers[offer], planned.terms[offer]
         held_s = sum(c.nodes * (c.finish_s - c.start_slot * SECONDS_PER_DAY) for c in planned.taken if c.offer == offer)
+        bought = term.bought
+        due = None if bought is None else nodes * sum(amount for month, amount in bought.payments if month == 0)
         found.append(
             TrainingCommitmentOut(
                 offer=offer,
                 commitment=own.commitment,
                 nodes=nodes,
-                term_months=term_months,
-                usd=usd(nodes * planned.shared.usd_per_term[offer]),
-                used_fraction=held_s / SECONDS_PER_HOUR / (nodes * term_months * HOURS_PER_MONTH),
+                term_months=term.months,
+                usd=usd(nodes * term.usd),
+                used_fraction=held_s / SECONDS_PER_HOUR / (nodes * term.months * HOURS_PER_MONTH),
+                present_usd=usd(nodes * term.present_usd),
+                due_at_start_usd=None if due is None else usd(due),
+                lines=None if bought is None else {line: usd(nodes * paid) for line, paid in bought.lines.items()},
             )
         )
     return found
+
+
+def present_beside(planned: Planned) -> TrainingBesideOut | None:
+    """What fleet and jobs cost, and how much less a plan of both could at most: dropping the jobs from it leaves a plan of the fleet's
+    demand, which costs no less than the fleet's bound."""
+    beside, chosen = planned.beside, planned.chosen
+    if not beside.fleet or beside.fleet_usd is None or chosen.columns is None:
+        return None
+    both, bound = beside.fleet_usd + chosen.usd, beside.fleet_bound_usd
+    return TrainingBesideOut(
+        fleet=beside.fleet,
+        fleet_usd=usd(beside.fleet_usd),
+        usd=usd(both),
+        joint_saving_at_most_usd=None if bound is None else usd(max(0.0, both - bound)),
+    )
 
 
 def present_serving(planned: Planned) -> TrainingServingOut | None:
@@ -189,18 +245,19 @@ def _doubts(planned: Planned, column: JobColumn, shape: LlmShape) -> list[str]:
     if column.offer in planned.beside.free:
         told.append(
             f"{column.job}: runs {_when(column)}, on nodes that fleet {planned.beside.fleet} pays for and leaves idle then; the fleet was"
-            " planned without the jobs, and both planned together may cost less"
+            " planned without the jobs, and `beside` says how much less both together could cost at most"
         )
     elif column.offer.startswith(IDLE):
         told.append(f"{column.job}: runs {_when(column)}, on nodes that what is served pays for and does not use then")
     elif column.hours:
         told.append(f"{column.job}: runs {_when(column)}, when what is served gives nodes of {column.offer} back")
-    if column.offer in planned.shared.usd_per_term:
+    term = planned.terms.get(column.offer)
+    if term is not None and term.bought is None:
         told.append(
             f"{column.job}: on nodes that are paid for a whole term; what is left of it after the job is worth something only"
             " to who uses it"
         )
-    if column.offer not in planned.shared.nodes:
+    if column.offer not in planned.shared.nodes and (term is None or term.bought is None):
         nodes = f"{allocation.nodes} node{'s' * (allocation.nodes > 1)}"
         told.append(f"{column.job}: ask whether {column.offer} has {nodes}; nobody publishes how many there are")
     return told
@@ -247,7 +304,7 @@ def conflicts(planned: Planned) -> list[str]:
     for task in planned.tasks:
         own = [c for c in planned.columns if c.job == task.name]
         if not own:
-            reasons = ", ".join(f"{name} ({count})" for name, count in sorted(planned.dropped.items()))
+            reasons = str(planned.dropped.get(task.name, ""))
             told.append(
                 f"{task.name}: nothing that the limits admit trains it in time{': ' + reasons if reasons else ''}"
             )

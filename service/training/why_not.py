@@ -14,7 +14,7 @@ from service.training.inputs import training_model
 from service.training.job import TRAINING
 from service.training.plans import PreparedPlan, prepare_plan
 from service.training.present import present_stored
-from service.training.present_plan import conflicts, present_line, usd
+from service.training.present_plan import conflicts, present_commitments, present_line, usd
 from service.training.recommend import limits_of, plan_training
 from service.training.tables import TrainingPlanTable
 from service.wire.training_plans import (
@@ -82,6 +82,7 @@ def _answer(
 
     others = {offer.id for offer in allowed_offers(prepared.snapshot.offers, limits_of(prepared.asked))}
     others |= prepared.beside.free.keys()
+    others |= {one.id for one in prepared.owned.machines}
     others |= {one.id for one in prepared.serving.idle} if prepared.serving is not None else set()
 
     def only(of_job: str, offer: Offer) -> bool:
@@ -89,7 +90,7 @@ def _answer(
 
     planned = plan_training(
         asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs, only,
-        prepared.beside, prepared.serving,
+        prepared.beside, prepared.serving, prepared.owned, prepared.snapshot.nodes,
     )  # fmt: skip
     found = planned.chosen.columns is not None
     cost = usd(planned.chosen.usd) if found else None
@@ -103,7 +104,11 @@ def _answer(
             "outcome": ("optimal" if planned.chosen.proven else "feasible") if found else "infeasible",
             "usd": cost,
             "extra_usd": None if cost is None or stored.solve.usd is None else cost - stored.solve.usd,
-            "plan": [present_line(planned, column, prepared.starts_at) for column in planned.taken],
+            "plan": [
+                present_line(planned, column, asked, prepared.starts_at, prepared.price_as_of)
+                for column in planned.taken
+            ],
+            "commitments": present_commitments(planned),
             "reasons": [] if found else conflicts(planned),
             "seconds": time.perf_counter() - began,
         }

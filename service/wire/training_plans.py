@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
+from service.wire.fleet_answers import CommitmentLeftOutOut
+from service.wire.owning import MOST_SITES, DiscountOut, OwnSiteIn, OwnUsedOut
 from service.wire.quantities import (
     Answer,
     Basis,
@@ -84,6 +86,14 @@ class TrainingRecommendationIn(Request):
     ) = None
     """Nodes rented by the hour are given back when they are not needed; jobs may use the others then, at no further cost. Null: as much
     all day."""
+    own: Annotated[tuple[OwnSiteIn, ...], Field(max_length=MOST_SITES)] = ()
+    """Places where machines may be bought, at the plan's beginning, as fleets over time have them. What is minimised is then present
+    value; budgets are of what is paid, less what machines are sold for."""
+    own_months: Annotated[int, Field(ge=1, le=240)] | None = None
+    """Months after the beginning at which bought machines are sold at their value then, or at the end of their life if that comes
+    first; null: the months until the last deadline, 12 where a job has none."""
+    discount_rate_percent_per_year: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    """Null: 0, or with ``own`` the catalog's cost of capital of its operator."""
     starts_at: Instant | None = None
     price_as_of: Instant | None = None
     time_limit_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 10.0
@@ -99,6 +109,20 @@ class TrainingRecommendationIn(Request):
             raise ValueError("serving lasts until the last deadline: state one of every job")
         if self.serving_hourly_profile is not None and self.serving is None:
             raise ValueError("serving_hourly_profile is of what is served: name a recommendation as serving")
+        return self
+
+    @model_validator(mode="after")
+    def _buys_at_its_beginning(self) -> Self:
+        if "purchase" in self.limits.commitments and not self.own:
+            raise ValueError("limits.commitments names purchase; state in `own` where machines may be bought")
+        if self.own_months is not None and not self.own:
+            raise ValueError("own_months is of machines that may be bought: state in `own` where")
+        places = [site.region for site in self.own]
+        again = next((region for region in places if places.count(region) > 1), None)
+        if again is not None:
+            raise ValueError(f"own has two sites in the region {again!r}")
+        if any(site.purchase_months not in (None, (0,)) for site in self.own):
+            raise ValueError("jobs find machines bought at the plan's beginning: purchase_months is [0] or null")
         return self
 
 
@@ -132,6 +156,10 @@ class TrainingLineOut(Answer):
     """Null in plans stored before it was stated."""
     stated_on: dt.date | None = None
     """By its source; null for one's own, for nodes that are paid for already and in plans stored before it was stated."""
+    price_age_days: int | None = None
+    """At the instant that prices are of; null for one's own."""
+    ask_for_quote: bool = Field(default_factory=bool)
+    """Older than ``limits.sourcing.max_price_age_days``."""
     usd: Usd
     usd_low: Usd
     usd_high: Usd
@@ -163,7 +191,9 @@ class TrainingRelaxationOut(Answer):
 
 
 class TrainingCommitmentOut(Answer):
-    """Nodes paid for a whole term, whichever jobs hold them; ``usd`` is of all of it. used_fraction: of their hours, by the jobs."""
+    """Nodes paid for a whole term, or bought, whichever jobs hold them; ``usd`` is of all of it, of bought ones less what they are sold
+    for. used_fraction: of their hours, by the jobs. due_at_start_usd: of bought ones, what is paid at once. lines: what ``usd`` of
+    bought ones is made of; sales are negative."""
 
     offer: str
     commitment: str
@@ -171,6 +201,19 @@ class TrainingCommitmentOut(Answer):
     term_months: int
     usd: Usd
     used_fraction: float
+    present_usd: Usd | None = None
+    due_at_start_usd: Usd | None = None
+    lines: dict[str, Usd] | None = None
+
+
+class TrainingBesideOut(Answer):
+    """The fleet beside the jobs. usd: of fleet and jobs. joint_saving_at_most_usd: no plan of both together costs so much less, for the
+    fleet's part alone costs no less than its own bound; null where none is stored. Of the fleet amounts are in present value."""
+
+    fleet: str
+    fleet_usd: Usd
+    usd: Usd
+    joint_saving_at_most_usd: Usd | None
 
 
 class TrainingServedNodesOut(Answer):
@@ -195,11 +238,13 @@ class TrainingServingOut(Answer):
 
 
 class TrainingSolveOut(Answer):
-    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them."""
+    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them; it and its bound
+    are in present value, which is that of ``discount``. undiscounted_usd: as it is paid."""
 
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     usd: Usd | None
     bound_usd: Usd | None
+    undiscounted_usd: Usd | None = None
     candidates: int
     seconds: float
 
@@ -213,7 +258,13 @@ class TrainingResultOut(Answer):
     serving: TrainingServingOut | None = None
     """Null where nothing is served beside the jobs, or there is no plan."""
     commitments: list[TrainingCommitmentOut] = Field(default_factory=list)
-    """What is paid for a term rather than by the hour; lines on it cost nothing more."""
+    """What is paid for a term, or bought, rather than by the hour; lines on it cost nothing more."""
+    beside: TrainingBesideOut | None = None
+    own: list[OwnUsedOut] = Field(default_factory=list)
+    """What owning was taken to cost, place by place."""
+    left_out: list[CommitmentLeftOutOut] = Field(default_factory=list)
+    """Machines that were not offered to the plan, and the figure they lack."""
+    discount: DiscountOut = Field(default_factory=lambda: DiscountOut(percent_per_year=0.0, source="no rate is stated"))
     fronts: list[TrainingFrontOut]
     conflicts: list[str]
     relaxations: list[TrainingRelaxationOut]
@@ -269,6 +320,8 @@ class TrainingWhyNotOut(Answer):
     extra_usd: Usd | None
     """Above what the stored plan costs."""
     plan: list[TrainingLineOut]
+    commitments: list[TrainingCommitmentOut] = Field(default_factory=list)
+    """What is paid for a term, or bought; lines on it cost nothing more."""
     reasons: list[str]
     """Why there is no plan there."""
     seconds: float

@@ -16,7 +16,8 @@ from solver.training.work import Layouts, Recompute, Sharding, Values
 class LayoutSpace:
     """Layouts that a run may have. stated: degrees by name (``data_parallel`` too). axes: what the software can split.
     recompute: None: of as few layers as memory asks, or of all or none where the software cannot choose layers.
-    sequences_together: of one sample, which no split parts: two of a preference pair.
+    sequences_together: of one sample, which no split parts: two of a preference pair. uneven: a replica's last micro-batch may be
+    smaller than the one stated.
     """
 
     stated: Mapping[str, int]
@@ -25,6 +26,7 @@ class LayoutSpace:
     sharding: Sequence[Sharding]
     recomputes_layers: bool = True
     sequences_together: int = 1
+    uneven: bool = False
 
 
 def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, stated: Mapping[str, int]) -> None:
@@ -56,7 +58,7 @@ def checked_degrees(shape: TrainingShape, devices: int, batch: int | None, state
         raise UnsupportedError("layout_not_divisible", f"{inner} devices a replica do not divide {devices} devices")
     data = stated.get("data_parallel", devices // inner)
     complete = {"tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel"} <= stated.keys()
-    if complete and data * inner != devices:
+    if (complete and data * inner != devices) or devices % (data * inner):
         raise UnsupportedError("layout_not_divisible", f"the degrees make {data * inner} devices, {devices} are given")
     if batch is not None and {"tensor_parallel", "pipeline_parallel"} <= stated.keys() and batch % data:
         raise UnsupportedError(
@@ -81,10 +83,15 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
     checked_degrees(shape, devices, batch, layout_space.stated)
     checked_pairs(batch, layout_space)
     stated = tuple(sorted(layout_space.stated.items()))
-    space = stated, tuple(layout_space.axes), tuple(layout_space.sharding), layout_space.sequences_together
+    space = (
+        stated, tuple(layout_space.axes), tuple(layout_space.sharding), layout_space.sequences_together,
+        layout_space.uneven,
+    )  # fmt: skip
     found = splits((shape.heads, shape.layers, shape.experts), devices, batch, *space)
     if not len(found):
         given = "" if batch is None else f" with {batch} sequences a step"
+        micro = layout_space.stated.get("micro_batch_sequences")
+        given += "" if micro is None or batch is None else f" in micro-batches of {micro}"
         raise UnsupportedError("batch_not_divisible", f"no layout of {devices} devices{given} divides evenly")
     again = [np.full(len(found), float(layout_space.recompute == one)) for one in ("full", "selective")]
     return Layouts(*[*found.T[:-1], *again, found.T[-1]])
@@ -93,7 +100,7 @@ def enumerate_layouts(shape: TrainingShape, devices: int, batch: int | None, lay
 @lru_cache(maxsize=256)
 def splits(
     counts: tuple[int, int, int], devices: int, batch: int | None, stated_degrees: tuple[tuple[str, int], ...],
-    axes: tuple[str, ...], shardings: tuple[Sharding, ...], together: int,
+    axes: tuple[str, ...], shardings: tuple[Sharding, ...], together: int, uneven: bool,
 ) -> Values:  # fmt: skip
     """Degrees, micro-batch and sharding of each layout, a row each; kept, since a plan asks for the same on every kind of device.
     counts: of the model's heads, layers and experts."""
@@ -112,6 +119,8 @@ def splits(
         if batch is not None and batch % data:
             continue
         share = None if batch is None else batch // data
+        if share is not None and not uneven and share % stated.get("micro_batch_sequences", 1):
+            continue
         for expert, virtual, micro, sharding in product(
             _expert_degrees(experts, stated, data * context * tensor, "expert" in axes),
             _virtual_degrees(layers, stated, pipeline),

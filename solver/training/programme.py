@@ -82,7 +82,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SharedPlace:
     """Where bought nodes stand: Σ per_node · nodes ≤ most, over the offers named (power, racks)."""
 
     per_node: Mapping[str, float]
@@ -100,7 +100,7 @@ class Shared:
     usd: float | None = None
     usd_per_term: Mapping[str, float] = field(default_factory=dict)
     present_usd_per_term: Mapping[str, float] = field(default_factory=dict)
-    rooms: Sequence[Room] = ()
+    rooms: Sequence[SharedPlace] = ()
 
     def has(self, column: JobColumn) -> bool:
         """Does the column take anything of it?"""
@@ -151,7 +151,7 @@ def choose(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared, 
     if solved.proof == "no_plan_found":
         return Chosen(None, 0.0, solved.bound, False, len(columns), solved.seconds)
     taken = {c.job: c for c, v in zip(kept, variables, strict=True) if (v.value() or 0.0) > 0.5}
-    plan = tuple(taken[task.name] for task in tasks)
+    plan = begun_early(tuple(taken[task.name] for task in tasks), kept, tasks, shared)
     verify(plan, tasks, shared)
     usd = weighed_plan_usd(plan, shared)
     return Chosen(
@@ -162,6 +162,27 @@ def choose(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Shared, 
         len(columns),
         solved.seconds,
     )
+
+
+def begun_early(
+    plan: tuple[JobColumn, ...], columns: Sequence[JobColumn], tasks: Sequence[Task], shared: Shared
+) -> tuple[JobColumn, ...]:
+    """Of plans that cost as much, the one whose jobs begin sooner: each on the same nodes, as early as the others let it."""
+    usd = weighed_plan_usd(plan, shared)
+    for position in sorted(range(len(plan)), key=lambda n: plan[n].start_slot):
+        own = plan[position]
+        same = (own.job, own.offer, own.nodes, own.hours, own.beside, own.key)
+        sooner = [
+            c
+            for c in columns
+            if c.start_slot < own.start_slot and (c.job, c.offer, c.nodes, c.hours, c.beside, c.key) == same
+        ]
+        for column in sorted(sooner, key=lambda c: c.start_slot):
+            tried = (*plan[:position], column, *plan[position + 1 :])
+            if weighed_plan_usd(tried, shared) <= usd + TOLERANCE_USD and is_plan(tried, tasks, shared):
+                plan = tried
+                break
+    return plan
 
 
 def one_after_the_other(
@@ -191,9 +212,7 @@ def undominated(tasks: Sequence[Task], columns: Sequence[JobColumn], shared: Sha
     most = float("inf")
     if alone.keys() == limits.keys() and (shared.usd is None or sum(c.usd for c in cheapest) <= shared.usd):
         most = sum(c.weighed_usd for c in cheapest)
-    kept = [
-        c for c in allowed if shared.has(c) and c.nodes * shared.weighed_term_usd(c.offer) <= most + TOLERANCE_USD
-    ]
+    kept = [c for c in allowed if shared.has(c) and c.nodes * shared.weighed_term_usd(c.offer) <= most + TOLERANCE_USD]
     return kept + [column for own in alone.values() for column in own]
 
 

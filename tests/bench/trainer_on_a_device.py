@@ -1,4 +1,4 @@
-"""The fine-tuning steps of ``training_on_a_device`` through the Hugging Face Trainer and PEFT: ``python -m tests.bench.trainer_on_a_device``.
+"""Steps of ``training_on_a_device`` through the Hugging Face Trainer and PEFT: ``python -m tests.bench.trainer_on_a_device``.
 
 Needs torch, transformers, accelerate and peft. Models of the same shapes have random weights, nothing is downloaded; options are the
 Trainer's defaults but for those stated here. Prints one line of JSON a case, and what the Trainer logs.
@@ -39,15 +39,15 @@ class Clock(transformers.TrainerCallback):
         self.seconds.append(time.perf_counter() - self.begun)
 
 
-def model_of(case: Case) -> Any:
-    """Weights that are trained at 32 bits, frozen ones at 16; adapters on every matrix of the layers."""
+def model_of(case: Case, trained_bits: int) -> Any:
+    """Frozen weights at 16 bits; adapters on every matrix of the layers, at 32."""
     shape = case.shape
     config = transformers.LlamaConfig(
         vocab_size=shape.vocabulary, hidden_size=shape.hidden, intermediate_size=shape.intermediate,
         num_hidden_layers=shape.layers, num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads,
         head_dim=shape.head_dim, tie_word_embeddings=shape.tied, max_position_embeddings=131_072, use_cache=False,
     )  # fmt: skip
-    kept = torch.bfloat16 if case.rank else torch.float32
+    kept = torch.bfloat16 if case.rank or trained_bits == 16 else torch.float32
     with torch.device("cuda"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=kept)
     if not case.rank:
@@ -56,9 +56,9 @@ def model_of(case: Case) -> Any:
     return peft.get_peft_model(model, peft.LoraConfig(r=case.rank, target_modules=PROJECTIONS, task_type="CAUSAL_LM"))
 
 
-def measured(case: Case, steps: int) -> dict[str, Any]:
+def measured(case: Case, steps: int, trained_bits: int) -> dict[str, Any]:
     torch.manual_seed(0)
-    model, clock = model_of(case), Clock()
+    model, clock = model_of(case, trained_bits), Clock()
     tokens = torch.randint(0, case.shape.vocabulary, (64, case.sequence_tokens))
     with tempfile.TemporaryDirectory() as folder:
         options = transformers.TrainingArguments(
@@ -73,6 +73,7 @@ def measured(case: Case, steps: int) -> dict[str, Any]:
     seconds = clock.seconds[WARM_UP:]
     middle = statistics.median(seconds)
     return {
+        "trained_bits": 32 if case.rank else trained_bits,
         "trained_weights": sum(one.numel() for one in model.parameters() if one.requires_grad),
         "optimizer": str(options.optim),
         "attention": model.config._attn_implementation,
@@ -89,6 +90,9 @@ def measured(case: Case, steps: int) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument(
+        "--trained-bits", type=int, choices=(16, 32), default=16, help="of a model whose weights are all trained"
+    )
     parser.add_argument("cases", nargs="*", help="names; all unless told")
     asked = parser.parse_args()
     versions = {one.__name__: one.__version__ for one in (torch, transformers, accelerate, peft)}
@@ -99,7 +103,7 @@ def main() -> int:
         line: dict[str, Any] = described(case) | {"device": torch.cuda.get_device_name()} | versions
         freed("cuda")
         try:
-            line |= measured(case, asked.steps)
+            line |= measured(case, asked.steps, asked.trained_bits)
         except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # the other cases are worth having
             line["error"] = f"{type(error).__name__}: {error}"[:500]
         failed += "error" in line

@@ -88,6 +88,32 @@ class TestTraining:
         page.get_by_role("button", name="Plan the training").click()
         expect(page.get_by_text("state one of every job")).to_be_visible(timeout=PATIENCE_MS)
 
+    def test_a_machine_may_be_bought_and_is_told_with_what_is_due(self, page: Page, server: ServerProcess) -> None:
+        """It is weighed at the catalog's price, in present value; the address keeps what was asked."""
+        page.goto(
+            "/#/training?llm=llama-3.1-8b&tokens=400000&sequence_tokens=4096&days=75&device=h100-sxm&max_devices=8"
+        )
+        expect(page.get_by_role("heading", name="What ending sooner costs: job")).to_be_visible(timeout=PATIENCE_MS)
+        page.get_by_label("May be bought").fill("hgx-h100-8")
+        page.get_by_label("Kept, months").fill("60")
+        page.get_by_role("button", name="Plan the training").click()
+        expect(page.get_by_text("in present value at 10 % a year")).to_be_visible(timeout=PATIENCE_MS)
+        (stored,) = httpx.get(f"{server.address}/v1/training/recommendations", params={"limit": 1}).json()["items"]
+        answer = httpx.get(f"{server.address}/v1/training/recommendations/{stored['id']}").json()
+        assert [one["node"] for one in answer["own"][0]["machines"]] == ["hgx-h100-8"]
+        assert "buy=hgx-h100-8" in page.url
+        assert Axe().run(page).violations_count == 0
+
+    def test_nodes_that_are_committed_to_say_what_they_cost(self, page: Page, server: ServerProcess) -> None:
+        asked = {
+            "jobs": [{"name": "job", "llm": "llama-3.1-8b", "method": "lora", "tokens": 5e7, "sequence_tokens": 4096}],
+            "limits": {"devices": ["a100-sxm-40"], "commitments": ["reserved_1y_no_upfront"]},
+        }
+        plan = httpx.post(f"{server.address}/v1/training/recommendations", json=asked, timeout=60).json()
+        page.goto(f"/#/training/{plan['id']}")
+        heading = page.get_by_role("heading", name=re.compile("committed for 12 months, nothing more by the hour"))
+        expect(heading).to_contain_text(money(plan["commitments"][0]["usd"]), timeout=PATIENCE_MS)
+
     def test_a_refusal_is_said(self, page: Page) -> None:
         page.goto("/#/training?llm=nobody-9b&tokens=50")
         expect(page.get_by_role("alert")).to_be_visible(timeout=PATIENCE_MS)

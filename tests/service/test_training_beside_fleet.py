@@ -97,6 +97,13 @@ class TestBesideAFleet:
         assert line["offer"].startswith("idle:")
         assert float(line["usd"]) == 0.0
         assert any("leaves idle" in one for one in found["cautions"])
+        beside, gap = found["beside"], float(fleet["solve"]["usd"]) - float(fleet["solve"]["bound_usd"])
+        assert (beside["fleet"], beside["fleet_usd"], beside["usd"]) == (
+            fleet["id"],
+            fleet["solve"]["usd"],
+            fleet["solve"]["usd"],
+        )
+        assert float(beside["joint_saving_at_most_usd"]) == pytest.approx(gap, abs=0.01)
         for month in range(2):
             own = [
                 c for c in fleet["commitments"] if f"idle:{c['offer']}" == line["offer"] and c["start_month"] <= month

@@ -75,6 +75,14 @@ def test_a_commitment_and_hours_of_the_day_are_asked_for_and_told(
     said = capsys.readouterr().out
     assert "committed to 1 × gcp:a2-highgpu-1g" in said
     assert "for 12 months" in said
+    headline = said.splitlines()[0]
+    assert "committed for 12 months, nothing more by the hour" in headline
+    assert "$0.00" not in said
+    bought = parser.parse_args([*job, "--device", "h100-sxm", "--buy", "hgx-h100-8=1", "--buy", "all", "--json"])
+    assert training.train_command(bought, settings) == 0
+    (owned,) = json.loads(capsys.readouterr().out)["own"]
+    assert owned["region"] == "own"
+    assert "hgx-h100-8" in [one["node"] for one in owned["machines"]]
     by_hour = parser.parse_args(
         [*job, "--days", "5", "--serving", "rec_1", "--serving-hourly-profile", ",".join(["0.5"] * 24)]
     )

@@ -55,6 +55,12 @@ def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
         ({"tokens": None}, {}, "/jobs/0"),
         ({"samples": 10}, {}, "/jobs/0"),
         ({}, {"commitments": ["spot"]}, "/limits"),
+        ({}, {"commitments": ["purchase"]}, ""),
+        ({}, {"devices": ["h100-sxm", "h1000"]}, "/limits/devices/1"),
+        ({}, {"devices": ["inferentia2"]}, "/limits/devices/0"),
+        ({}, {"providers": ["nobody"]}, "/limits/providers/0"),
+        ({}, {"regions": ["nowhere"]}, "/limits/regions/0"),
+        ({}, {"offers": {"nobody:h100": {"max_nodes": 1}}}, "/limits/offers/nobody:h100"),
     ],
 )
 def test_bad_input_names_the_field(
@@ -70,6 +76,40 @@ def test_a_choice_of_nothing_is_a_mistake(client: TestClient, name: str) -> None
     answer = client.post(PATH, json={"jobs": [TUNE], "limits": {name: []}})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == f"/limits/{name}"
+
+
+def test_chips_for_inference_alone_are_refused_by_name(client: TestClient) -> None:
+    alone = client.post(PATH, json={"jobs": [TUNE], "limits": {"devices": ["inferentia2"]}})
+    assert "inferentia2: nothing published says that it trains" in alone.json()["errors"][0]["detail"]
+    beside = planned(client, TUNE, devices=["inferentia2", "h100-sxm"])
+    assert beside["plan"][0]["device"] == "h100-sxm"
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        ({"sequence_tokens": 9_000_000}, "9000000 is beyond any published extension of a context"),
+        ({"layout": {"tensor_parallel": 64}}, "tensor_parallel 64 does not divide the model's 32 heads"),
+        ({"global_batch_sequences": 7, "micro_batch_sequences": 2}, "7 sequences a step in micro-batches of 2"),
+        ({"llm": "llama-3.1-405b", "method": "full"}, "in the layout that needs least"),
+    ],
+)
+def test_of_each_job_it_is_said_why_nothing_trains_it(client: TestClient, job: dict[str, Any], reason: str) -> None:
+    found = planned(client, TUNE, TUNE | job | {"name": "wrong"})
+    assert found["outcome"] == "infeasible"
+    (told,) = found["conflicts"]
+    assert told.startswith("wrong: ")
+    assert reason in told
+
+
+def test_an_old_price_is_the_first_doubt(client: TestClient) -> None:
+    found = planned(client, TUNE, sourcing={"max_price_age_days": 0})
+    (line,) = found["plan"]
+    assert line["ask_for_quote"]
+    assert f"{line['price_age_days']} days before this plan: ask {line['provider']} for a quote" in found["cautions"][0]
+    young = planned(client, TUNE, sourcing={"max_price_age_days": 36_500})
+    assert not young["plan"][0]["ask_for_quote"]
+    assert not any("for a quote" in caution for caution in young["cautions"])
 
 
 def test_a_commitment_is_paid_for_its_term_however_short_the_job(client: TestClient) -> None:

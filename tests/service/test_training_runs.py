@@ -40,6 +40,11 @@ class TestLogs:
         assert read_hf_trainer(json.dumps({"log_history": [{"loss": 1.0}, summary]})) == printed
         assert read_hf_trainer(json.dumps(summary | {"train_tokens_per_second": 9_000.0})).tokens_per_s == 9_000.0
 
+    def test_trainer_of_release_5_writes_figures_as_text(self) -> None:
+        printed = read_hf_trainer(log("hf_trainer_5.log"))
+        assert printed.step_s == pytest.approx(1.0 / 0.4)
+        assert printed.global_batch_sequences == 4
+
     @pytest.mark.parametrize("tool", sorted(READERS))
     @pytest.mark.parametrize("text", ["{", "nothing here", "[]", '{"train_runtime": 1}', "step: 1 tps: 0", "\x00" * 50])
     def test_what_says_no_rate_is_refused(self, tool: str, text: str) -> None:

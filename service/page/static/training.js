@@ -8,7 +8,7 @@ import { button, copyButton, count, day, download, empty, facts, field, figure, 
 import { problemCard, showAtFields } from "./form.js";
 
 const PATH = "/v1/training/recommendations";
-const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "", serving: "", serving_hourly_profile: "" };
+const EXAMPLE = { llm: "llama-3.1-8b", method: "lora", tokens: "50", sequence_tokens: "4096", batch: "", precision: "bf16", days: "5", max_usd: "200", device: "", max_devices: "", beside_fleet: "", serving: "", serving_hourly_profile: "", buy: "", own_months: "" };
 const METHODS = [["lora", "adapters (LoRA)"], ["qlora", "adapters on 4-bit weights (QLoRA)"], ["full", "all weights, fine-tuning"], ["pretrain", "all weights, from the start"], ["dpo lora", "preferences, adapters (DPO)"], ["dpo qlora", "preferences, adapters on 4-bit weights"], ["dpo", "preferences, all weights (DPO)"]];
 const PRECISIONS = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4"];
 const TARGETS = [["torchrun", "torchrun with TRL"], ["megatron", "Megatron-LM"], ["torchtitan", "TorchTitan"], ["slurm", "SLURM"], ["skypilot", "SkyPilot"]];
@@ -20,7 +20,7 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
   const input = (name, attributes) => h("input", { id: `in-${name}`, name, value: v[name], autocomplete: "off", spellcheck: "false", oninput: (e) => { v[name] = e.target.value; }, ...attributes });
   const num = (name, attributes) => input(name, { type: "number", inputmode: "decimal", step: "any", min: "0", ...attributes });
   const choice = (name, options) => select(options, v[name], { id: `in-${name}`, name, onchange: (e) => { v[name] = e.target.value; } });
-  const llm = input("llm", { type: "text", required: true }), device = input("device", { type: "text", placeholder: "any" });
+  const llm = input("llm", { type: "text", required: true }), device = input("device", { type: "text", placeholder: "any" }), buy = input("buy", { type: "text", placeholder: "nothing" });
   const answer = h("section.answer-side", { "aria-label": "The training plan", "aria-live": "polite" });
   const form = h("form.workload", { novalidate: true, "aria-label": "Training job", onsubmit: (event) => {
     event.preventDefault();
@@ -38,6 +38,7 @@ export async function trainingView({ parts, parameters, navigate, signal }) {
   field("Beside fleet", input("beside_fleet", { type: "text", placeholder: "none" }), "id of a stored fleet whose idle nodes it may use"),
   field("Together with what is served", served(v), "a saved recommendation that serves until the deadline: both are planned as one"),
   field("Served by the hour", input("serving_hourly_profile", { type: "text", placeholder: "as much all day" }), "24 shares of its rate, 0 to 1, from midnight UTC on"),
+  h("div.pair", {}, field("May be bought", buy, "a machine of the catalog, or all"), field("Kept, months", num("own_months", { placeholder: "to the deadline" }), "then sold")), suggest(buy, () => knownIds("nodes")),
   h("button.primary", { type: "submit" }, "Plan the training"));
 
   async function ask() {
@@ -71,6 +72,11 @@ function served(v) {
   return chosen;
 }
 
+/** One's own site, with the machine that may be bought for it, or every one that has a price. */
+function siteOf(machine) {
+  return { region: "own", ...(machine === "all" ? {} : { machines: [{ node: machine }] }) };
+}
+
 function bodyOf(v) {
   const stated = { sequence_tokens: number(v.sequence_tokens), global_batch_sequences: number(v.batch), max_devices: number(v.max_devices) };
   const [method, adapters] = v.method.split(" ");
@@ -79,6 +85,7 @@ function bodyOf(v) {
     ...(v.days ? { deadline: new Date(Date.now() + Number(v.days) * 86_400_000).toISOString() } : {}), ...(v.max_usd ? { max_usd: v.max_usd } : {}),
   };
   return { jobs: [job], limits: v.device.trim() ? { devices: [v.device.trim()] } : {}, ...(v.beside_fleet.trim() ? { beside_fleet: v.beside_fleet.trim() } : {}),
+    ...(v.buy.trim() ? { own: [siteOf(v.buy.trim())], ...(v.own_months ? { own_months: Number(v.own_months) } : {}) } : {}),
     ...(v.serving ? { serving: v.serving } : {}), ...(v.serving_hourly_profile.trim() ? { serving_hourly_profile: v.serving_hourly_profile.split(",").map(Number) } : {}) };
 }
 
@@ -87,9 +94,10 @@ const spanOf = (days) => (days >= 1 ? count(figure(days), "day") : count(figure(
 function cards(plan, actions) {
   const solve = plan.solve;
   return [
-    ...plan.plan.map((line) => lineCard(line, solve)),
+    ...plan.plan.map((line) => lineCard(line, plan)),
     plan.serving ? servingCard(plan.serving, solve) : null,
-    plan.commitments.length ? h("section.card", {}, table("Committed to for a term", ["nodes", "months", "USD", "used by the jobs"], plan.commitments.map((c) => [`${c.nodes} × ${c.offer}`, c.term_months, usd(c.usd), percent(c.used_fraction, 1)]), { right: [1, 2, 3] })) : null,
+    plan.commitments.length ? h("section.card", {}, table("Committed to for a term, or bought", ["nodes", "months", "due at once, USD", "USD", "used by the jobs"], plan.commitments.map((c) => [`${c.nodes} × ${c.offer}`, c.term_months, c.due_at_start_usd === null ? "" : usd(c.due_at_start_usd), usd(c.usd), percent(c.used_fraction, 1)]), { right: [1, 2, 3, 4] })) : null,
+    plan.beside ? h("section.card", {}, h("h2", {}, "With the fleet beside"), h("p", {}, `${usd(plan.beside.usd)} in all.${plan.beside.joint_saving_at_most_usd === null ? "" : ` Both planned at once would cost at most ${usd(plan.beside.joint_saving_at_most_usd)} less.`}`)) : null,
     plan.plan.length ? null : h("section.card", {}, h("h2", {}, "There is no such plan"), h("ul", {}, plan.conflicts.map((c) => h("li", {}, c))),
       plan.relaxations.length ? table("What would make one possible", ["job", "limit", "to", "then costs"], plan.relaxations.map((r) => [r.job, words(r.limit), r.relaxing_to, usd(r.usd)]), { right: [3] }) : null),
     plan.cautions.length ? h("section.card", {}, h("h2", {}, "Before you sign"), h("ul", {}, plan.cautions.map((c) => h("li", {}, c)))) : null,
@@ -99,19 +107,27 @@ function cards(plan, actions) {
   ];
 }
 
-function lineCard(line, solve) {
+/** What a job costs where it runs, also where nothing is paid by the hour. */
+function costWords(line, plan) {
+  const own = plan.commitments.find((c) => c.offer === line.offer);
+  if (own) return `${usd(own.usd)} ${own.commitment === "purchase" ? "bought and sold after" : "committed for"} ${count(own.term_months, "month")}, nothing more by the hour`;
+  return line.offer.startsWith("idle:") ? "nothing more, its nodes are paid for already" : usd(line.usd);
+}
+
+function lineCard(line, plan) {
+  const solve = plan.solve;
   const degrees = [["TP", "tensor_parallel"], ["PP", "pipeline_parallel"], ["CP", "context_parallel"], ["EP", "expert_parallel"], ["DP", "data_parallel"]].filter(([, n]) => line.layout[n] > 1).map(([name, n]) => name + line.layout[n]).join(" ") || "one device";
   const again = line.layout.recompute === "full" && line.layout.recomputed_layers_fraction < 1 ? `${percent(line.layout.recomputed_layers_fraction)} of layers` : line.layout.recompute;
-  return h("section.card.headline", {}, h("div.spread", {}, h("h2", {}, `${line.nodes} × ${line.offer}: ${usd(line.usd)}`), badge(line.basis)),
+  return h("section.card.headline", {}, h("div.spread", {}, h("h2", {}, `${line.nodes} × ${line.offer}: ${costWords(line, plan)}`), badge(line.basis)),
     h("p", {}, `${count(line.devices, line.device)}, ${degrees}, micro-batch ${line.layout.micro_batch_sequences}, ${line.layout.sharding}, recomputed: ${again}; ${line.stack}`),
     facts([
       ["takes", `${spanOf(line.duration_days.expected)} (${spanOf(line.duration_days.low)}–${spanOf(line.duration_days.high)})`], ["done by", `${line.finishes_at.slice(0, 16).replace("T", " ")} UTC`],
-      ["costs", `${usd(line.usd)} (${usd(line.usd_low)}–${usd(line.usd_high)})`], ["tokens/s a device", interval(line.tokens_per_s_per_device)],
+      ["costs", Number(line.usd) ? `${usd(line.usd)} (${usd(line.usd_low)}–${usd(line.usd_high)})` : costWords(line, plan)], ["tokens/s a device", interval(line.tokens_per_s_per_device)],
       ["MFU", percent(line.mfu_fraction.expected)], ["time that counts", percent(line.goodput_fraction, 1)],
     ]),
     h("h3", {}, `Memory of the fullest device: ${words(line.memory.verdict)}`),
     stack(["weights", "gradients", "optimizer", "activations", "logits", "reserved"].map((name) => ({ name, value: line.memory[`${name}_gib`] })).filter((part) => part.value > 0.005), "GiB"),
-    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} (${words(solve.status)}); ${line.stated_on ? `${usd(line.usd_per_node_hour)} a node-hour, stated ${line.stated_on}` : `prices of ${day(line.starts_at)}`}.`));
+    h("p.muted", {}, `${figure(line.memory.peak_gib)} of ${figure(line.memory.available_gib)} GiB. Ranges are ${intervalWords(line.basis)}. None of ${solve.candidates.toLocaleString("en")} ways costs less than ${usd(solve.bound_usd)} ${plan.discount.percent_per_year ? ` in present value at ${figure(plan.discount.percent_per_year)} % a year` : ""} (${words(solve.status)}); ${line.stated_on ? `${usd(line.usd_per_node_hour)} a node-hour, stated ${line.stated_on}${line.ask_for_quote ? ` (${count(line.price_age_days, "day")} old: ask for a quote)` : ""}` : `prices of ${day(line.starts_at)}`}.`));
 }
 
 /** Which plan serves beside the jobs, and what planning both as one saves. */

@@ -180,6 +180,18 @@ class TestLayouts:
         assert peaks[best] <= DEVICE.memory_bytes
         assert seconds[best] <= seconds[peaks <= DEVICE.memory_bytes].min() * 1.01
 
+    def test_a_micro_batch_divides_a_replicas_share_unless_the_software_takes_the_rest(self) -> None:
+        shape, stated = run_of().shape, {"micro_batch_sequences": 6}
+        found = enumerate_layouts(shape, 8, 48, LayoutSpace(stated, ("tensor",), None, ("zero1",)))
+        assert (48 / found.data_parallel % 6 == 0).all()
+        with pytest.raises(UnsupportedError, match="64 sequences a step in micro-batches of 6"):
+            enumerate_layouts(shape, 8, 64, LayoutSpace(stated, ("tensor",), None, ("zero1",)))
+        assert len(enumerate_layouts(shape, 8, 64, LayoutSpace(stated, ("tensor",), None, ("zero1",), uneven=True)))
+
+    def test_degrees_that_make_more_devices_than_there_are_say_so(self) -> None:
+        with pytest.raises(UnsupportedError, match="the degrees make 32 devices, 8 are given"):
+            checked_degrees(run_of().shape, 8, 64, {"tensor_parallel": 4, "data_parallel": 8})
+
     def test_heads_are_a_limit(self) -> None:
         with pytest.raises(UnsupportedError, match="32 heads"):
             checked_degrees(run_of().shape, 64, 64, {"tensor_parallel": 64})

@@ -11,8 +11,8 @@ from solver.errors import VerificationError
 from solver.training.goodput import Reliability, goodput_fraction
 from solver.training.programme import (
     JobColumn,
-    Room,
     Shared,
+    SharedPlace,
     Task,
     all_day,
     choose,
@@ -191,7 +191,7 @@ def with_purchases(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
     rate = draw.choice([0.0, 0.1, 2.0])
     later = [replace(c, present_usd=present_usd(c.usd, 0.0, c.finish_s * 10, rate)) for c in columns]
     sizes = {offer: draw.uniform(0.5, 3.0) for offer in bought if draw.random() < 0.8}
-    rooms = [Room(sizes, draw.uniform(1.0, 12.0))] if draw.random() < 0.6 else []
+    rooms = [SharedPlace(sizes, draw.uniform(1.0, 12.0))] if draw.random() < 0.6 else []
     return tasks, later, Shared(shared.nodes, shared.usd, terms, weighed, rooms)
 
 
@@ -247,6 +247,18 @@ def test_commitments_that_jobs_share_equal_trying_every_plan() -> None:
         plan = choose(tasks, columns, shared).columns or ()
         shared_nodes += cost_of(plan, shared) < sum(cost_of((column,), shared) for column in plan)
     assert shared_nodes > instances / 60
+
+
+def test_of_plans_that_cost_as_much_the_sooner_is_taken() -> None:
+    """On a bought node one job after the other, from the first day on; the second cannot begin before the first is done."""
+    ways = [
+        JobColumn(name, "own", 1, start, (start, start + 1), (start + 2) * DAY, 50.0)
+        for name in "ab"
+        for start in (6, 4, 2, 0)
+    ]
+    found = choose([Task("a"), Task("b")], ways, Shared({}, usd_per_term={"own": 50.0}))
+    assert sorted(c.start_slot for c in found.columns or ()) == [0, 2]
+    assert found.usd == 50.0
 
 
 def test_a_term_is_paid_once_where_one_job_follows_another() -> None:
