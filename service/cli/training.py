@@ -11,7 +11,7 @@ from rich.table import Table
 from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
 from service.cli.output import print_json, standard_output
-from service.cli.training_arguments import run_of, site_of
+from service.cli.training_arguments import layout_of, run_of, site_of
 from service.cli.training_text import (
     beside_text,
     commitment_text,
@@ -24,7 +24,6 @@ from service.cli.training_text import (
 from service.settings import Settings
 
 ABOUT = ("why-not", "deploy", "upload")
-DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 
 
 def training_command(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -122,13 +121,7 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
 
 def _estimate(arguments: argparse.Namespace, settings: Settings) -> int:
     case: dict[str, Any] = {"llm": arguments.llm, "device": arguments.device, "devices": arguments.devices}
-    case |= run_of(arguments)
-    for name in ("micro_batch_sequences", "recompute"):
-        if getattr(arguments, name) is not None:
-            case[name] = getattr(arguments, name)
-    layout = {name: getattr(arguments, name) for name in DEGREES if getattr(arguments, name) is not None}
-    if layout:
-        case["layout"] = layout
+    case |= run_of(arguments) | layout_of(arguments)
     answer = Client(settings, arguments.url).post("/v1/training/estimates", {"estimates": [case]})
     found = answer["estimates"][0]
     if arguments.json:

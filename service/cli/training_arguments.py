@@ -13,14 +13,7 @@ def add_training_command(parser: argparse.ArgumentParser) -> None:
     asking.add_argument("--device", required=True, help="accelerator, such as h100-sxm")
     asking.add_argument("--devices", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
     add_run_arguments(asking)
-    for name, text in (("tensor", "layers"), ("pipeline", "stages"), ("context", "sequences"), ("expert", "experts")):
-        asking.add_argument(
-            f"--{name}-parallel", type=int, metavar="N", help=f"{text} over N devices; searched if not stated"
-        )
-    asking.add_argument(
-        "--micro-batch", dest="micro_batch_sequences", type=int, metavar="N", help="sequences at a time"
-    )
-    asking.add_argument("--recompute", choices=("none", "selective", "full"), help="searched if not stated")
+    _add_layout_arguments(asking)
     asking.add_argument("--json", action="store_true", help="print the answer's JSON")
     asking.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
     listing = actions.add_parser("why-not", help="what a stored training plan would cost on a device it leaves out")
@@ -36,6 +29,7 @@ def add_training_command(parser: argparse.ArgumentParser) -> None:
     measuring.add_argument("--device", required=True, help="accelerator, such as h100-sxm")
     measuring.add_argument("--devices", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
     add_run_arguments(measuring)
+    _add_layout_arguments(measuring)
     for one in (listing, starting, measuring):
         one.add_argument("--json", action="store_true", help="print the answer's JSON")
         one.add_argument("--url", help="the service's address; without it, one on port 8000 or this machine's database")
@@ -43,6 +37,31 @@ def add_training_command(parser: argparse.ArgumentParser) -> None:
         "fit", help="fit the model to the published runs in the catalog, print how accurate it is"
     )
     fitting.add_argument("--write", action="store_true", help="keep the constants in catalog/training")
+
+
+DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
+
+
+def _add_layout_arguments(parser: argparse.ArgumentParser) -> None:
+    """How the devices share the work, of estimates and of measured runs."""
+    for name, text in (("tensor", "layers"), ("pipeline", "stages"), ("context", "sequences"), ("expert", "experts")):
+        parser.add_argument(
+            f"--{name}-parallel", type=int, metavar="N", help=f"{text} over N devices; searched if not stated"
+        )
+    parser.add_argument(
+        "--micro-batch", dest="micro_batch_sequences", type=int, metavar="N", help="sequences at a time"
+    )
+    parser.add_argument("--recompute", choices=("none", "selective", "full"), help="searched if not stated")
+
+
+def layout_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """Micro-batch, recomputation and degrees that were stated."""
+    stated: dict[str, object] = {}
+    for name in ("micro_batch_sequences", "recompute"):
+        if getattr(arguments, name) is not None:
+            stated[name] = getattr(arguments, name)
+    degrees = {name: getattr(arguments, name) for name in DEGREES if getattr(arguments, name) is not None}
+    return stated | ({"layout": degrees} if degrees else {})
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:

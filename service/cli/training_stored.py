@@ -10,7 +10,7 @@ from rich.console import Console
 from service.cli.client import Client
 from service.cli.exit_codes import ExitCode
 from service.cli.output import print_json, standard_output
-from service.cli.training_arguments import run_of
+from service.cli.training_arguments import layout_of, run_of
 from service.cli.training_text import cost_text
 from service.settings import Settings
 
@@ -31,7 +31,7 @@ def stored_command(arguments: argparse.Namespace, settings: Settings) -> int:
         sys.stderr.write(f"{arguments.log}: {error.strerror}\n")
         return ExitCode.bad_input
     run: dict[str, Any] = {"llm": arguments.llm, "device": arguments.device, "devices": arguments.devices}
-    run |= run_of(arguments) | {"log": {"tool": arguments.tool, "content": content}}
+    run |= run_of(arguments) | layout_of(arguments) | {"log": {"tool": arguments.tool, "content": content}}
     return _shown(arguments, client.post("/v1/benchmarks/training-runs", run), _run)
 
 

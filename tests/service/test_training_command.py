@@ -45,6 +45,12 @@ def test_each_command_says_what_the_api_does(
         "--devices", "8", "--method", "pretrain", "--sequence", "8192", "--batch", "16", "--stack", "torchtitan",
     )  # fmt: skip
     assert "5,762 tokens/s a device" in uploaded
+    trainer = (
+        "upload", str(LOGS / "hf_trainer_5.log"), "--tool", "hf_trainer", "--llm", "llama-3.1-8b", "--device", "h100-sxm",
+        "--sequence", "4096", "--micro-batch", "2", "--stack", "hf-trainer",
+    )  # fmt: skip
+    as_it_was = said(*trainer, "--recompute", "full")
+    assert abs(float(as_it_was.split("predicted ")[1].split(" %")[0])) < 25.0
 
 
 def test_a_file_that_is_not_there_is_said(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from tests.conftest import FixedClock
 from tests.service.test_training_plans import LIMITS, PATH, TUNE
 
 CENT = Decimal("0.01")
+CHEAP = {"usd_per_node": "20000", "network_usd_per_node": "0", "storage_usd_per_node": "0"}
 SITE: dict[str, Any] = {
     "region": "frankfurt",
     "machines": [{"node": "hgx-h100-8", "purchase": {"usd_per_node": "200000"}}],
@@ -20,10 +21,10 @@ SITE: dict[str, Any] = {
 
 @pytest.fixture
 def ask(client: TestClient, clock: FixedClock) -> Any:
-    """Two jobs that keep a node of eight busy for weeks, on one kind of device."""
+    """Two jobs that each keep a node of eight busy for weeks, on one kind of device."""
     assert client.get("/healthz").status_code == 200
-    until = (clock() + dt.timedelta(days=90)).isoformat()
-    long = TUNE | {"tokens": 5e11, "deadline": until, "max_devices": 8}
+    until = (clock() + dt.timedelta(days=130)).isoformat()
+    long = TUNE | {"tokens": 2e11, "deadline": until, "max_devices": 8}
     limits = LIMITS | {"devices": ["h100-sxm"], "providers": ["aws", "verda"], "sourcing": "any"}
 
     def asked(status: int = 201, **changes: Any) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def bought_of(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_a_machine_is_bought_where_that_costs_less_and_jobs_share_it(ask: Any) -> None:
     rented = ask()
-    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": {"usd_per_node": "20000"}}]}
+    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": CHEAP}]}
     found = ask(own=[cheap])
     (bought,) = bought_of(found)
     assert (found["outcome"], found["solve"]["status"]) == ("optimal", "proven_optimal")
@@ -51,7 +52,10 @@ def test_a_machine_is_bought_where_that_costs_less_and_jobs_share_it(ask: Any) -
         ("own", "frankfurt", "0.000000")
     }
     assert Decimal(found["solve"]["usd"]) < Decimal(rented["solve"]["usd"])
-    assert bought["term_months"] == 3
+    assert (bought["nodes"], bought["term_months"]) == (1, 5)
+    (first, second) = sorted(found["plan"], key=lambda line: line["starts_at"])
+    assert first["finishes_at"] <= second["starts_at"]
+    assert (dt.datetime.fromisoformat(second["starts_at"]) - dt.datetime.fromisoformat(first["finishes_at"])).days < 7
     total = sum((Decimal(amount) for amount in bought["lines"].values()), Decimal(0))
     assert total == pytest.approx(Decimal(bought["usd"]), abs=CENT)
     assert Decimal(bought["lines"]["residual"]) < 0 < Decimal(bought["due_at_start_usd"])
@@ -75,7 +79,7 @@ def test_what_costs_more_to_buy_is_rented_and_nothing_else_changes(ask: Any) -> 
 def test_a_node_costs_what_a_fleet_over_time_takes_it_to_cost(ask: Any, client: TestClient) -> None:
     from tests.service.test_fleets import FLEET, posted
 
-    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": {"usd_per_node": "20000"}}]}
+    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": CHEAP}]}
     found = ask(own=[cheap], own_months=36)
     fleet = FLEET | {
         "horizon": {"months": 36, "periods_per_month": 1}, "own": [cheap | {"purchase_months": [0]}], "time_limit_s": 30,
@@ -87,7 +91,7 @@ def test_a_node_costs_what_a_fleet_over_time_takes_it_to_cost(ask: Any, client: 
 
 
 def test_a_room_and_a_count_hold_what_is_bought(ask: Any) -> None:
-    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": {"usd_per_node": "20000"}}]}
+    cheap = SITE | {"machines": [{"node": "hgx-h100-8", "purchase": CHEAP}]}
     peak = ask(own=[cheap])["own"][0]["machines"][0]["peak_kw_per_node"]
     none = ask(own=[cheap | {"site": {"cooling_kw": 0.5 * peak}}])
     assert not bought_of(none)
