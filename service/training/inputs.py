@@ -1,5 +1,6 @@
 """Catalog rows → what the training model works with."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -23,7 +24,7 @@ from solver.training.constants import (
     resolve,
 )
 from solver.training.estimate import RatioInterval
-from solver.training.layouts import LayoutSpace
+from solver.training.layouts import LayoutSpace, checked_degrees
 from solver.training.shape import TrainingShape, training_shape
 from solver.training.work import COMPUTE_RATE, Method, Recompute, Reference, Run, Sharding, TrainingDevice
 
@@ -278,6 +279,17 @@ def _needed(model: TrainingModel, name: str, stacks: Sequence[str]) -> float:
     if value is None:
         raise FigureMissingError("training", name)
     return value
+
+
+def check_model_takes(
+    model: TrainingModel, shape: LlmShape, sequence_tokens: int | None, stated: Mapping[str, int]
+) -> None:
+    """Raises UnsupportedError for what no device changes: sequences beyond the model, degrees beyond its heads, layers or experts."""
+    summed = training_shape(shape, sequence_tokens or shape.max_context_tokens)
+    if sequence_tokens is not None:
+        _check_length(model, shape, summed, sequence_tokens)
+    degrees = {name: degree for name, degree in stated.items() if name.endswith("_parallel") and "expert" not in name}
+    checked_degrees(summed, math.prod(degrees.values()), None, stated)
 
 
 def _check_length(model: TrainingModel, shape: LlmShape, summed: TrainingShape, length: int) -> None:

@@ -22,16 +22,22 @@ from service.recommendations.create import PlanningContext
 from service.recommendations.from_rows import llm_from_row
 from service.recommendations.resolve_names import limits_meant
 from service.training.beside_fleet import Beside, read_beside
-from service.training.inputs import checked_to_train, training_model
+from service.training.inputs import check_model_takes, checked_to_train, training_model
 from service.training.measured import MeasuredRun, measured_runs
 from service.training.own import read_training_owned
+from service.training.predict import REFUSED_FIELDS, stated_degrees
 from service.training.present import present_stored
 from service.training.present_plan import present_plan
 from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, limits_of, plan_training
 from service.training.serving import Serving, read_serving
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
-from service.wire.training_plans import TrainingRecommendationIn, TrainingRecommendationOut, TrainingResultOut
+from service.wire.training_plans import (
+    TrainingJobIn,
+    TrainingRecommendationIn,
+    TrainingRecommendationOut,
+    TrainingResultOut,
+)
 from solver.errors import UnsupportedError
 from solver.llm_shape import LlmShape
 
@@ -123,6 +129,7 @@ def prepare_plan(
         for n, job in enumerate(jobs)
         if job.llm not in shapes
     ]
+    wrong += [error for n, job in enumerate(jobs) if job.llm in shapes for error in _wrong_job(n, job, shapes[job.llm])]
     if wrong:
         raise InvalidFieldsError(wrong)
     fixed = asked.model_copy(update={"jobs": jobs})
@@ -147,6 +154,16 @@ def _wrong_limits(asked: TrainingRecommendationIn, snapshot: CatalogSnapshot) ->
             except UnsupportedError as error:
                 idle.append(FieldError(str(error), pointer=f"/limits/devices/{position}"))
     return wrong + (idle if len(idle) == len(named) else [])
+
+
+def _wrong_job(position: int, job: TrainingJobIn, shape: LlmShape) -> list[FieldError]:
+    """What its model does not take on any device."""
+    stated = stated_degrees(job.layout, job.micro_batch_sequences)
+    try:
+        check_model_takes(training_model(), shape, job.sequence_tokens, stated)
+    except UnsupportedError as error:
+        return [FieldError(str(error), pointer=f"/jobs/{position}/{REFUSED_FIELDS.get(error.reason, 'layout')}")]
+    return []
 
 
 def _latest_s(asked: TrainingRecommendationIn, starts_at: dt.datetime) -> float:

@@ -55,6 +55,11 @@ def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
         ({"tokens": None}, {}, "/jobs/0"),
         ({"samples": 10}, {}, "/jobs/0"),
         ({}, {"commitments": ["spot"]}, "/limits"),
+        ({"sequence_tokens": 9_000_000}, {}, "/jobs/0/sequence_tokens"),
+        ({"layout": {"tensor_parallel": 64}}, {}, "/jobs/0/layout/tensor_parallel"),
+        ({"layout": {"pipeline_parallel": 64}}, {}, "/jobs/0/layout/pipeline_parallel"),
+        ({"layout": {"expert_parallel": 8}}, {}, "/jobs/0/layout/expert_parallel"),
+        ({"method": "grpo"}, {}, "/jobs/0/method"),
         ({}, {"commitments": ["purchase"]}, ""),
         ({}, {"devices": ["h100-sxm", "h1000"]}, "/limits/devices/1"),
         ({}, {"devices": ["inferentia2"]}, "/limits/devices/0"),
@@ -88,8 +93,6 @@ def test_chips_for_inference_alone_are_refused_by_name(client: TestClient) -> No
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
-        ({"sequence_tokens": 9_000_000}, "9000000 is beyond any published extension of a context"),
-        ({"layout": {"tensor_parallel": 64}}, "tensor_parallel 64 does not divide the model's 32 heads"),
         ({"global_batch_sequences": 7, "micro_batch_sequences": 2}, "7 sequences a step in micro-batches of 2"),
         ({"llm": "llama-3.1-405b", "method": "full"}, "in the layout that needs least"),
     ],
