@@ -101,6 +101,8 @@ def show_training_plan(answer: Mapping[str, Any], console: Console) -> None:
         say(beside_text(answer["beside"]))
     if answer["serving"] is not None:
         say(serving_text(answer["serving"], float(solve["usd"])))
+    if answer["plan"] and (len(answer["plan"]) > 1 or answer["serving"] or answer["commitments"]):
+        say(f"in all: ${money(solve['undiscounted_usd'] or solve['usd'])}")
     say(f"plan {answer['id']}")
     if answer["plan"]:
         rate = answer["discount"]["percent_per_year"]

@@ -22,7 +22,7 @@ from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
-from solver.training.memory import optimizer_bytes, verdict, weights_bytes
+from solver.training.memory import optimizer_bytes, weights_bytes
 from solver.training.programme import (
     HOURS_OF_DAY,
     Chosen,
@@ -265,7 +265,7 @@ def _computed(
     if tokens / (roof * devices) > most_s:
         raise late
     found = compared(trained.run, trained.constants, devices, trained.layout_space, trained.batch_stated)
-    if verdict(float(found.peaks[found.best]), device.memory_bytes) == "does_not_fit":
+    if float(found.peaks[found.best]) > device.memory_bytes:  # tight or not: who pays for it expects it to run
         need, have = (gib_from_bytes(size) for size in (float(found.peaks[found.best]), device.memory_bytes))
         raise UnsupportedError(
             "does_not_fit",

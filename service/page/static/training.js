@@ -135,7 +135,7 @@ function servingCard(serving, solve) {
   const apart = serving.usd_apart === null ? "Planned one after the other, the jobs have no plan." : `Planned one after the other: ${usd(serving.usd_apart)} in all, ${usd(serving.usd_apart - solve.usd)} more.`;
   const fewest = (one) => (one.nodes_by_hour.length ? `, ${Math.min(...one.nodes_by_hour)} at the quietest hour` : "");
   return h("section.card", {}, h("h2", {}, "Served beside"),
-    h("p", {}, `${serving.why ?? "Its own plan"}: ${serving.nodes.map((one) => `${one.nodes} × ${one.offer}${fewest(one)}`).join("; ")}. ${usd(serving.usd)} until the last deadline, ${usd(solve.usd)} with the training; the cheapest of ${count(serving.considered, "way")} to serve together with all ways to train.`),
+    h("p", {}, `${serving.why ?? "Its own plan"}: ${serving.nodes.map((one) => `${one.nodes} × ${one.offer}${fewest(one)}`).join("; ")}. ${usd(serving.usd)} until the last deadline, ${usd(solve.undiscounted_usd ?? solve.usd)} with the training; the cheapest of ${count(serving.considered, "way")} to serve together with all ways to train.`),
     h("p", {}, apart), h("p", {}, h("a", { href: `#/plan/${serving.recommendation}` }, serving.recommendation)));
 }
 
