@@ -14,6 +14,7 @@ from service.tco.prices import TERM_MONTHS
 from service.training.said import IDLE
 from service.wire.training_plans import TrainingRecommendationIn
 from solver.hardware import Node, Offer, Sale
+from solver.tco.capital import discount_factors
 from solver.tco.owned_node import OwnedNode
 from solver.training.programme import SharedPlace, present_usd
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
@@ -66,7 +67,8 @@ def own_offers(
 
 def present_payments_usd(bought: OwnedNode, discount: float) -> float:
     """Σ_k p_k (1 + r)^(−k/12), k months after the purchase."""
-    return math.fsum(usd * (1.0 + discount) ** (-month / 12.0) for month, usd in bought.payments)
+    factors = discount_factors(discount, max(month for month, _ in bought.payments))
+    return math.fsum(usd * float(factors[month]) for month, usd in bought.payments)
 
 
 def reserved_terms(offers: Sequence[Offer], discount: float) -> dict[str, PaidTerm]:

@@ -91,7 +91,7 @@ def result_of(prepared: PreparedPlan) -> TrainingResultOut:
     """Runs in a solver thread or a job's process; no database connection is held."""
     planned = plan_training(
         prepared.asked, prepared.shapes, prepared.snapshot.offers, training_model(), prepared.starts_at, prepared.runs,
-        beside=prepared.beside, serving=prepared.serving, owned=prepared.owned, nodes=prepared.snapshot.nodes,
+        beside=prepared.beside, serving=prepared.serving, owned=prepared.owned, machines=prepared.snapshot.nodes,
     )  # fmt: skip
     return present_plan(
         planned, prepared.asked, prepared.shapes_by_job, prepared.starts_at, prepared.inputs, training_model()

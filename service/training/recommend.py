@@ -136,18 +136,18 @@ def plan_training(
     beside: Beside = ALONE,
     serving: Serving | None = None,
     owned: Owned = NOTHING_OWNED,
-    nodes: Mapping[str, Node] | None = None,
+    machines: Mapping[str, Node] | None = None,
 ) -> Planned:
     """Enumerate and choose. runs: measured ones, by which predictions are corrected. only: which offers a job may have. beside:
     what a fleet leaves to the jobs. serving: what is served until their last deadline, planned with them. owned: machines that may
-    be bought, by their names in ``nodes``.
+    be bought, by their names in ``machines``.
 
     Raises what the solver raises when nothing can be computed.
     """
     allowed = (*(beside.left_of(o) for o in allowed_offers(offers, limits_of(asked))), *beside.idle)
     discount = owned.discount.percent_per_year / PERCENT
     quotas = {name: one.max_nodes for name, one in asked.limits.offers.items() if one.max_nodes is not None}
-    buyable = list(own_offers(owned, nodes or {}, quotas, discount))
+    buyable = list(own_offers(owned, machines or {}, quotas, discount))
     terms = reserved_terms(allowed, discount) | {offer.id: term for offer, term in buyable}
     allowed += tuple(offer for offer, _ in buyable)
     limited = {o.id: all_day(o.max_nodes) for o in allowed if o.max_nodes is not None} | dict(beside.free)

@@ -23,7 +23,7 @@ WARM_UP = 3
 PROJECTIONS = [f"{name[0]}_proj" for name in MATRICES[:4]] + [f"{name}_proj" for name in MATRICES[4:]]
 
 
-class Clock(transformers.TrainerCallback):
+class Clock(transformers.TrainerCallback):  # type: ignore[misc]
     """Seconds of each step, the device having finished it."""
 
     def __init__(self) -> None:
