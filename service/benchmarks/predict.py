@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
+from catalog.engine_recipes import documented_admission_interval
 from service.benchmarks.comparison import Loop, NotKeptError, PredictedRun
 from service.benchmarks.engine_arguments import drafts, engine_settings
 from service.benchmarks.facts import FactsCache, PlannerFacts
@@ -32,7 +33,7 @@ from solver.llm_shape import LlmShape
 from solver.precision import Precision
 from solver.prediction.estimate import Estimate, estimate
 from solver.step.constants import resolve_constants
-from solver.workload import Load, Traffic
+from solver.workload import EngineSettings, Load, Traffic
 
 MOST_KEPT = 2_000
 RECHECKED_AFTER_S, OLDEST_S = 0.5, 2.0
@@ -154,7 +155,7 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFact
                 layout.expert_parallel or 1,
             ),
             Precision(precision.weights or "", precision.kv_cache or ""),
-            engine_settings(context.engine.name, context.engine.version, context.engine.arguments),
+            _settings(upload),
             traffic,
         ).configuration  # fmt: skip
     except FigureMissingError:
@@ -179,6 +180,18 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFact
         return BasePrediction(bounds)
     run = replace(bounds, base=base, base_set=facts.release_set, cell=cell_text(cell_of(configuration)))
     return BasePrediction(run, configuration)
+
+
+def _settings(upload: BenchmarkUpload) -> EngineSettings:
+    """As the command line states them; of a server of which nothing is stated as an estimate takes it, so that what a run is off by
+    and what it corrects are of one prediction."""
+    engine, load = upload.context.engine, upload.load
+    settings = engine_settings(engine.name, engine.version, engine.arguments)
+    if engine.arguments:
+        return settings
+    clients = load.concurrency if isinstance(load, MeasuredClosedLoad) else 1
+    steps = documented_admission_interval(engine.name, upload.context.device, upload.context.llm, clients)
+    return replace(settings, admission_interval_steps=steps)
 
 
 def cell_of(configuration: Configuration) -> Cell:

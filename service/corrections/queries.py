@@ -22,7 +22,7 @@ class AcceptedResidual(NamedTuple):
     benchmark_id: str
     engine_version: str | None
     residuals: dict[str, float]
-    load: tuple[float, float] | None = None
+    load: tuple[float, float, float] | None = None
     """Clients of a replica and the mean prompt, of a closed loop."""
 
 

@@ -117,10 +117,12 @@ class CorrectionSet:
         if not own:
             return []
         taken = {(cell.precision, cell.layout) for cell in own}
-        found = [(cell.precision.weights, self.cells[cell]) for cell in own]
-        known = [Relative(weights, c.versions, c.benchmarks, c.factors, True, c.points) for weights, c in found]
+        known = [
+            Relative(cell.precision.weights, c.versions, c.benchmarks, c.factors, True, c.points, cell.layout)
+            for cell, c in ((cell, self.cells[cell]) for cell in own)
+        ]
         return known + [
-            Relative(e.precision.weights, home.versions, e.benchmarks, e.factors, False)
+            Relative(e.precision.weights, home.versions, e.benchmarks, e.factors, False, layout=e.layout)
             for home in self.corrections
             if (home.device, home.engine) == (device, engine)
             for e in home.evidence
@@ -165,7 +167,7 @@ def correction_for(
         return Correction("measured", cell.benchmarks, with_followers(cell.factors), spreads, cell.ranges)
     relatives = current.relatives(device, engine, llm) if kin_shrinkage is not None else []
     kin = (
-        kin_of(relatives, precision.weights, version, kin_shrinkage())
+        kin_of(relatives, precision.weights, version, kin_shrinkage(), layout)
         if kin_shrinkage is not None and relatives
         else None
     )
@@ -192,8 +194,8 @@ def correction_for(
     return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads, by_load=by_load)
 
 
-def _kin_at(kin: Kin, clients: float, prompt_tokens: float) -> Mapping[str, float]:
-    return with_followers(kin.at(clients, prompt_tokens))
+def _kin_at(kin: Kin, clients: float, prompt_tokens: float, output_tokens: float) -> Mapping[str, float]:
+    return with_followers(kin.at(clients, prompt_tokens, output_tokens))
 
 
 def _widened(measured: Sequence[EngineCorrection], model_class: str, exponent: float) -> dict[str, tuple[float, float]]:

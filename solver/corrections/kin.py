@@ -8,26 +8,38 @@ configurations whose measured-over-predicted has the logarithms r₁ … rₙ, a
 where k is the variance within models over the variance between them: the mean of a normal prior about no error at all (James and
 Stein, 1961; Efron and Morris, 1973).
 
-Errors go with the load as well: what one client's steps are off says little of sixty's. Of a closed loop every rᵢ is therefore the mean
-of its runs' residuals, each with the weight
+Errors go with the load as well: what one client's steps are off says little of sixty's, and prompts of one length little of others.
+Of closed loops errors are therefore a Gaussian process about none (Rasmussen and Williams, 2006, eq. 2.25) over the logarithms x of
+the clients of a replica, the mean prompt, the mean reply and the degrees that a replica is cut by. With r of all relatives' runs
 
-    w = exp( −½ (Δ ln clients)² / b² − ½ (Δ ln prompt)² / b² )        rᵢ = Σ w r / (Σ w + m)
+    ln f(x) = k(x)ᵀ (K + m·diag(1/runs))⁻¹ r        K_ij = exp( −½ |xᵢ − xⱼ|² / b² )
 
-(kernel regression: Nadaraya, 1964; Watson, 1964), b = ``kin_bandwidth``, m = ``kin_run_shrinkage`` runs that agree with the prediction.
+b = ``kin_bandwidth``, m = ``kin_run_shrinkage``: the variance of one run's own error over that of what loads share.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.layout import Layout
+
+Array = NDArray[np.float64]
+ONE_DEVICE = Layout()
+MOST_POINTS = 128
+"""Those most alike count; what is left out has next to no weight beside them."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLoad:
-    """Runs of one configuration under much the same closed loop. clients: of a replica; prompt_tokens: the mean; residuals: means of
-    ln(measured/predicted) by metric."""
+    """Runs of one configuration under much the same closed loop. clients: of a replica; prompt_tokens, output_tokens: the means;
+    residuals: means of ln(measured/predicted) by metric."""
 
     clients: float
     prompt_tokens: float
+    output_tokens: float
     runs: int
     residuals: Mapping[str, float]
 
@@ -52,51 +64,71 @@ class Relative:
     factors: Mapping[str, float]
     uploaded: bool
     points: tuple[MeasuredLoad, ...] = ()
+    layout: Layout = ONE_DEVICE
 
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """What relatives say together. benchmarks: one run of each. factors: at any load."""
+    """What relatives say together of a configuration. benchmarks: one run of each. factors: at any load. layout: of the configuration."""
 
     benchmarks: tuple[str, ...]
     factors: Mapping[str, float]
     relatives: tuple[Relative, ...] = ()
     shrinkage: Shrinkage | None = None
+    layout: Layout = ONE_DEVICE
 
-    def at(self, clients: float, prompt_tokens: float) -> Mapping[str, float]:
-        """Factors for a closed loop of so many clients a replica with prompts of so many tokens on average: of metrics that a relative
-        states by load; the others as at any load.
+    def at(self, clients: float, prompt_tokens: float, output_tokens: float) -> Mapping[str, float]:
+        """Factors for a closed loop of so many clients a replica with prompts and replies of so many tokens on average: of metrics that
+        a relative states by load; the others as at any load.
 
-        >>> run = MeasuredLoad(8.0, 1024.0, 3, {"power": 0.2})
+        >>> run = MeasuredLoad(8.0, 1024.0, 128.0, 3, {"power": 0.2})
         >>> own = Kin(("b",), {"power": 1.0}, (Relative("fp8", ("1",), ("b",), {}, True, (run,)),), Shrinkage(1.0, 1.0, 0.8))
-        >>> round(own.at(8.0, 1024.0)["power"], 3), round(own.at(512.0, 1024.0)["power"], 3)
-        (1.078, 1.0)
+        >>> round(own.at(8.0, 1024.0, 128.0)["power"], 3), round(own.at(512.0, 1024.0, 128.0)["power"], 3)
+        (1.162, 1.0)
         """
         if self.shrinkage is None:
             return self.factors
-        if clients <= 0.0 or prompt_tokens <= 0.0:
+        if min(clients, prompt_tokens, output_tokens) <= 0.0:
             return self.factors  # generation alone: no logarithm says how far off it is
-        k, runs, bandwidth = self.shrinkage.relatives, self.shrinkage.runs, self.shrinkage.bandwidth
-        means: dict[str, list[float]] = {}
-        for relative in self.relatives:
-            sums: dict[str, list[float]] = {}
-            for point in relative.points:
-                away = math.hypot(math.log(clients / point.clients), math.log(prompt_tokens / point.prompt_tokens))
-                weight = point.runs * math.exp(-0.5 * (away / bandwidth) ** 2)
-                for metric, residual in point.residuals.items():
-                    known = sums.setdefault(metric, [0.0, 0.0])
-                    known[0] += weight * residual
-                    known[1] += weight
-            for metric, (total, weight) in sums.items():
-                means.setdefault(metric, []).append(total / (weight + runs))
-        return {**self.factors, **{m: math.exp(sum(each) / (len(each) + k)) for m, each in means.items()}}
+        points = [(point, _place(point, relative.layout)) for relative in self.relatives for point in relative.points]
+        asked = _place(MeasuredLoad(clients, prompt_tokens, output_tokens, 0, {}), self.layout)
+        points = sorted(points, key=lambda one: math.dist(one[1], asked))[:MOST_POINTS]
+        found: dict[str, float] = {}
+        for metric in sorted({metric for point, _ in points for metric in point.residuals}):
+            own = [(point, place) for point, place in points if metric in point.residuals]
+            found[metric] = math.exp(_regressed(own, metric, asked, self.shrinkage))
+        return {**self.factors, **found}
 
 
-def kin_of(relatives: Sequence[Relative], weights: str, version: str | None, shrinkage: Shrinkage) -> Kin | None:
+def _place(load: MeasuredLoad, layout: Layout) -> tuple[float, ...]:
+    """Where a load of a configuration lies: what its errors go with, in logarithms."""
+    sizes = load.clients, load.prompt_tokens, load.output_tokens, layout.tensor_parallel, layout.pipeline_parallel
+    return tuple(map(math.log, sizes))
+
+
+def _regressed(
+    points: Sequence[tuple[MeasuredLoad, tuple[float, ...]]], metric: str, asked: tuple[float, ...], law: Shrinkage
+) -> float:
+    """The mean of the process where it is asked for, in logarithms."""
+    places = np.array([place for _, place in points])
+    residuals = np.array([point.residuals[metric] for point, _ in points])
+    own = np.array([law.runs / point.runs for point, _ in points])
+
+    def alike(distance: Array) -> Array:
+        return np.asarray(np.exp(-0.5 * (distance**2).sum(axis=-1) / law.bandwidth**2))
+
+    between = alike(places[:, None, :] - places[None, :, :]) + np.diag(own)
+    return float(alike(places - np.array(asked)) @ np.linalg.solve(between, residuals))
+
+
+def kin_of(
+    relatives: Sequence[Relative], weights: str, version: str | None, shrinkage: Shrinkage, layout: Layout = ONE_DEVICE
+) -> Kin | None:
     """None where no relative was uploaded: a catalog release's own fit has seen its runs already.
 
-    weights: the format asked for, whose kernels are its own: relatives in it go before those in others. version: of the engine
-    asked for; None stands for any.
+    weights: the format asked for, whose kernels are its own: at any load relatives in it go before those in others. By load all tell:
+    what harness and host add they share, and formats told apart left out were no nearer. version: of the engine asked for; None
+    stands for any. layout: asked for.
 
     >>> known = Relative("fp8", ("1",), ("b",), {"power": 1.21}, True)
     >>> little = Shrinkage(1.0, 1.0, 0.8)
@@ -104,6 +136,7 @@ def kin_of(relatives: Sequence[Relative], weights: str, version: str | None, shr
     (1.1, None)
     """
     fitting = [r for r in relatives if version is None or version in r.versions]
+    by_load = tuple(r for r in fitting if r.points)
     if any(r.uploaded and r.weights == weights for r in fitting):
         fitting = [r for r in fitting if r.weights == weights]
     if not any(r.uploaded for r in fitting):
@@ -113,8 +146,8 @@ def kin_of(relatives: Sequence[Relative], weights: str, version: str | None, shr
         metric: _shrunk((r.factors[metric] for r in fitting if metric in r.factors), shrinkage.relatives)
         for metric in metrics
     }
-    cited = tuple(r.benchmarks[0] for r in fitting if r.benchmarks)
-    return Kin(cited, factors, tuple(r for r in fitting if r.points), shrinkage)
+    cited = tuple(dict.fromkeys(r.benchmarks[0] for r in (*fitting, *by_load) if r.benchmarks))
+    return Kin(cited, factors, by_load, shrinkage, layout)
 
 
 def _shrunk(factors: Iterable[float], shrinkage: float) -> float:

@@ -52,14 +52,16 @@ class Correction:
     spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Least and largest of measured over predicted among the runs that are cited, where they are known."""
-    by_load: Callable[[float, float], Mapping[str, float]] | None = None
-    """factors of a closed loop by its clients a replica and its mean prompt, where runs tell loads apart."""
+    by_load: Callable[[float, float, float], Mapping[str, float]] | None = None
+    """factors of a closed loop by its clients a replica, mean prompt and mean reply, where runs tell loads apart."""
 
     def at(self, load: Load, traffic: Traffic, replicas: int) -> "Correction":
         """The same with the factors of this load. Of an open one, whose clients nobody states, with those of any."""
         if self.by_load is None or load.kind != "closed" or not load.concurrency:
             return self
-        return replace(self, factors=self.by_load(load.concurrency / replicas, traffic.prompt.mean))
+        return replace(
+            self, factors=self.by_load(load.concurrency / replicas, traffic.prompt.mean, traffic.output.mean)
+        )
 
 
 @dataclass(frozen=True, slots=True)

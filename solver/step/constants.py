@@ -142,8 +142,10 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "kin_shrinkage": ConstantLaw(
         "ratio", 1.0, 0.0, 100.0, "variance of errors within a model's configurations over that between models, on one device"
     ),
-    "kin_run_shrinkage": ConstantLaw("runs", 1.0, 0.0, 100.0, "runs that agree with the prediction, beside those near a load"),
-    "kin_bandwidth": ConstantLaw("ratio", 1.0, 0.05, 10.0, "how far a run's error reaches, in logarithms of clients and of the prompt"),
+    "kin_run_shrinkage": ConstantLaw("ratio", 1.0, 0.0, 100.0, "variance of one run's own error over that which loads and layouts share"),
+    "kin_bandwidth": ConstantLaw(
+        "ratio", 1.0, 0.05, 10.0, "how far a run's error reaches, in logarithms of clients, prompt, reply and degrees of a layout"
+    ),
     "interval_power_fraction": ConstantLaw("fraction", 1.0, 0.0, 1.0, "half width of a power interval no measured run speaks of"),
     "interval_token_miss": ConstantLaw(
         "ratio", 1.0, 0.01, 100.0, "measured over predicted time per token beyond the ranges of constants; its range counts"

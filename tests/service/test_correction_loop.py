@@ -123,7 +123,7 @@ class TestLoop:
         moved = after["tpot_ms"]["mean"]["expected"] / before["tpot_ms"]["mean"]["expected"]
         whole = now["tpot_ms"]["mean"]["expected"] / touched["tpot_ms"]["mean"]["expected"]
         run = whole**3  # of its own cell one result counts one third
-        assert moved == pytest.approx(run ** (1 / 1.5 / 1.5), rel=1e-4)  # kin_run_shrinkage and kin_shrinkage 0.5
+        assert moved == pytest.approx(run ** (1 / 2.4), rel=1e-4)  # kin_run_shrinkage 1.4
         client.post(f"/v1/benchmarks/{run_id}/retract", json={"reason": "a mistake"})
         settled(app)
         assert estimate(client, llm, **asked) == before

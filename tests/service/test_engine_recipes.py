@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from tests.service.bodies import changed, estimated
@@ -52,3 +53,29 @@ class TestAdmissionInterval:
     def test_none_is_an_interval_of_no_steps(self, client: TestClient) -> None:
         body = changed(ASKED, "engine/admission_interval_steps", 0)
         assert client.post("/v1/estimates", json={"estimates": [body]}).status_code == 422
+
+
+class TestUploads:
+    def test_of_a_server_that_states_nothing_are_compared_with_what_an_estimate_takes(self, client: TestClient) -> None:
+        found = estimated(client, ASKED)
+        ratios = [
+            uploaded(client, first_token_ms(found), arguments)["before"]["predicted_over_measured"]["ttft_ms"]
+            for arguments in ([], ["--scheduler-recv-interval", "30"], ["--tp-size", "8"])
+        ]
+        assert ratios[0] == ratios[1]
+        assert ratios[0] == pytest.approx(1.0, abs=0.2)  # settings that neither states are the upload's own
+        assert ratios[2] < 0.8 * ratios[0]
+
+
+def uploaded(client: TestClient, ttft_ms: float, arguments: list[str]) -> dict[str, Any]:
+    run = {
+        "context": {name: ASKED[name] for name in ("llm", "device", "layout", "precision")}
+        | {"devices": 8, "engine": {"name": "sglang", "arguments": arguments}},
+        "load": ASKED["load"],
+        "traffic": ASKED["traffic"],
+        "results": {"completed": 160, "failed": 0, "ttft_ms": {"mean": ttft_ms}},
+    }
+    answer = client.post("/v1/benchmarks", json=run)
+    assert answer.status_code == 201, answer.text
+    stored: dict[str, Any] = client.get(f"/v1/benchmarks/{answer.json()['id']}").json()
+    return stored

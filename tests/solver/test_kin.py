@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.corrections.applied import Cell, CellEvidence, CorrectionSet, correction_for
-from solver.corrections.kin import MeasuredLoad, Relative, Shrinkage, kin_of
+from solver.corrections.kin import MOST_POINTS, MeasuredLoad, Relative, Shrinkage, kin_of
 from solver.layout import Layout
 from solver.precision import Precision
 
@@ -89,22 +89,54 @@ def by_load(*points: MeasuredLoad) -> Relative:
     return Relative("fp8", ("1",), ("bench_0",), {"power": 1.0, "output_rate": 0.9}, True, points)
 
 
-@given(st.floats(1.0, 500.0), st.floats(1.0, 1e5), st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=5))
-def test_by_load_the_factor_lies_between_none_and_the_farthest(
-    clients: float, prompt: float, found: list[float]
+LOADS = st.tuples(st.floats(1.0, 500.0), st.floats(1.0, 1e5), st.floats(1.0, 1e4))
+
+
+@given(LOADS, LOADS, st.floats(-1.0, 1.0), st.integers(1, 20))
+def test_by_load_one_run_moves_others_towards_it_and_no_further(
+    asked: tuple[float, float, float], ran: tuple[float, float, float], found: float, runs: int
 ) -> None:
-    points = (MeasuredLoad(2.0**i, 10.0 ** (1 + i), 1 + i, {"power": r}) for i, r in enumerate(found))
-    kin = kin_of([by_load(*points)], "fp8", None, little())
+    kin = kin_of([by_load(MeasuredLoad(*ran, runs, {"power": found}))], "fp8", None, little())
     assert kin is not None
-    assert min(*found, 0.0) - 1e-9 <= math.log(kin.at(clients, prompt)["power"]) <= max(*found, 0.0) + 1e-9
+    moved = math.log(kin.at(*asked)["power"])
+    assert min(found, 0.0) - 1e-9 <= moved <= max(found, 0.0) + 1e-9
+    assert math.log(kin.at(*ran)["power"]) == pytest.approx(found * runs / (runs + 1.0))
+
+
+@given(st.permutations(range(5)))
+def test_the_order_of_relatives_says_nothing(order: list[int]) -> None:
+    points = [MeasuredLoad(2.0**i, 100.0 * (1 + i), 50.0, 1 + i, {"power": 0.1 * i}) for i in range(5)]
+    kin = kin_of([by_load(points[i]) for i in order], "fp8", None, little())
+    assert kin is not None
+    known = kin_of([by_load(*points)], "fp8", None, little())
+    assert known is not None
+    assert kin.at(8.0, 300.0, 50.0)["power"] == pytest.approx(known.at(8.0, 300.0, 50.0)["power"])
 
 
 def test_a_load_takes_the_error_of_the_loads_beside_it() -> None:
-    few, many = MeasuredLoad(1.0, 1024.0, 9, {"power": -0.3}), MeasuredLoad(128.0, 1024.0, 9, {"power": 0.3})
+    few, many = (MeasuredLoad(n, 1024.0, 128.0, 9, {"power": r}) for n, r in ((1.0, -0.3), (128.0, 0.3)))
     kin = kin_of([by_load(few, many)], "fp8", None, little())
     assert kin is not None
-    assert kin.at(1.0, 1024.0)["power"] == pytest.approx(math.exp(-0.3 * 0.9 / 2), rel=1e-3)
-    assert kin.at(128.0, 1024.0)["power"] == pytest.approx(math.exp(0.3 * 0.9 / 2), rel=1e-3)
+    assert kin.at(1.0, 1024.0, 128.0)["power"] == pytest.approx(math.exp(-0.3 * 0.9), rel=1e-3)
+    assert kin.at(128.0, 1024.0, 128.0)["power"] == pytest.approx(math.exp(0.3 * 0.9), rel=1e-3)
     # Far from all of them nothing is known; what is not stated by load holds at any.
-    assert kin.at(128.0, 1e9)["power"] == pytest.approx(1.0, abs=1e-3)
-    assert kin.at(1.0, 1024.0)["output_rate"] == kin.factors["output_rate"]
+    assert kin.at(128.0, 1e9, 128.0)["power"] == kin.at(128.0, 1024.0, 1e9)["power"] == pytest.approx(1.0, abs=1e-3)
+    assert kin.at(1.0, 1024.0, 128.0)["output_rate"] == kin.factors["output_rate"]
+
+
+def test_a_layout_takes_most_from_the_layout_next_to_it() -> None:
+    runs = MeasuredLoad(8.0, 1024.0, 128.0, 9, {"power": 0.3})
+    factors = [
+        kin_of([by_load(runs)], "fp8", None, little(), Layout(degree)).at(8.0, 1024.0, 128.0)["power"]  # type: ignore[union-attr]
+        for degree in (1, 2, 4, 8)
+    ]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[-1] > 1.0
+
+
+def test_of_many_loads_those_most_alike_decide() -> None:
+    near = [MeasuredLoad(8.0, 1024.0, 128.0, 1, {"power": 0.2}) for _ in range(MOST_POINTS)]
+    far = [MeasuredLoad(500.0, 64.0, 4096.0, 1, {"power": -0.9}) for _ in range(500)]
+    kin = kin_of([by_load(*far), by_load(*near)], "fp8", None, little())
+    assert kin is not None
+    assert kin.at(8.0, 1024.0, 128.0)["power"] == pytest.approx(math.exp(0.2), rel=2e-3)
