@@ -39,6 +39,28 @@ __all__ = ["ConfigError", "llm_row_from_config"]
 _TEXT_PARTS = ("text_config", "llm_config", "language_config", "language_model_config")
 _TIED_BY_DEFAULT = ("gemma", "cohere", "falcon", "gpt2", "bloom", "opt", "mpt")
 _MAX_LAYERS = 10_000
+SCALED_POSITIONS = ("yarn", "linear", "dynamic")
+"""Kinds of scaling whose factor times the original context is the context reached; that of others is in the context already."""
+
+
+def _extended_context(text: Fields) -> int | None:
+    """What the config's own scaling of positions reaches, where that is beyond its context.
+
+    >>> scaled = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    >>> _extended_context(Fields({"max_position_embeddings": 40960, "rope_scaling": scaled}))
+    131072
+    >>> _extended_context(Fields({"max_position_embeddings": 131072, "rope_scaling": scaled}))
+    """
+    scaling = text.part("rope_scaling") or text.part("rope_parameters")
+    if scaling is None or not text.has("max_position_embeddings") or not scaling.has("factor"):
+        return None
+    if scaling.text("rope_type", "type", default="default") not in SCALED_POSITIONS:
+        return None
+    own = text.integer("max_position_embeddings")
+    reached = int(
+        scaling.integer("original_max_position_embeddings", default=own) * scaling.number("factor", low=1.0, high=1e3)
+    )
+    return reached if reached > own else None
 
 
 def llm_row_from_config(
@@ -107,6 +129,7 @@ def llm_row_from_config(
             "max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len"
         )
         - (text.integer("pad_token_id", default=1, low=0) + 1 if encoder and model_type != "bert" else 0),
+        extended_context_tokens=_extended_context(text),
         attention=attention,
         feed_forward=feed_forward,
         qk_norm=has_qk_norm(text, model_type),

@@ -396,4 +396,6 @@ class LlmRow(Row):
     """What it looks at images with; None where it takes none, or where its figures are not known."""
     published_total_weights: Positive | None = None
     published_active_weights: Positive | None = None
+    extended_context_tokens: int | None = Field(default=None, ge=1)
+    """Longest context that a source states the model is served with, positions scaled; None where none does."""
     provenance: Provenance

@@ -108,6 +108,8 @@ class LlmShape:
     """Makes a vector or a score of a text, and no tokens: there is no output head, and no request goes beyond its prompt."""
     bidirectional: bool = False
     """Every token attends to all of its text, those after it too: a prompt is never cut into chunks."""
+    extended_context_tokens: int | None = None
+    """Longest context that a source states the model is served with, positions scaled; None where none does."""
     adapters: Adapters | None = None
     """Served over it by one workload; None for the model as published."""
     vision: VisionEncoder | None = None
@@ -125,6 +127,11 @@ class LlmShape:
         if self.images is None:
             return None
         return self.audio if self.images.heard else self.vision
+
+    @property
+    def longest_context_tokens(self) -> int:
+        """The longest context that its publisher or another source vouches for."""
+        return max(self.max_context_tokens, self.extended_context_tokens or 0)
 
     @property
     def layers(self) -> int:

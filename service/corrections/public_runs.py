@@ -89,7 +89,9 @@ def predicted_runs(catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bo
     def told(run: PublicRunRow) -> EstimatedOut | None:
         try:
             return predict(
-                Case(asked(run, stated=stated), shapes[run.llm], snapshot.devices[run.device], snapshot, shapes)
+                Case(
+                    asked(run, stated=stated), shapes[run.llm], snapshot.devices[run.device], snapshot, shapes, ran=True
+                )
             )
         except SolverError:
             return None

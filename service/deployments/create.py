@@ -82,6 +82,7 @@ def read_plan(session: Session, snapshots: SnapshotCache, recommendation_id: str
             about.get("hugging_face_id"),
             about.get("native_weights", "bf16"),
             any(group.get("experts") for group in about["feed_forward"]),
+            about["max_context_tokens"],
         )
     limits = found.request.limits
     plan = DeploymentPlan(

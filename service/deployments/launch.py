@@ -60,6 +60,12 @@ def release_options(kind: ReplicaKind, engine: str, version: str | None) -> Engi
 def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word]) -> Launch:
     """The launch, once the release is seen to know every option. Raises PartError where it does not."""
     check_options(kind, options, words)
+    if (kind.settings.max_context_tokens or 0) > kind.model.context_tokens:
+        raise PartError(
+            kind.part,
+            f"its context is beyond the {kind.model.context_tokens} tokens of {kind.model.llm}, and how {options.engine} is told to scale "
+            "positions is not written here",
+        )
     if kind.settings.speculative is not None and DRAFTING_OPTION not in words:
         raise PartError(
             kind.part,

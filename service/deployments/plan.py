@@ -25,12 +25,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """native_weights: the format of the published checkpoint. experts: whether it is a mixture of experts."""
+    """native_weights: the format of the published checkpoint. experts: whether it is a mixture of experts. context_tokens: its
+    own, without positions scaled."""
 
     llm: str
     hugging_face_id: str | None
     native_weights: str
     experts: bool
+    context_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from service.wire.estimates import (
 from service.wire.roles import DraftModelIn, SpeculativeOut
 from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
+from solver.deployment.context import extension_doubt, served_context_tokens
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.documented import check_draft_model_captured, draft_model_caution
 from solver.deployment.speculative import DraftModel, deploy_speculative
@@ -60,6 +61,8 @@ class Case:
     snapshot: CatalogSnapshot
     shapes: Mapping[str, LlmShape]
     """Of every model named, a draft's among them."""
+    ran: bool = False
+    """It was measured: that it took its requests needs no source."""
 
 
 def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> EstimatedOut:
@@ -67,7 +70,7 @@ def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> Estimated
     that into an outcome."""
     if case.shape.embeds and own_traffic(case.asked, case.shape).output.maximum > 1:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
-    asked = as_documented(with_context(case.asked, case.shape), case.device)
+    asked = as_documented(case.asked if case.ran else with_context(case.asked, case.shape), case.device)
     traffic, clipped = served_traffic(asked, case.shape)
     asked, shape = served_shape(asked, case.shape, traffic)
     deployed = deploy(
@@ -172,10 +175,8 @@ def _joined(case: Case, configuration: Configuration) -> Configuration:
 
 
 def with_context(asked: EstimateIn, shape: LlmShape) -> EstimateIn:
-    """The case with the context it is served with stated: that of the longest request, as far as the model takes it."""
-    if asked.engine.max_context_tokens is not None:
-        return asked
-    context = min(own_traffic(asked, shape).maximum, shape.max_context_tokens)
+    """The case with the context it is served with stated. Raises what ``served_context_tokens`` raises."""
+    context = served_context_tokens(shape, asked.engine.max_context_tokens, own_traffic(asked, shape).maximum)
     return asked.model_copy(update={"engine": asked.engine.model_copy(update={"max_context_tokens": context})})
 
 
@@ -258,6 +259,7 @@ def present_estimate(
 ) -> EstimatedOut:
     """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
     power = present_power(found.power_w)
+    doubt = extension_doubt(deployed.configuration.shape, asked.engine.max_context_tokens or 0)
     return EstimatedOut(
         outcome="estimated",
         basis=found.basis,
@@ -281,6 +283,7 @@ def present_estimate(
         ),
         roofline=roofline,
         clipped_fraction=clipped_fraction,
+        cautions=[doubt] if doubt is not None else [],
         speculative=speculative,
         images=present_images(deployed.configuration),
         adapters=present_adapters(deployed.configuration, found.decoding_sequences),

@@ -42,5 +42,9 @@ def create_llm(session: Session, asked: LlmIn, clock: Clock) -> tuple[LlmTable, 
 def _architecture(table: LlmTable) -> dict[str, object]:
     """What two configs must agree in to be the same model: everything but names and provenance."""
     beside = {"provenance", "name", "hugging_face_id", "family", "published_total_weights", "published_active_weights"}
-    later = ("embeds", "bidirectional")  # rows stored before there were any such models say nothing of it
+    later = (
+        "embeds",
+        "bidirectional",
+        "extended_context_tokens",
+    )  # rows stored before there were any such models say nothing of it
     return {k: v for k, v in table.row.items() if k not in beside and (v or k not in later)}

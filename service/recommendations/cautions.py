@@ -7,7 +7,9 @@ from service.figures import readable
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
+from solver.deployment.context import extension_doubt
 from solver.hardware import Offer
+from solver.llm_shape import LlmShape
 
 METRICS = ("ttft_ms", "tpot_ms", "e2e_ms", "ttfat_ms")
 UNMEASURED = {
@@ -17,17 +19,22 @@ UNMEASURED = {
 
 
 def cautions(
-    asked: RecommendationIn, plan: Sequence[PlanLineOut], offers: Sequence[Offer], bought: Mapping[str, str]
+    asked: RecommendationIn,
+    plan: Sequence[PlanLineOut],
+    offers: Sequence[Offer],
+    bought: Mapping[str, str],
+    shapes: Mapping[str, LlmShape],
 ) -> list[CautionOut]:
     """Workload by workload: outages after the loss of a node, predictions that may miss a target or rest on no measurement of the
     device, prices to be asked for, machines that are bought, and commitments that cost more than none. offers: all there are;
-    bought: how prices of some come about."""
+    bought: how prices of some come about; shapes: the models by name."""
     found = []
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
         found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
+        found += _extended(workload, lines, shapes[workload.llm])
         found += [
             CautionOut(about="bought", workload=workload.name, offer=offer, detail=bought[offer])
             for offer in dict.fromkeys(line.offer for line in lines)
@@ -119,6 +126,13 @@ def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
             "for the others"
         )
         yield CautionOut(about="unmeasured", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _extended(workload: WorkloadIn, lines: Sequence[PlanLineOut], shape: LlmShape) -> Iterator[CautionOut]:
+    """A context beyond that which the model is published with."""
+    doubt = extension_doubt(shape, workload.context_tokens or 0)
+    if doubt is not None and lines:
+        yield CautionOut(about="extended_context", workload=workload.name, offer=lines[0].offer, detail=doubt)
 
 
 def _drafting(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

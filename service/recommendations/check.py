@@ -9,6 +9,7 @@ from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
 from service.wire.recommendations import LimitsIn, RecommendationIn
+from solver.deployment.context import beyond
 from solver.errors import InvalidInputError, SolverError
 from solver.llm_shape import LlmShape
 from solver.workload import Traffic
@@ -33,11 +34,10 @@ def check_names(
         shape = shapes.get(workload.llm)
         if shape is None:
             errors.append(FieldError(unknown_name("llm", workload.llm, known), pointer=f"/workloads/{position}/llm"))
-        elif workload.context_tokens is not None and workload.context_tokens > shape.max_context_tokens:
+        elif workload.context_tokens is not None and workload.context_tokens > shape.longest_context_tokens:
             errors.append(
                 FieldError(
-                    f"{workload.context_tokens} tokens are more than {workload.llm} can take"
-                    f" ({shape.max_context_tokens})",
+                    beyond(shape, workload.context_tokens),
                     pointer=f"/workloads/{position}/context_tokens",
                 )
             )

@@ -35,6 +35,7 @@ from service.wire.roles import StatedDraftIn
 from service.wire.traffic_classes import TargetsIn
 from solver.adapted_products import check_adapters
 from solver.adapters import Adapters
+from solver.deployment.context import served_context_tokens
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.llm_shape import LlmShape, makes_no_tokens
@@ -113,7 +114,7 @@ def plan(inputs: PlanningInputs, observe: Observer = unobserved) -> ResultOut:
     rejected = [
         row for row in (*_not_sold(inputs, elapsed_s() - waited_since), *result.rejected) if row.device not in taken
     ]
-    before = cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought)
+    before = cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought, inputs.shapes)
     before += published_cautions(result.published_lines)
     return result.model_copy(update={**_known_of(inputs), "cautions": before, "rejected": rejected})
 
@@ -152,7 +153,9 @@ def _planned_from(inputs: PlanningInputs, current: CurrentIn, observe: Observer)
     return result.model_copy(
         update={
             **_known_of(inputs),
-            "cautions": cautions(inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought),
+            "cautions": cautions(
+                inputs.request, result.plan, inputs.snapshot.offers, inputs.snapshot.bought, inputs.shapes
+            ),
             "replanning": present_replanned(made, inputs.running, planning.offers),
             "solve": result.solve.model_copy(update={"usd_per_hour": None if total is None else usd(total)}),
         }
@@ -229,7 +232,7 @@ def contexts(inputs: PlanningInputs) -> list[ContextOut]:
     found = []
     for asked, traffic in zip(inputs.request.workloads, inputs.traffic, strict=True):
         longest = max(one.maximum for one in traffic)
-        context = asked.context_tokens or min(longest, inputs.shapes[asked.llm].max_context_tokens)
+        context = served_context_tokens(inputs.shapes[asked.llm], asked.context_tokens, longest)
         for stream, one in zip(asked.streams, traffic, strict=True):
             found.append(
                 ContextOut(
@@ -259,7 +262,7 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         pointer = f"/workloads/{position}/{asked.streams[made].place}/output_tokens"
         raise InvalidFieldsError([FieldError(makes_no_tokens(asked.llm), pointer=pointer)])
     longest = [one.maximum for one in traffic]
-    context = asked.context_tokens or min(max(longest), shape.max_context_tokens)
+    context = served_context_tokens(shape, asked.context_tokens, max(longest))
     too_long = next((n for n, tokens in enumerate(longest) if tokens > context), None)
     if asked.over_context == "refuse" and too_long is not None:
         known = f"{asked.llm} can take ({shape.max_context_tokens})" if asked.context_tokens is None else "the context"

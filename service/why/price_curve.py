@@ -97,7 +97,7 @@ def _wrong_value(of: str, value: float, workload: WorkloadIn, replay: ReplayedRe
         return None if value > 0 else f"{of} is above zero"
     classes = replay.inputs.traffic[[w.name for w in replay.request.workloads].index(workload.name)]
     longest = max(traffic.maximum for traffic in classes)
-    most = replay.inputs.shapes[workload.llm].max_context_tokens
+    most = replay.inputs.shapes[workload.llm].longest_context_tokens
     if not longest <= value <= most:
         return f"the traffic needs a context of {longest} tokens, and {workload.llm} takes up to {most}"
     return None

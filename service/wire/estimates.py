@@ -204,6 +204,7 @@ class EstimatedOut(Assumed):
     """Null where pools have devices of their own, and where only speeds of the system are published."""
     clipped_fraction: float
     """Share of the requests that are longer than the context, and end there."""
+    cautions: list[str] = Field(default_factory=list)
     ttfat_ms: Percentiles | None = None
     """Null where no tokens are hidden: it is the first token then."""
     prefix_hit_fraction: float | None = None

@@ -142,6 +142,7 @@ class LlmOut(Answer):
     vocabulary: int
     tied_embeddings: bool
     max_context_tokens: int
+    extended_context_tokens: int | None = None
     layers: int
     attention: list[AttentionOut]
     feed_forward: list[FeedForwardOut]

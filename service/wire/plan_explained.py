@@ -81,11 +81,12 @@ class CautionOut(Answer):
     host, which must be there beside all else that runs on it. ``disk_cache``: they take local disks too, of which only
     the stated rate is known. ``published_speed``: a line rests on speeds
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
-    routed as was stated.
+    routed as was stated. ``extended_context``: requests may be longer than the context the model is published with.
     """
 
     about: Literal[
         "drafting",
+        "extended_context",
         "sessions",
         "host_cache",
         "disk_cache",

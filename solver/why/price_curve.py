@@ -85,7 +85,8 @@ def automatic_values(solved_request: SolvedRequest, of: PricedRequirement) -> tu
         return ()
     if of.of != "context_tokens":
         return tuple(value * factor for factor in FACTORS)
-    longest = solved_request.assembly.screened[of.workload].space.shape.max_context_tokens
+    shape = solved_request.assembly.screened[of.workload].space.shape
+    longest = max(shape.max_context_tokens, int(value))  # an extended one only where it was asked for
     least = longest_request_tokens(solved_request.planning.workloads[of.workload])
     return tuple(sorted({float(min(max(round(value * f), least), longest)) for f in CONTEXT_FACTORS}))
 

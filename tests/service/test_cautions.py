@@ -1,6 +1,8 @@
 """What a buyer should know before signing, of lines made by hand."""
 
+from catalog.read import read_catalog
 from service.recommendations.cautions import cautions
+from service.recommendations.from_rows import llm_from_row
 from service.wire.plan_lines import PlanLineOut
 from service.wire.recommendations import RecommendationIn
 from tests.service.bodies import RECOMMENDATION
@@ -9,8 +11,9 @@ from tests.service.deployments.plans import AWS, line
 
 def about(plan: list[PlanLineOut]) -> list[tuple[str, str]]:
     asked = RecommendationIn.model_validate(RECOMMENDATION)
+    shapes = {w.llm: llm_from_row(read_catalog().llms[w.llm].model_dump(mode="json")) for w in asked.workloads}
     named = [one.model_copy(update={"workload": asked.workloads[0].name}) for one in plan]
-    return [(caution.about, caution.detail) for caution in cautions(asked, named, [], {})]
+    return [(caution.about, caution.detail) for caution in cautions(asked, named, [], {}, shapes)]
 
 
 def test_a_capacity_block_is_no_month_of_rent() -> None:

@@ -96,13 +96,56 @@ class TestEstimates:
         assert estimated(client, body)["clipped_fraction"] == pytest.approx(0.1, abs=0.01)
 
     def test_a_context_stated_beyond_the_models_own_is_an_extended_one(self, client: TestClient) -> None:
-        long = {
-            "prompt_tokens": {"distribution": "fixed", "tokens": 63_488},
-            "output_tokens": {"distribution": "fixed", "tokens": 200},
-        }
-        body = ESTIMATE | {"llm": "qwen3-32b", "traffic": long, "load": {"kind": "closed", "concurrency": 1}}
+        (refused,) = client.post("/v1/estimates", json={"estimates": [long_requests(63_488)]}).json()["estimates"]
+        assert (refused["outcome"], refused["reason"]) == ("unsupported", "context_too_long")
+        found = estimated(client, long_requests(63_488) | {"engine": {"max_context_tokens": 131_072}})
+        assert found["clipped_fraction"] == 0.0
+        assert "40960" in found["cautions"][0]
+
+    def test_beyond_what_a_source_states_requests_are_refused(self, client: TestClient) -> None:
+        body = long_requests(150_000) | {"engine": {"max_context_tokens": 160_000}}
         (refused,) = client.post("/v1/estimates", json={"estimates": [body]}).json()["estimates"]
         assert (refused["outcome"], refused["reason"]) == ("unsupported", "context_too_long")
-        found = estimated(client, body | {"engine": {"max_context_tokens": 131_072}})
-        assert found["clipped_fraction"] == 0.0
-        assert found["tpot_ms"]["mean"]["low"] < found["tpot_ms"]["mean"]["high"]
+        assert "up to 140000 with positions scaled" in refused["detail"]
+        (refused,) = client.post("/v1/estimates", json={"estimates": [body | {"llm": "llama-3.1-8b"}]}).json()[
+            "estimates"
+        ]
+        assert "no source states a longer one" in refused["detail"]
+
+    def test_a_server_told_to_take_more_takes_what_the_model_does(self, client: TestClient) -> None:
+        found = estimated(client, long_requests(63_488) | {"engine": {"max_context_tokens": 1_000_000}})
+        stated = estimated(client, long_requests(63_488) | {"engine": {"max_context_tokens": 140_000}})
+        assert found["engine"]["max_context_tokens"] == 140_000
+        assert found == stated
+
+
+def long_requests(prompt_tokens: int) -> dict[str, Any]:
+    long = {
+        "prompt_tokens": {"distribution": "fixed", "tokens": prompt_tokens},
+        "output_tokens": {"distribution": "fixed", "tokens": 200},
+    }
+    return ESTIMATE | {"llm": "qwen3-32b", "traffic": long, "load": {"kind": "closed", "concurrency": 1}}
+
+
+class TestPlansBeyondTheModelsOwnContext:
+    """A plan and an estimate of one deployment answer alike."""
+
+    BODY = changed(changed(SMALL, "workloads/0/llm", "qwen3-14b"), "workloads/0/context_tokens", 60_000)
+
+    def test_are_made_up_to_what_a_source_states_and_say_so(self, client: TestClient) -> None:
+        answer = client.post("/v1/recommendations", json=self.BODY)
+        assert answer.status_code == 201, answer.text
+        (caution,) = (c for c in answer.json()["cautions"] if c["about"] == "extended_context")
+        assert "40960" in caution["detail"]
+        assert [c["context_tokens"] for c in answer.json()["contexts"]] == [60_000]
+        path = f"/v1/recommendations/{answer.json()['id']}/deployments"
+        files = client.get(path, params={"target": "vllm"})
+        assert files.status_code == 409, files.text
+        assert "scale positions" in files.text
+
+    def test_are_refused_beyond(self, client: TestClient) -> None:
+        answer = client.post("/v1/recommendations", json=changed(self.BODY, "workloads/0/context_tokens", 150_000))
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert error["pointer"] == "/workloads/0/context_tokens"
+        assert "up to 140000 with positions scaled" in error["detail"]

@@ -22,11 +22,11 @@ MACHINES = {
     ),
 }  # fmt: skip
 MODELS = {
-    "llama-3.1-70b": ServedModel("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "bf16", False),
-    "qwen3-30b-a3b": ServedModel("qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", "bf16", True),
-    "deepseek-v3": ServedModel("deepseek-v3", "deepseek-ai/DeepSeek-V3", "fp8", True),
-    "llama-3.2-1b": ServedModel("llama-3.2-1b", "meta-llama/Llama-3.2-1B", "bf16", False),
-    "own-model": ServedModel("own-model", None, "bf16", False),
+    "llama-3.1-70b": ServedModel("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "bf16", False, 131_072),
+    "qwen3-30b-a3b": ServedModel("qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", "bf16", True, 40_960),
+    "deepseek-v3": ServedModel("deepseek-v3", "deepseek-ai/DeepSeek-V3", "fp8", True, 163_840),
+    "llama-3.2-1b": ServedModel("llama-3.2-1b", "meta-llama/Llama-3.2-1B", "bf16", False, 131_072),
+    "own-model": ServedModel("own-model", None, "bf16", False, 131_072),
 }
 AWS, AMD, OWN, SPOT = MACHINES
 
