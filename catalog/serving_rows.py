@@ -65,9 +65,11 @@ class GenerationRow(Row):
 
 
 class LevelRow(Row):
-    """Families (none: all) or a device under an engine, of which public runs may say how far times lie from predicted ones."""
+    """Families (none: all) or a device under an engine, of which public runs may say how far times lie from predicted ones.
+    of: which times; of both where none is named."""
 
     engine: Slug
     families: list[Slug] = Field(default_factory=list)
     device: Slug | None = None
+    of: Literal["tokens", "first_tokens"] | None = None
     because: Annotated[str, Field(min_length=10)]

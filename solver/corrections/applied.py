@@ -17,7 +17,9 @@ from solver.precision import Precision
 from solver.prediction.estimate import Correction
 from solver.prediction.spreads import in_quadrature, joined
 from solver.step.constants import ConstantPrior
+from solver.step.rates import widens
 
+EXACT = (1.0, 1.0)
 METRICS = (
     "time_per_output_token",
     "time_per_output_token.p99",
@@ -287,11 +289,25 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
     if found is not None and unstated and not found.ranges:
         released = configuration.constants.range_si("interval_release_miss")
         found = replace(found, spreads=joined(found.spreads, released, released))
+    if found is not None and not found.ranges and _widened_unseen(current, configuration):
+        found = replace(
+            found, spreads=joined(found.spreads, configuration.constants.range_si("interval_widened_miss"), EXACT)
+        )
     shape = configuration.shape
     as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
     as_measured = as_measured and not shape.guided_fraction and not configuration.engine.disk_cache_bytes
     device = configuration.device
     return found if as_measured else carried_over(current, device, configuration.engine.name, found)
+
+
+def _widened_unseen(current: CorrectionSet, configuration: Configuration) -> bool:
+    """Whether all weights are widened as they are read, in a format of which no run on the very device is known: at what rate its kernels
+    do that is no share of its memory's, which is all that another device tells."""
+    device, weights = configuration.device, configuration.precision.weights
+    if configuration.shape.native_beside_experts is not None or not widens(device, weights):
+        return False
+    own = [c for c in current.corrections if (c.device, c.engine) == (device.id, configuration.engine.name)]
+    return not any(e.precision.weights == weights for c in own for e in c.evidence)
 
 
 def on_instance(current: CorrectionSet, device: Device, engine: str, model_class: str) -> Correction | None:

@@ -158,6 +158,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "interval_release_miss": ConstantLaw(
         "ratio", 1.0, 0.01, 100.0, "times of runs of an unstated release over those predicted from runs of a stated one; its range counts"
     ),
+    "interval_widened_miss": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "times per token of widened weights, where no run on the device had them; its range counts"
+    ),
     "interval_regimes_share": ConstantLaw(
         "fraction", 1.0, 0.0, 1.0, "how far nine of ten loops of equal requests lie from the middle of their regimes, of the way to either"
     ),

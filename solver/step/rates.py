@@ -135,6 +135,11 @@ def multiplies_narrow(device: Device, weights: str) -> bool:
     return compute_dtype(device, weights) in NARROW_DTYPES
 
 
+def widens(device: Device, weights: str) -> bool:
+    """Whether weights below 8 bits are widened as they are read, in front of 16-bit products. Raises as ``compute_dtype`` does."""
+    return not multiplies_narrow(device, weights) and WEIGHT_FORMATS[weights].bytes_per_weight < 1.0
+
+
 def wide_dtype(device: Device) -> str:
     """The 16-bit dtype of unquantised tensors: bf16, else fp16, else fp32."""
     for dtype in ("bf16", "fp16", "fp32"):

@@ -17,6 +17,13 @@ from service.corrections.snapshot import correction_set, in_force
 from solver.corrections.applied import configuration_correction
 from solver.corrections.evidence import Measurement, predicted
 from solver.step.constants import resolve_constants
+from solver.step.rates import widens
+
+
+def _kind(run: Measurement) -> str:
+    """Weights below 8 bits apart: what widens them is lent at another rate."""
+    weights = run.configuration.precision.weights
+    return f"{run.model_class}, {weights}" if widens(run.configuration.device, weights) else run.model_class
 
 
 def main() -> None:
@@ -50,9 +57,9 @@ def main() -> None:
             assert spread is not None
             ratios = {m: run.measured[m] / told[m] for m in METRIC_TITLES if m in run.measured}
             within = {m: spread.spreads[m][0] <= r <= spread.spreads[m][1] for m, r in ratios.items()}
-            found[run.model_class].append((run, {m: (100.0 * (1.0 / r - 1.0), within[m]) for m, r in ratios.items()}))
-        for model_class, members in sorted(found.items()):
-            cells = [f"{correction.device}, {model_class}", str(len(members))]
+            found[_kind(run)].append((run, {m: (100.0 * (1.0 / r - 1.0), within[m]) for m, r in ratios.items()}))
+        for kind, members in sorted(found.items()):
+            cells = [f"{correction.device}, {kind}", str(len(members))]
             for metric in METRIC_TITLES:
                 known = [figures[metric] for _, figures in members if metric in figures]
                 mean = statistics.fmean(abs(error) for error, _ in known)

@@ -95,29 +95,32 @@ FITS = (
 
 
 def measurement(catalog: Catalog, priors: Sequence[ConstantPrior], row: dict[str, str]) -> Measurement:
-    one = EstimateIn.model_validate(asked(row))
+    one = measurement_of(catalog, priors, EstimateIn.model_validate(asked(row)))
+    group = (row["engine"], row["device"], row["llm"], row["weights"], row["engine_version"])
+    measured = {metric: float(row[field]) / 1e3 for metric, field in FIELDS.items() if row[field]}
+    return replace(one, id=row["case_id"], group="|".join(group), measured=measured)
+
+
+def measurement_of(catalog: Catalog, priors: Sequence[ConstantPrior], one: EstimateIn) -> Measurement:
+    """A case as the solver has it, of which nothing was measured."""
     shape = llm_from_row(catalog.llms[one.llm].model_dump(mode="json"))
     assert one.device is not None
     assert one.layout is not None
     device = device_from_row(catalog.devices[one.device].model_dump(mode="json"))
     constants = resolve_constants(priors, device=device.id, family=device.family, engine=one.engine.name, llm=shape.id)
     traffic = traffic_from_wire(one.traffic)
+    load = load_from_wire(one.load)
     engine = replace(
         engine_from_wire(as_documented(one, device).engine),
         max_context_tokens=min(traffic.maximum, shape.max_context_tokens),
     )
-    if row["llm"].startswith("qwen3.5") and engine.name == "sglang":
+    if one.llm.startswith("qwen3.5") and engine.name == "sglang":
         # As the source's script starts it (SemiAnalysisAI/InferenceX, benchmarks/single_node/qwen3.5_fp8_b200.sh), which an estimate
         # cannot know: no documentation of SGLang says so of this model.
-        engine = replace(engine, admission_interval_steps=30 if int(row["concurrency"]) >= 16 else 10)
+        engine = replace(engine, admission_interval_steps=30 if load.concurrency >= 16 else 10)
     layout, precision = layout_from_wire(one.layout), precision_from_wire(one.precision)
     deployed = deploy(shape, device, constants, layout, precision, engine, traffic)
-    group = (row["engine"], row["device"], row["llm"], row["weights"], row["engine_version"])
-    measured = {metric: float(row[field]) / 1e3 for metric, field in FIELDS.items() if row[field]}
-    load = load_from_wire(one.load)
-    return Measurement(
-        row["case_id"], "|".join(group), shape.model_class, deployed.configuration, traffic, load, measured
-    )
+    return Measurement("", "", shape.model_class, deployed.configuration, traffic, load, {})
 
 
 def without_told(stated: Sequence[ConstantPrior], fit: PublicFit) -> list[ConstantPrior]:
