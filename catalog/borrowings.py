@@ -33,6 +33,14 @@ class KeptRow(Row):
     provenance: Provenance
 
 
+class StrangerRow(Row):
+    """Devices that take the constants of their family under ``engine``, and not the intervals of its measured devices."""
+
+    devices: Annotated[tuple[Slug, ...], Field(min_length=1)]
+    engine: Slug
+    provenance: Provenance
+
+
 @lru_cache(maxsize=1)
 def read_borrowings() -> tuple[BorrowingRow, ...]:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["borrowing"]
@@ -52,6 +60,21 @@ def is_kept(family: str, engine: str) -> bool:
     (True, False)
     """
     return any((row.family, row.engine) == (family, engine) for row in read_kept())
+
+
+@lru_cache(maxsize=1)
+def read_strangers() -> tuple[StrangerRow, ...]:
+    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["stranger"]
+    return tuple(StrangerRow.model_validate(row) for row in rows)
+
+
+def strangers(engine: str) -> frozenset[str]:
+    """Devices whose siblings' intervals do not hold for them under an engine.
+
+    >>> sorted(strangers("vllm")), sorted(strangers("sglang"))
+    (['h20-141', 'h20-96'], [])
+    """
+    return frozenset(device for row in read_strangers() if row.engine == engine for device in row.devices)
 
 
 def borrowed_by(family: str, engine: str) -> tuple[BorrowingRow, ...]:

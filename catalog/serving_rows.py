@@ -65,11 +65,9 @@ class GenerationRow(Row):
 
 
 class LevelRow(Row):
-    """Families (none: all) or a device under an engine, of which public runs may say how far times lie from predicted ones.
-    of: which times; of both where none is named."""
+    """Families (none: all) or a device under an engine, of which public runs may say how far times lie from predicted ones."""
 
     engine: Slug
     families: list[Slug] = Field(default_factory=list)
     device: Slug | None = None
-    of: Literal["tokens", "first_tokens"] | None = None
     because: Annotated[str, Field(min_length=10)]

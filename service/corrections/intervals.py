@@ -36,12 +36,7 @@ def fitted_intervals(catalog: Catalog) -> tuple[FittedInterval, ...]:
     """Of every level, taken or not. Some forty seconds."""
     runs = read_public_runs()
     found = {stated: misses(catalog, runs, stated=stated) for stated in (True, False)}
-    levels = {
-        metric: [
-            Level(tuple(row.families), row.engine, row.device or "*") for row in read_levels() if row.of in (None, of)
-        ]
-        for metric, of in ((TOKEN, "tokens"), (FIRST_TOKEN, "first_tokens"))
-    }
+    levels = [Level(tuple(row.families), row.engine, row.device or "*") for row in read_levels()]
     answer: list[FittedInterval] = []
     for (metric, current), name in NAMES.items():
         today = NAMES[metric, True]
@@ -52,8 +47,7 @@ def fitted_intervals(catalog: Catalog) -> tuple[FittedInterval, ...]:
             if m.metric == metric and m.basis == "analytical" and not (current and m.current is False)
         ]
         answer += [
-            FittedInterval(name, one, tuple(m for m in own if one.level.holds(m)))
-            for one in ranges(own, levels[metric], kept)
+            FittedInterval(name, one, tuple(m for m in own if one.level.holds(m))) for one in ranges(own, levels, kept)
         ]
     unstated = [m for m in found[False] if m.metric == TOKEN and m.basis in MEASURED and m.current is None]
     answer.append(FittedInterval(RELEASE_NAME, range_of(EVERYTHING, unstated, by_configuration), tuple(unstated)))

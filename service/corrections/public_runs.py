@@ -25,10 +25,12 @@ SLACK_TOKENS = 64
 """Context beyond the longest request: that a run was made says that it fitted."""
 
 
-def bare_snapshot(catalog: Catalog) -> CatalogSnapshot:
-    """The catalog with its newest corrections, without offers, and with no misses beyond the ranges of constants."""
+def bare_snapshot(catalog: Catalog, *, missed: bool = False) -> CatalogSnapshot:
+    """The catalog with its newest corrections, without offers. missed: with misses beyond the ranges of constants."""
     newest = catalog.corrections[-1]
-    stated = [replace(p, low=1.0, high=1.0) if p.name in MISS_CONSTANTS else p for p in catalog_priors(catalog)]
+    stated = [
+        replace(p, low=1.0, high=1.0) if p.name in MISS_CONSTANTS and not missed else p for p in catalog_priors(catalog)
+    ]
     devices = {}
     for name, row in catalog.devices.items():
         try:
@@ -81,9 +83,11 @@ def _lengths(low: int, high: int) -> dict[str, object]:
     )
 
 
-def predicted_runs(catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True) -> list[EstimatedOut | None]:
-    """In order, with intervals by the ranges of constants alone; None where a run is refused."""
-    snapshot = bare_snapshot(catalog)
+def predicted_runs(
+    catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True, missed: bool = False
+) -> list[EstimatedOut | None]:
+    """In order; None where a run is refused. missed: with intervals as the service gives them, else by the ranges of constants alone."""
+    snapshot = bare_snapshot(catalog, missed=missed)
     shapes = {run.llm: llm_from_row(catalog.llms[run.llm].model_dump(mode="json")) for run in runs}
 
     def told(run: PublicRunRow) -> EstimatedOut | None:

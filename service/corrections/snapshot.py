@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from catalog.borrowings import borrowed_by, is_kept
+from catalog.borrowings import borrowed_by, is_kept, strangers
 from catalog.correction_rows import CorrectionSetRow, EngineCorrectionRow, SpreadRow
 from solver.corrections.applied import CorrectionSet, EngineCorrection, Evidence
 from solver.layout import Layout
@@ -20,6 +20,7 @@ def _engine_correction(row: EngineCorrectionRow) -> EngineCorrection:
         device=row.device,
         family=row.family,
         lent=not is_kept(row.family, row.engine),
+        strangers=strangers(row.engine),
         engine=row.engine,
         versions=tuple(row.versions),
         constants={name: c.value for name, c in row.constants.items() if c.taken},

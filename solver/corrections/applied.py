@@ -49,7 +49,7 @@ class EngineCorrection:
     (model class, metric), on configurations left out of the fit; own_spreads: on runs left out of a configuration
     that was measured. precisions: (weights, kv_cache, model class) the fit has seen. borrowed_widening and
     unseen_widening: exponents on a spread where only a sibling, or no model of this class and precision, was measured.
-    lent: whether it speaks for other devices of its family.
+    lent: whether it speaks for other devices of its family, but for strangers among them.
     """
 
     device: str
@@ -64,6 +64,7 @@ class EngineCorrection:
     borrowed_widening: float
     unseen_widening: float
     lent: bool = True
+    strangers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,11 @@ class CorrectionSet:
 def found_for(current: CorrectionSet, device: str, family: str, engine: str) -> EngineCorrection | None:
     """The correction of this device under this engine, else of the sibling of its family with most runs."""
     own = [c for c in current.corrections if c.engine == engine and c.device == device]
-    siblings = [c for c in current.corrections if c.engine == engine and c.family == family and c.lent]
+    siblings = [
+        c
+        for c in current.corrections
+        if (c.engine, c.family) == (engine, family) and c.lent and device not in c.strangers
+    ]
     siblings.sort(key=lambda c: -sum(len(e.benchmarks) for e in c.evidence))
     return next(iter(own + siblings), None)
 

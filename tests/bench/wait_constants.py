@@ -22,7 +22,7 @@ from catalog.serving_rows import PublicRunRow
 from service.corrections.measurements import catalog_priors
 from service.corrections.public_runs import asked, predicted_runs
 from service.corrections.snapshot import in_force
-from solver.prediction.estimate import replayed
+from solver.replay.long_run import replayed
 from tests.bench.public_fits import measurement_of
 
 STEP, SEQUENCE = "waited_step_us", "waited_sequence_us"

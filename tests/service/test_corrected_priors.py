@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.borrowings import read_borrowings, read_kept
+from catalog.borrowings import read_borrowings, read_kept, read_strangers
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import ROUTING, correction_set, in_force
 from solver.corrections.applied import found_for
@@ -84,6 +84,17 @@ def test_what_is_kept_speaks_for_its_device_alone() -> None:
         assert shares(sibling.id, row.engine).priors["weight_read_efficiency"].basis == "analytical"
         assert found_for(known, own[0].device, row.family, row.engine) is not None
         assert found_for(known, sibling.id, row.family, row.engine) is None
+
+
+def test_strangers_take_the_constants_of_their_family_and_not_its_intervals() -> None:
+    known = correction_set(SET)
+    for row in read_strangers():
+        for device in row.devices:
+            family = CATALOG.devices[device].family
+            assert any(c.family == family for c in SET.corrections)
+            assert found_for(known, device, family, row.engine) is None
+            assert shares(device, row.engine).priors["weight_read_efficiency"].basis == "borrowed"
+    assert found_for(known, "gh200-144", "hopper", "vllm") is not None
 
 
 def test_an_engines_host_is_not_borrowed() -> None:

@@ -1,4 +1,4 @@
-"""Intervals of weights that are widened as they are read: as wide as another device misleads about them, where no run on this one had them."""
+"""Intervals of weights that are widened as they are read: where no run on a device had them, as wide as others mislead about them."""
 
 from typing import Any
 
