@@ -22,12 +22,14 @@ class Brackets:
     """Of replicas that prefill and decode requests of one kind: a rate that simulation has seen each candidate hold, and one that it
     cannot exceed.
 
-    memo: what was found before, which learns. simulations: made on its behalf.
+    memo: what was found before, which learns. simulations: made on its behalf. learnt: how often a bracket became another, whether that
+    took a simulation or only what the process had simulated before.
     """
 
     screened: Sequence[Screened]
     memo: FactsMemo = field(default_factory=FactsMemo)
     simulations: int = 0
+    learnt: int = 0
     known_by_candidate: bool = True
     most_rounds: float = math.inf
 
@@ -67,7 +69,7 @@ class Brackets:
             if bracket.at_most < requests_per_s:
                 facts.see(key, Seen.SHORTLY)
             self.simulations += candidate.runs.simulations - before
-            facts.known[key] = bracket
+            self._keep(facts, key, bracket)
         return bracket
 
     def look(self, workload: int, row: int, share: float) -> None:
@@ -80,7 +82,7 @@ class Brackets:
         before = candidate.runs.simulations
         most = candidate.too_much(bracket.at_most * share)
         self.simulations += candidate.runs.simulations - before
-        facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
+        self._keep(facts, key, Bracket(bracket.holds, min(bracket.at_most, most)))
 
     def look_further(self, workload: int, row: int) -> None:
         """Lower the upper end of a candidate as far as short looks can, or where they have, one draw of a long run."""
@@ -94,7 +96,7 @@ class Brackets:
         before = candidate.runs.simulations
         most = max(bracket.holds, candidate.too_much(bracket.at_most, ONE_DRAW))
         self.simulations += candidate.runs.simulations - before
-        facts.known[key] = Bracket(bracket.holds, min(bracket.at_most, most))
+        self._keep(facts, key, Bracket(bracket.holds, min(bracket.at_most, most)))
 
     def are_seen(self, workload: int, alike: NDArray[np.int64], closely: Seen) -> NDArray[np.bool_]:
         """Where looks as close as this have shown all that they can; alike: the first row of each one's like."""
@@ -108,9 +110,14 @@ class Brackets:
         facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
         holds = max(known.holds, candidate.bracket(is_settled).holds)
-        found = facts.known[key] = Bracket(holds, holds)
+        found = Bracket(holds, holds)
+        self._keep(facts, key, found)
         self.simulations += candidate.runs.simulations - before
         return found
+
+    def _keep(self, facts: CandidateFacts, key: int, bracket: Bracket) -> None:
+        self.learnt += facts.known.get(key) != bracket
+        facts.known[key] = bracket
 
     def _of(self, workload: int, row: int) -> tuple[CandidateFacts, int, CandidateReplica, Bracket]:
         one, facts = self.screened[workload], self._facts(workload)

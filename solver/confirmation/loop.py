@@ -237,12 +237,12 @@ class Search:
         """Simulate what no bound rules out before the first plan counts; was there something to learn, and is there time to use it?"""
         if self.most_usd_per_hour is not None and not self.shares_nodes:
             return False
-        before = self.brackets.simulations
+        before = self.brackets.learnt
         simulate_rivals(self.current, self.brackets, self.watch.in_time)
         if self.shares_nodes and self.known is None:
             self.known = self.best_that_holds()
             self.look_at_sharing()
-        return self.brackets.simulations > before and self.watch.in_time()
+        return self.brackets.learnt > before and self.watch.in_time()
 
     def best_that_holds(self) -> FleetResult | None:
         """The best plan of replicas that simulation has seen to hold, as the one to beat; None where there is none, or one that
