@@ -46,7 +46,8 @@ lint: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/installed-dev
-	ALL_SEEDS=1 $(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench
+	ALL_SEEDS=1 $(BIN)/python -m tests.bench.brute_force_verdicts
 	$(BIN)/python -m tests.bench.simulation
 	$(BIN)/python -m tests.bench.class_plans
 	$(BIN)/python -m tests.bench.bucket_ilp

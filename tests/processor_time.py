@@ -4,8 +4,10 @@ The clock on the wall says what else the machine did; user and system seconds of
 say what it costs. They are counted from one report to the next, so a file's fixtures are in the tests that made or closed them.
 """
 
+import datetime as dt
 import os
 import platform
+import time
 from collections import Counter
 from collections.abc import Generator
 from typing import Any
@@ -27,6 +29,7 @@ class ProcessorTime:
 
     def __init__(self) -> None:
         self.last_s = spent_s()
+        self.began = time.monotonic()
         self.by_test: Counter[str] = Counter()
         self.processes_s: list[float] = []
 
@@ -55,12 +58,9 @@ class ProcessorTime:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Tables; what collecting and importing took is what the processes spent beyond the tests."""
-        files: Counter[str] = Counter()
-        folders: Counter[str] = Counter()
+        files, folders = Counter[str](), self._folders()
         for test, seconds in self.by_test.items():
-            file = test.split("::")[0]
-            files[file] += seconds
-            folders["/".join(file.split("/")[:2])] += seconds
+            files[test.split("::")[0]] += seconds
         tests_s = folders.total()
         processes_s = sum(self.processes_s) or spent_s()
         line = terminalreporter.write_line
@@ -74,6 +74,31 @@ class ProcessorTime:
         line(f"{tests_s:10.1f}  {len(self.by_test)} tests of {len(files)} files")
         line(f"{processes_s - tests_s:10.1f}  starting and collecting in {len(self.processes_s) or 1} processes")
         line(f"{processes_s:10.1f}  together")
+        self.keep(terminalreporter, processes_s)
+
+    def keep(self, terminalreporter: pytest.TerminalReporter, processes_s: float) -> None:
+        """What a run of all tests took, for the page of figures (tests/bench): of a part nothing is kept."""
+        config = terminalreporter.config
+        if list(config.args) != ["tests"] or config.option.keyword or config.option.markexpr:
+            return
+        dearest = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self._folders().most_common(4))
+        found = {
+            "date": dt.date.today().isoformat(),
+            "seconds": time.monotonic() - self.began,
+            "processor_s": processes_s,
+            "tests": len(self.by_test),
+            "failed": len(terminalreporter.stats.get("failed", [])) + len(terminalreporter.stats.get("error", [])),
+            "load": os.getloadavg()[0],
+            "note": f"processor seconds by folder: {dearest}",
+        }
+        assert config.cache is not None
+        config.cache.set("clusterwright/last_run", found)
+
+    def _folders(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for test, seconds in self.by_test.items():
+            found["/".join(test.split("::")[0].split("/")[:2])] += seconds
+        return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

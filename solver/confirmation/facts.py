@@ -24,11 +24,15 @@ class Seen(IntEnum):
 
 @dataclass(slots=True)
 class CandidateFacts:
-    """Of one screened workload's candidates, by first row of its like."""
+    """Of one screened workload's candidates, by first row of its like.
+
+    searched_over: offers among which its best plan has been searched for, as a traffic class without company.
+    """
 
     known: dict[int, Bracket] = field(default_factory=dict)
     candidates: dict[int, CandidateReplica] = field(default_factory=dict)
     seen: dict[int, Seen] = field(default_factory=dict)
+    searched_over: list[frozenset[str]] = field(default_factory=list)
 
     def is_seen(self, row: int, closely: Seen) -> bool:
         """Has the candidate been looked at as closely as this?"""

@@ -180,6 +180,10 @@ class Search:
             self.result, self.bound = self.least_known, most
             return RoundOutcome.HOLDS_AS_BEST
         self.result = self.solve(problem)
+        if self.least_known is not None and self.is_nothing_cheaper():
+            is_sure = self.stage is SearchStage.PROOF or self.result.outcome is not Outcome.FEASIBLE
+            self.result, self.bound = self.least_known, most
+            return RoundOutcome.HOLDS_AS_BEST if is_sure else RoundOutcome.HOLDS
         if self.result.outcome is Outcome.INFEASIBLE:
             return RoundOutcome.INFEASIBLE
         if self.exceeds_default(self.result):
@@ -196,6 +200,15 @@ class Search:
             return RoundOutcome.HOLDS_AS_BEST if is_best else RoundOutcome.HOLDS
         is_last = not self.watch.in_time() or (self.rounds >= self.capacities.most_rounds and self.something_holds())
         return RoundOutcome.FAILS_LAST if is_last else RoundOutcome.FAILS
+
+    def is_nothing_cheaper(self) -> bool:
+        """Does the newest solve leave nothing to look at beside the answer that is known, where what is believed bounds nothing?"""
+        if self.capacities.known_by_candidate or self.most_usd_per_hour is None:
+            return False
+        found = self.result.usd_per_hour
+        if found is None:
+            return self.result.outcome is Outcome.INFEASIBLE
+        return found >= self.most_usd_per_hour * (1.0 - PROVEN_GAP_FRACTION)
 
     def progress(self, stage: str) -> SearchProgress:
         """How far the newest plan is, with a bound where the search's is one: what is found of a mix says little of another."""
@@ -288,7 +301,7 @@ class Search:
             case SearchStage.HELD:
                 if self.result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                     self.result = with_bound(self.result, self.bound, self.planning.gap_fraction)
-                if settles:
+                if settles and self.result is not self.least_known:
                     self.current = with_settled_capacities(
                         self.current, self.result, self.capacities, self.watch.in_time
                     )

@@ -14,16 +14,20 @@ do not, replicas for either. A row whose mixes keep failing is left to one class
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, of_classes
 from solver.capacity.goal import DRAW_EXCESS
+from solver.capacity.sustained_rate import Bracket
+from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
+from solver.confirmation.rates import ROUNDING
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.long_run import DRAW_SEEDS, DRAWS, FURTHER_SEEDS, MixedLongRun, draw_mixed, is_sure
 from solver.replay.streams import MixedReplay, RequestStream
-from solver.traffic_classes import ALONE, ClassSet, admitted, alike
+from solver.traffic_classes import ALONE, ClassSet, admitted, alike, with_rate
 
 Rates = tuple[float, ...]
 """By class, of one replica; 0 where it takes none of a class."""
@@ -63,7 +67,7 @@ def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates
             break
         confirmations.simulations += 1
         try:
-            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, seed))
+            draws.append(draw_mixed(runs.configuration, runs.step_tables(), streams, seed, notes_gaps=False))
         except (SaturatedError, InvalidInputError):
             return tuple(math.inf if rate > 0.0 else 0.0 for rate in rates)
         found = MixedLongRun(tuple(draws))
@@ -100,6 +104,9 @@ def mix_holds(
     together = _together(groups, rates)
     if any(_covers(held, together) for held in confirmations.held_mixes.get((workload, row), ())):
         return True
+    if sum(rate > 0.0 for rate in together) == 1:
+        number = next(n for n, rate in enumerate(together) if rate > 0.0)
+        return _alone_holds(confirmations, workload, screened, row, groups[number], together[number])
 
     def ratios_at(rate: float) -> Rates:
         return mix_ratios(confirmations, screened, row, tuple(part * (rate / total) for part in rates))
@@ -118,11 +125,29 @@ def mix_holds(
         confirmations.held_mixes[workload, row] = (*seen, mix)
     if held >= total * (1.0 - 1e-9):
         return True
-    alone = sum(rate > 0.0 for rate in together) == 1
-    _correct(confirmations, (workload, row, ALONE if alone else classes), screened, rates, held / total)
-    if not alone:
-        _divide(confirmations, (workload, row, classes), screened, rates, missing)
+    _correct(confirmations, (workload, row, classes), screened, rates, held / total)
+    _divide(confirmations, (workload, row, classes), screened, rates, missing)
     return False
+
+
+def alone_of(screened: Screened, group: Sequence[int]) -> Screened:
+    """Classes that no engine tells apart as the only traffic of their workload, at the rate of all of them."""
+    one = screened.classes[group[0]]
+    workload = with_rate(one.workload, math.fsum(screened.workload.classes[k].requests_per_s for k in group))
+    return of_classes(workload, [replace(one, workload=workload)])
+
+
+def _alone_holds(
+    confirmations: Confirmations, workload: int, screened: Screened, row: int, group: Sequence[int], rate: float
+) -> bool:
+    """Does a replica carry this rate of one class without company? That is one rate, with a bracket as where it is all there is; one that
+    does not has it closed."""
+    brackets, enough = Brackets([alone_of(screened, group)], confirmations.facts), rate * (1.0 - ROUNDING)
+    bracket = brackets.carry(0, row, enough)
+    held = bracket.holds >= enough
+    _learn_row(confirmations, workload, row, screened, group, bracket if held else brackets.settle(0, row))
+    confirmations.simulations += brackets.simulations
+    return held
 
 
 def learn(
@@ -132,19 +157,27 @@ def learn(
 
     alone: the workload of these classes only, about which the facts say what was found.
     """
-    most, groups = screened.classes[group[0]].most_requests_per_s, groups_of(screened)
+    rows = np.arange(len(alone.only.most_requests_per_s))
     known = confirmations.facts.of(alone).known
-    alike = alone.all_alike(np.arange(len(most)))
+    alike = alone.all_alike(rows)
     for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
-        bracket = known[int(alike[row])]
-        if 0.0 < bracket.at_most < float(most[row]):
-            factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
-            for k in group:
-                factors[k] = min(factors[k], bracket.at_most / float(most[row]))
-            confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
-        if bracket.holds > 0.0:
-            mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups)
-            confirmations.held_mixes[workload, row] = (*confirmations.held_mixes.get((workload, row), ()), mix)
+        _learn_row(confirmations, workload, row, screened, group, known[int(alike[row])])
+
+
+def _learn_row(
+    confirmations: Confirmations, workload: int, row: int, screened: Screened, group: Sequence[int], bracket: Bracket
+) -> None:
+    most = float(screened.classes[group[0]].most_requests_per_s[row])
+    if most > 0.0 and bracket.at_most < most:
+        factors = list(confirmations.mix_factors.get((workload, row, ALONE), (1.0,) * len(screened.classes)))
+        for k in group:
+            factors[k] = min(factors[k], bracket.at_most / most)
+        confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
+    if bracket.holds > 0.0:
+        mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups_of(screened))
+        held = confirmations.held_mixes.get((workload, row), ())
+        if mix not in held:
+            confirmations.held_mixes[workload, row] = (*held, mix)
 
 
 def be_pessimistic(confirmations: Confirmations, screened: Sequence[Screened]) -> None:

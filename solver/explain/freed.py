@@ -15,9 +15,17 @@ from solver.planning.types import Freed, PlanningInput
 from solver.workload import Workload
 
 
-def freed(planning: PlanningInput, assembly: Assembly, result: FleetResult, resolver: Resolver) -> Freed:
-    """What the freer request gains over the result of the stricter one. Raises NoPlanInTimeError."""
-    changed, other = resolver.confirmed(assembly, freer_than=result)
+def freed(
+    planning: PlanningInput,
+    assembly: Assembly,
+    result: FleetResult,
+    resolver: Resolver,
+    *,
+    other_candidates: bool = False,
+) -> Freed:
+    """What the freer request gains over the result of the stricter one. other_candidates: rows of its workloads are others, of which
+    nothing is known. Raises NoPlanInTimeError."""
+    changed, other = resolver.confirmed(assembly, other_targets=other_candidates, freer_than=result)
     gains = None if result.plan is None else gain(planning, result, other)
     is_better = gains is None or gains > 0.0
     if other.plan is None or not is_better:
@@ -50,5 +58,5 @@ def lower_precision(
         changed = assemble(wider, [screened(workload) for workload in wider.workloads])
         if fewest_nodes(changed) > most_nodes(wider, changed):
             return Freed(None, None, ())  # nobody has so many machines, whatever the format
-        return freed(wider, changed, result, resolver)
+        return freed(wider, changed, result, resolver, other_candidates=True)
     return None

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from solver.confirmation.alone import learn_alone
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import capacities_of, solve_confirmed, with_settled_capacities
 from solver.confirmation.watch import Watch
@@ -74,16 +75,25 @@ class Resolver:
         known = self._known if self._learns else self._known.copied()
         if other_targets:
             known = Confirmations(facts=self._known.facts)
+        if freer_than is not None:
+            known.pessimistic = False  # of what was not allowed before nothing has been simulated
         known.spent_s = 0.0
         limit_s = min(left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
         known_by_candidate = capacities_of(assembly, brief, known).known_by_candidate
-        is_asked_for_less = freer_than is not None and brief.objective == "cost" and known_by_candidate
-        least = freer_than if freer_than is not None and freer_than.plan is not None and is_asked_for_less else None
+        is_asked_for_less = freer_than is not None and freer_than.plan is not None and brief.objective == "cost"
+        least = freer_than if is_asked_for_less else None
         try:
+            if other_targets:
+                learn_alone(brief, assembly, known, solve_confirmed, again=False)
             changed, result, _ = solve_confirmed(
-                assembly, brief, known, draft_first=False, least_known=least, settles=not known_by_candidate
+                assembly,
+                brief,
+                known,
+                draft_first=not known_by_candidate,
+                least_known=least,
+                settles=not known_by_candidate,
             )
         except NoPlanInTimeError:
             self.unanswered += 1

@@ -8,6 +8,7 @@ from typing import TypeVar
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
 from solver.candidates.space import SearchSpace, build_space
+from solver.confirmation.alone import learn_alone
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.deployment.platforms import DiskCache
@@ -46,7 +47,7 @@ from solver.recommend.alternatives import (
     without_each_device,
     without_host_cache,
 )
-from solver.recommend.classes_alone import bound_of_every_mix, learn_alone, proven_of_mixes
+from solver.recommend.classes_alone import bound_of_every_mix, proven_of_mixes
 from solver.recommend.exchanges import (
     PoolSearch,
     alternative_with,
@@ -163,7 +164,7 @@ def _solved(
         assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
     if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
         assembly = with_default_limits(planning, assembly)
-    alone = learn_alone(planning, assembly, confirmations)
+    alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
     solved_request = SolvedRequest(
         planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations
     )

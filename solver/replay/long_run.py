@@ -159,10 +159,16 @@ class MixedLongRun:
 
 
 def draw_mixed(
-    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], seed: int
+    configuration: Configuration,
+    tables: StepTables,
+    streams: Sequence[RequestStream],
+    seed: int,
+    *,
+    notes_gaps: bool = True,
 ) -> MixedReplay:
     """One draw of a steady open load of several streams. Raises as ``draw`` does."""
-    return replay_mixed(configuration, tables, streams, seed=seed, requests=draw_requests(configuration))
+    requests = draw_requests(configuration)
+    return replay_mixed(configuration, tables, streams, seed=seed, requests=requests, notes_gaps=notes_gaps)
 
 
 def long_run_mixed(configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream]) -> MixedLongRun:

@@ -107,11 +107,13 @@ def replay_mixed(
     *,
     seed: int = 1,
     requests: int | None = None,
+    notes_gaps: bool = True,
 ) -> MixedReplay:
     """Simulate one lane under its share of an open load of several streams, in steady state.
 
     requests: how many to replay; more where the rarest stream would otherwise have fewer than LEAST_OF_A_STREAM, at most
-    MOST_MIXED_REQUESTS. One stream alone is replayed as ``replay`` does. Raises SaturatedError for a load above capacity,
+    MOST_MIXED_REQUESTS. notes_gaps: without, nothing is said of gaps between tokens of several streams. One stream alone is replayed as
+    ``replay`` does. Raises SaturatedError for a load above capacity,
     InvalidInputError for an impossible one.
     """
     rates = [one.requests_per_s for one in streams]
@@ -130,8 +132,9 @@ def replay_mixed(
     sample = _sampled(streams, count, seed)
     arrivals = _unit_arrivals_s(len(sample[0]), seed) * lanes / total
     trace = simulate(
-        tables, schedule, sample[1], sample[2], arrivals_s=arrivals, prefixes=stream_prefixes(streams, sample)
-    )
+        tables, schedule, sample[1], sample[2], arrivals_s=arrivals, prefixes=stream_prefixes(streams, sample),
+        notes_gaps=notes_gaps,
+    )  # fmt: skip
     in_flight = total / lanes * float(np.mean(trace.end_to_end_s))
     seats = _seats(schedule, streams)
     if in_flight > CROWDED_FRACTION * seats:

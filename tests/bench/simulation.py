@@ -6,7 +6,7 @@ Times are of the processor (one thread, the best of several runs), so that neigh
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from solver.deployment.configuration import Configuration
 from solver.engine.compile import compile_simulation
 from solver.engine.kernel.columns import engine, replayed
 from solver.engine.replayable import one_prefix
@@ -39,6 +40,30 @@ def least_s(job: Callable[[], Any], times: int) -> float:
     return min(spent)
 
 
+def simulated_per_s(counts: Sequence[int], *, closed: bool, runs: int = 3) -> list[float]:
+    """Requests a processor second that one lane replays, for each of these numbers of requests, the best of ``runs``."""
+    compile_simulation()
+    deployed, traffic = _deployed(), _traffic()
+    on, found = engine(deployed.tables(), deployed.schedule(), closed=closed), []
+    for count in counts:
+        prompts, outputs, unit = replaying.sampled_requests(traffic, count, 1)
+        arrivals = None if closed else unit / REQUESTS_PER_S
+        run = partial(replayed, on, prompts, outputs, CLIENTS if closed else 0, arrivals, one_prefix(prompts, 0.0))
+        run()
+        found.append(count / least_s(run, runs))
+    return found
+
+
+def _deployed() -> Configuration:
+    return configuration(
+        shape("llama-3.1-8b"), "h100-sxm", engine=EngineSettings(max_batched_tokens=8192, max_sequences=256)
+    )
+
+
+def _traffic() -> Traffic:
+    return Traffic(lognormal_lengths(1000.0, 2500.0), lognormal_lengths(250.0, 600.0))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.simulation", description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="runs of which the best counts (default 5)")
@@ -47,11 +72,8 @@ def main() -> int:
     started = time.perf_counter()
     compiled = compile_simulation()
     loaded_s = time.perf_counter() - started
-    deployed = configuration(
-        shape("llama-3.1-8b"), "h100-sxm", engine=EngineSettings(max_batched_tokens=8192, max_sequences=256)
-    )
+    deployed, traffic = _deployed(), _traffic()
     tables, schedule = deployed.tables(), deployed.schedule()
-    traffic = Traffic(lognormal_lengths(1000.0, 2500.0), lognormal_lengths(250.0, 600.0))
     table = Table(title="llama-3.1-8b on one H100, 1,000 + 250 tokens, 64 clients or 20 requests per second")
     for heading in ("load", "requests", "requests/s", "plain Python, requests/s", "times", "events a request"):
         table.add_column(heading, justify="right")
