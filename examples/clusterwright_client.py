@@ -1479,6 +1479,44 @@ class AttentionOut(TypedDict):
     """Parameters of all layers of the group, a count."""
 
 
+class AudioIn(TypedDict):
+    """Recordings in every prompt, all of one length; their tokens come on top of ``prompt_tokens``, as many as the
+    model makes of them.
+    """
+    per_request: NotRequired[int]
+    """How many of them a request carries."""
+    seconds: float
+    """How long the answer took, s."""
+
+
+class AudioOut(TypedDict):
+    """An audio encoder: chunks of ``chunk_s`` are heard each by itself, and ``pooled`` positions, of a fiftieth of a
+    second each, become a token.
+    """
+    layers: int
+    """Layers, a count."""
+    hidden: int
+    """Width of the model's hidden state."""
+    heads: int
+    """Query heads, a count."""
+    intermediate: int
+    """Width inside a dense layer; 0 for mixtures."""
+    pooled: int
+    """Positions of a spectrogram that become one token."""
+    chunk_s: float
+    """Length of the parts in which a recording is heard, s."""
+    most_s: float
+    """Longest recording that is taken, s; 0: any. Longest recording; 0: any."""
+    padded_tokens: bool
+    """Whether tokens of whole chunks count, padding and all. The tokens of whole chunks count, padding and all."""
+    joined: bool
+    """Whether positions that become a token are joined side by side, rather than averaged. Positions that become a
+    token are joined side by side; else averaged.
+    """
+    weights: float
+    """Number format of the weights; in requests, those the plan may choose from."""
+
+
 class BaseOut(TypedDict):
     """The plan that answers are compared with: the recommendation, solved again from its request and price instant.
     changed: what differs from when it was stored (``catalog_digest``, ``correction_set``, ``version``), and whether
@@ -1759,11 +1797,12 @@ class CautionOut(TypedDict):
     how they were priced. ``capacity_block``: booked for certain days and paid in advance. ``unmeasured``:
     predictions of the device rest on physics, or on runs of a sibling. ``drafting``: targets are kept as far as
     drafts are accepted as often as was stated. ``host_cache``: caches take memory of the host, which must be there
-    beside all else that runs on it. ``published_speed``: a line rests on speeds that others measured; tokens leave
-    the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated.
-    ``extended_context``: requests may be longer than the context the model is published with.
+    beside all else that runs on it. ``disk_cache``: they take local disks too, of which only the stated rate is
+    known. ``published_speed``: a line rests on speeds that others measured; tokens leave the house, and their
+    seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated. ``extended_context``:
+    requests may be longer than the context the model is published with.
     """
-    about: Literal["drafting", "extended_context", "sessions", "host_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
+    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2523,6 +2562,15 @@ class DraftingEngineIn(TypedDict):
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. What requests of
     sessions leave in the cache is kept there too, by vLLM and SGLang; loading it takes its time on PCIe.
     """
+    disk_cache_gib: NotRequired[float]
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    Under that host memory: prompts that go on there are read into it before they are queued, at the rate of the
+    node's disks.
+    """
+    disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which each device's share of the local disks is read, 10⁹ bytes a second, as measured; null: the documented
+    rate of the node, shared by its devices.
+    """
     admission_interval_steps: NotRequired[int | None]
     """New requests are taken in once in so many decode steps, and after every step with prompts. SGLang's
     --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1.
@@ -3181,21 +3229,21 @@ class ImagesIn(TypedDict):
     per_request: NotRequired[int]
     """How many of them a request carries."""
     width_px: int
-    """Width of an image as it is sent, pixels."""
+    """Width of an image or a frame as it is sent, pixels."""
     height_px: int
-    """Height of an image as it is sent, pixels."""
+    """Height of an image or a frame as it is sent, pixels."""
 
 
 class ImagesOut(TypedDict):
-    """What the images of one request come to."""
+    """What the images, videos or recordings of one request come to."""
     tokens_each: int
-    """Tokens of one image in the prompt, without those that mark its ends."""
+    """Tokens of one image, video or recording in the prompt, without those that mark its ends."""
     patches_each: int
-    """Patches of one image that the vision encoder works on."""
+    """Patches of one image or video, or positions of one recording, that the encoder works on."""
     encoding_ms: float
-    """Time that encoding the images of one request takes of a device, ms."""
+    """Time that encoding the images, videos or recordings of one request takes of a device, ms."""
     host_ms: float
-    """Time that the host takes for the images of one request before it is queued, ms."""
+    """Time that the host takes for the images or frames of one request before it is queued, ms."""
 
 
 class ImportContext(TypedDict):
@@ -3598,6 +3646,10 @@ class LlmOut(TypedDict):
     """Whether it makes a vector or a score of a text, and no tokens: output_tokens is then 1, the vector."""
     bidirectional: bool
     """Whether every token attends to all of its text, those after it too."""
+    audio: NotRequired[AudioOut | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none. Null where it takes no
+    recordings, or its encoder's figures are not known.
+    """
     vision: NotRequired[VisionOut | None]
     """What the model looks at images with. Null where it takes no images, or its encoder's figures are not known.
     """
@@ -3995,6 +4047,12 @@ class NodeOut(TypedDict):
     """Virtual processors of the host, a count; null where not published."""
     host_memory_gib: float | None
     """Memory of the host, GiB; null where not published."""
+    local_disk_gib: NotRequired[float | None]
+    """NVMe disks in the machine that come with it, all together, GiB; null where not published."""
+    local_disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which these disks are read, all together, 10⁹ bytes a second; null where not published."""
+    local_disk_provenance: NotRequired[ProvenanceOut | None]
+    """Where the figures of the disks are from."""
     host_power_w: float | None
     """Power of the host without its devices, W; null where not published."""
     psu_w: float | None
@@ -5536,6 +5594,9 @@ class ReplicasChangeOut(TypedDict):
     """Drafting: tokens guessed ahead and checked together; null without. How they draft; null: not at all."""
     host_cache_gib: float
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none."""
+    disk_cache_gib: float
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    """
     before: int
     """How it was; null where there was nothing."""
     after: int
@@ -6284,7 +6345,11 @@ class TrafficClassIn(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -6316,7 +6381,11 @@ class TrafficIn(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -6342,7 +6411,11 @@ class TrafficShape(TypedDict):
     all alike. Beside ``output_tokens``, independent of them; null where all of a reply is shown.
     """
     images: NotRequired[ImagesIn | None]
-    """Images in every prompt. Null: text alone."""
+    """Images in every prompt. Null: none. One of ``images``, ``video`` and ``audio`` at most."""
+    video: NotRequired[VideoIn | None]
+    """Videos in every prompt; null for none."""
+    audio: NotRequired[AudioIn | None]
+    """Of a model: what it listens with. Of traffic: recordings in every prompt; null for none."""
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
@@ -6386,6 +6459,21 @@ class TrainingAnchorIn(TypedDict):
     """What the backward pass computes again instead of keeping it: `none`, `selective` or `full`."""
 
 
+class TrainingBesideOut(TypedDict):
+    """The fleet beside the jobs. usd: of fleet and jobs. joint_saving_at_most_usd: no plan of both together costs so
+    much less, for the fleet's part alone costs no less than its own bound; null where none is stored. Of the fleet
+    amounts are in present value.
+    """
+    fleet: str
+    """Nodes by kind or offer."""
+    fleet_usd: str
+    """The fleet alone, US dollars of present value."""
+    usd: str
+    """US dollars over the horizon, not discounted unless it says so."""
+    joint_saving_at_most_usd: str | None
+    """No plan of fleet and jobs together costs so many US dollars less."""
+
+
 class TrainingChoiceOut(TypedDict):
     """A layout as fast as the chosen one within 5 %, which the model cannot tell from it."""
     layout: TrainingLayoutOut
@@ -6399,8 +6487,9 @@ class TrainingChoiceOut(TypedDict):
 
 
 class TrainingCommitmentOut(TypedDict):
-    """Nodes paid for a whole term, whichever jobs hold them; ``usd`` is of all of it. used_fraction: of their hours,
-    by the jobs.
+    """Nodes paid for a whole term, or bought, whichever jobs hold them; ``usd`` is of all of it, of bought ones less
+    what they are sold for. used_fraction: of their hours, by the jobs. due_at_start_usd: of bought ones, what is
+    paid at once. lines: what ``usd`` of bought ones is made of; sales are negative.
     """
     offer: str
     """Id of the offer: provider, instance, region and commitment."""
@@ -6414,6 +6503,12 @@ class TrainingCommitmentOut(TypedDict):
     """US dollars over the horizon, not discounted unless it says so."""
     used_fraction: float
     """Share of the commitment's node-hours inside the horizon that is used, 0 to 1."""
+    present_usd: NotRequired[str | None]
+    """Present value, US dollars."""
+    due_at_start_usd: NotRequired[str | None]
+    """Paid at once for bought nodes, US dollars."""
+    lines: NotRequired[dict[str, str] | None]
+    """Cost lines; together they are the total."""
 
 
 class TrainingDeploymentOut(TypedDict):
@@ -6725,6 +6820,10 @@ class TrainingLineOut(TypedDict):
     """The day for which the source states the price. By its source; null for one's own, for nodes that are paid for
     already and in plans stored before it was stated.
     """
+    price_age_days: NotRequired[int | None]
+    """At the instant that prices are of; null for one's own."""
+    ask_for_quote: NotRequired[bool]
+    """Older than ``limits.sourcing.max_price_age_days``."""
     usd: str
     """What the job's machines cost, in whole hours of every node, US dollars."""
     usd_low: str
@@ -6813,6 +6912,20 @@ class TrainingRecommendationIn(TypedDict):
     the hour are given back when they are not needed; jobs may use the others then, at no further cost. Null: as
     much all day.
     """
+    own: NotRequired[list[OwnSiteIn]]
+    """Places of your own in which machines may be bought. Places where machines may be bought, at the plan's
+    beginning, as fleets over time have them. What is minimised is then present value; budgets are of what is paid,
+    less what machines are sold for.
+    """
+    own_months: NotRequired[int | None]
+    """Months after the beginning at which bought machines are sold, or at the end of their life if that comes first.
+    Months after the beginning at which bought machines are sold at their value then, or at the end of their life if
+    that comes first; null: the months until the last deadline, 12 where a job has none.
+    """
+    discount_rate_percent_per_year: NotRequired[float | None]
+    """Rate at which payments are weighed, per cent a year; null: 0, or the catalog's cost of capital where machines
+    may be bought. Null: 0, or with ``own`` the catalog's cost of capital of its operator.
+    """
     starts_at: NotRequired[str | None]
     """When it begins, RFC 3339 with offset; of a request null: now."""
     price_as_of: NotRequired[str | None]
@@ -6834,9 +6947,19 @@ class TrainingRecommendationOut(TypedDict):
     jobs, or there is no plan.
     """
     commitments: NotRequired[list[TrainingCommitmentOut]]
-    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term
-    rather than by the hour; lines on it cost nothing more.
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term,
+    or bought, rather than by the hour; lines on it cost nothing more.
     """
+    beside: NotRequired[TrainingBesideOut | None]
+    """The fleet beside the jobs, with what planning both at once could save at most."""
+    own: NotRequired[list[OwnUsedOut]]
+    """Places of your own in which machines may be bought. What owning was taken to cost, place by place."""
+    left_out: NotRequired[list[CommitmentLeftOutOut]]
+    """What was asked for and the catalog does not know: it is in no plan and no proof. Machines that were not offered
+    to the plan, and the figure they lack.
+    """
+    discount: NotRequired[DiscountOut]
+    """The rate at which later payments count less, and where it is from."""
     fronts: list[TrainingFrontOut]
     """For each job, what ending it sooner costs."""
     conflicts: list[str]
@@ -7000,7 +7123,8 @@ class TrainingServingOut(TypedDict):
 
 
 class TrainingSolveOut(TypedDict):
-    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them.
+    """How the plan was found. usd: of all jobs and ``commitments``, and of ``serving`` where it is planned with them;
+    it and its bound are in present value, which is that of ``discount``. undiscounted_usd: as it is paid.
     """
     status: Literal["proven_optimal", "feasible", "proven_infeasible", "no_plan_found"]
     """Its state."""
@@ -7008,6 +7132,8 @@ class TrainingSolveOut(TypedDict):
     """What all jobs cost, US dollars."""
     bound_usd: str | None
     """What every plan costs at least over the horizon, US dollars of present value, by the optimiser's proof."""
+    undiscounted_usd: NotRequired[str | None]
+    """US dollars as they are paid, not in present value."""
     candidates: int
     """Ways to run a workload on a device (layout, precision) that were looked at, a count."""
     seconds: float
@@ -7071,6 +7197,10 @@ class TrainingWhyNotOut(TypedDict):
     """
     plan: list[TrainingLineOut]
     """Lines of the plan: what runs where; empty where there is none."""
+    commitments: NotRequired[list[TrainingCommitmentOut]]
+    """Kinds of commitment that may be used; null: every kind. In answers: what to commit to. What is paid for a term,
+    or bought; lines on it cost nothing more.
+    """
     reasons: list[str]
     """Why, each in words. Why there is no plan there."""
     seconds: float
@@ -7201,6 +7331,22 @@ class UsedInputOut(TypedDict):
     """Whether the request states it."""
 
 
+class VideoIn(TypedDict):
+    """Videos in every prompt, all alike; their tokens come on top of ``prompt_tokens``, as many as the model makes of
+    the frames that are sampled.
+    """
+    per_request: NotRequired[int]
+    """How many of them a request carries."""
+    seconds: float
+    """How long the answer took, s."""
+    frames_per_s: float
+    """Frames that are sampled a second. At which frames are sampled, not at which it was recorded."""
+    width_px: int
+    """Width of an image or a frame as it is sent, pixels."""
+    height_px: int
+    """Height of an image or a frame as it is sent, pixels."""
+
+
 class VisionOut(TypedDict):
     """A vision encoder: patches of ``patch_px`` pixels a side, ``merge``² of which become a token of the model.
     Figures that it does not have are 0. ``most_tiles``: of ``image_px`` a side, into which an image is cut;
@@ -7240,6 +7386,16 @@ class VisionOut(TypedDict):
     """Most tiles that an image is cut into; 0 where it is not."""
     projector: NotRequired[int]
     """Width of the first projectors; 0: that of the patches that become a token."""
+    clip_frames: NotRequired[int]
+    """Frames of a video that one patch reaches over; 0 where it is not known to take video."""
+    least_clip_px: NotRequired[int]
+    """To no fewer pixels is a video resized, all frames together; 0: each frame like an image."""
+    most_clip_px: NotRequired[int]
+    """To no more pixels is a video resized, all frames together; 0: each frame like an image."""
+    least_frames: NotRequired[int]
+    """Fewest frames that are sampled of a video; 0: any number."""
+    most_frames: NotRequired[int]
+    """Most frames that are sampled of a video; 0: any number."""
 
 
 class WantedListOut(TypedDict):
@@ -7411,6 +7567,15 @@ class WorkloadIn(TypedDict):
     """Memory of the host that caches of prefixes may take beside each device, GiB; 0 for none. One size, or several to
     choose among, each beside none: taken where a plan with it costs less, on nodes that have as much for each
     device, by vLLM and SGLang, for what requests of sessions leave in the cache.
+    """
+    disk_cache_gib: NotRequired[float]
+    """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
+    Under each size of host memory, beside none: taken where a plan with it costs less, on nodes whose local disks
+    are that large and are read at a rate that is stated, here or by their documentation.
+    """
+    disk_read_gbytes_per_s: NotRequired[float | None]
+    """At which each device's share of the local disks is read, 10⁹ bytes a second, as measured; null: the documented
+    rate of the node, shared by its devices.
     """
     roles: NotRequired[list[Literal["aggregated", "disaggregated"]]]
     """Which roles replicas may have: `aggregated`, `disaggregated`. ``disaggregated`` admits prefill and decode in

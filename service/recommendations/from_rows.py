@@ -174,7 +174,11 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
     own = {"attention", "feed_forward", "vision", "audio", "images", "adapters", "guided_fraction"}
-    later = {"embeds", "bidirectional", "extended_context_tokens"} - row.keys()  # rows stored before there were any such models
+    later = {
+        "embeds",
+        "bidirectional",
+        "extended_context_tokens",
+    } - row.keys()  # rows stored before there were any such models
     plain = {f.name: row[f.name] for f in dataclasses.fields(LlmShape) if f.name not in own | later}
     return LlmShape(
         **plain,

@@ -20,7 +20,7 @@ import numpy as np
 
 from solver.candidates.screening import Screened, of_classes
 from solver.capacity.goal import DRAW_EXCESS
-from solver.capacity.sustained_rate import Bracket
+from solver.capacity.sustained_rate import Bracket, CandidateReplica
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
 from solver.confirmation.rates import ROUNDING
@@ -59,6 +59,11 @@ def mix_ratios(confirmations: Confirmations, screened: Screened, row: int, rates
         for group in groups
     ]
     runs = screened.classes[groups[0][0]].candidate(row).runs
+    if len(groups) == 1:
+        before = runs.simulations
+        ratio = _ratio_alone(screened.classes[groups[0][0]].candidate(row), streams[0].requests_per_s)
+        confirmations.simulations += runs.simulations - before
+        return tuple(ratio if k in groups[0] else 0.0 for k in range(len(rates)))
     goals = [screened.classes[group[0]].candidate(row).goal for group in groups]
     draws: list[MixedReplay] = []
     each: list[float] = []
@@ -89,8 +94,11 @@ def worst_ratio(confirmations: Confirmations, screened: Screened, row: int, rate
     """
     if screened.workload.is_mixed:
         return max(mix_ratios(confirmations, screened, row, rates))
-    candidate = screened.only.candidate(row)
-    run = candidate.runs.long_run(math.fsum(rates))
+    return _ratio_alone(screened.only.candidate(row), math.fsum(rates))
+
+
+def _ratio_alone(candidate: CandidateReplica, requests_per_s: float) -> float:
+    run = candidate.runs.long_run(requests_per_s)
     return math.inf if run is None else candidate.goal.ratio_of(run)
 
 
@@ -104,9 +112,10 @@ def mix_holds(
     together = _together(groups, rates)
     if any(_covers(held, together) for held in confirmations.held_mixes.get((workload, row), ())):
         return True
-    if sum(rate > 0.0 for rate in together) == 1:
-        number = next(n for n, rate in enumerate(together) if rate > 0.0)
-        return _alone_holds(confirmations, workload, screened, row, groups[number], together[number])
+    taking = [number for number, rate in enumerate(together) if rate > 0.0]
+    alone = len(taking) == 1
+    if alone and not _may_carry_alone(confirmations, workload, screened, row, groups[taking[0]], together[taking[0]]):
+        return False
 
     def ratios_at(rate: float) -> Rates:
         return mix_ratios(confirmations, screened, row, tuple(part * (rate / total) for part in rates))
@@ -125,8 +134,9 @@ def mix_holds(
         confirmations.held_mixes[workload, row] = (*seen, mix)
     if held >= total * (1.0 - 1e-9):
         return True
-    _correct(confirmations, (workload, row, classes), screened, rates, held / total)
-    _divide(confirmations, (workload, row, classes), screened, rates, missing)
+    _correct(confirmations, (workload, row, ALONE if alone else classes), screened, rates, held / total)
+    if not alone:
+        _divide(confirmations, (workload, row, classes), screened, rates, missing)
     return False
 
 
@@ -137,17 +147,18 @@ def alone_of(screened: Screened, group: Sequence[int]) -> Screened:
     return of_classes(workload, [replace(one, workload=workload)])
 
 
-def _alone_holds(
+def _may_carry_alone(
     confirmations: Confirmations, workload: int, screened: Screened, row: int, group: Sequence[int], rate: float
 ) -> bool:
-    """Does a replica carry this rate of one class without company? That is one rate, with a bracket as where it is all there is; one that
-    does not has it closed."""
+    """May a replica carry this rate of one class without company, as far as its bracket says? That is one rate, known to all questions of
+    a request; where it does not it is found exactly. Where it does a plan is true only once all draws say so."""
     brackets, enough = Brackets([alone_of(screened, group)], confirmations.facts), rate * (1.0 - ROUNDING)
     bracket = brackets.carry(0, row, enough)
-    held = bracket.holds >= enough
-    _learn_row(confirmations, workload, row, screened, group, bracket if held else brackets.settle(0, row))
+    may = bracket.holds >= enough
+    if not may:
+        _learn_row(confirmations, workload, row, screened, group, brackets.settle(0, row))
     confirmations.simulations += brackets.simulations
-    return held
+    return may
 
 
 def learn(
@@ -173,11 +184,6 @@ def _learn_row(
         for k in group:
             factors[k] = min(factors[k], bracket.at_most / most)
         confirmations.mix_factors[workload, row, ALONE] = tuple(factors)
-    if bracket.holds > 0.0:
-        mix = tuple(bracket.holds if group[0] in of else 0.0 for of in groups_of(screened))
-        held = confirmations.held_mixes.get((workload, row), ())
-        if mix not in held:
-            confirmations.held_mixes[workload, row] = (*held, mix)
 
 
 def be_pessimistic(confirmations: Confirmations, screened: Sequence[Screened]) -> None:

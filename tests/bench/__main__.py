@@ -58,7 +58,9 @@ def main() -> int:
 def measured(url: str, log: Path, options: argparse.Namespace) -> tuple[list[Row], list[ClassFleet]]:
     """Rows in the order of the page, and class fleets that were late."""
     found: dict[str, Row] = {}
-    wanted, slow, after = set(options.only), [], []
+    wanted = set(options.only)
+    slow: list[ClassFleet] = []
+    after: list[tuple[str, float]] = []
     server = ServerProcess(url, log)
     ready_s = measured_start(server)
     found["start"] = bars.start(ready_s)

@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -165,7 +167,15 @@ def simulation() -> Row:
 
 
 def start(seconds: float) -> Row:
-    return Row("start to ready", "≤ 3 s", f"{seconds:.1f} s", seconds <= READY_S)
+    note = "" if seconds <= READY_S else f"importing the service alone takes {_import_s():.1f} s of a process's time"
+    return Row("start to ready", "≤ 3 s", f"{seconds:.1f} s", seconds <= READY_S, note=note)
+
+
+def _import_s() -> float:
+    code = "import time; import service.main; print(time.process_time())"
+    return float(
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def memory(server: ServerProcess, after: list[tuple[str, float]]) -> Row:

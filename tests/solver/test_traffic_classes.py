@@ -10,6 +10,8 @@ import pytest
 from service.recommendations.present_result import present_result
 from solver.candidates.rejections import rejections
 from solver.candidates.screening import with_targets
+from solver.capacity.sustained_rate import is_settled
+from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.mix_capacities import with_class_sets, with_mix_capacity
 from solver.confirmation.mixes import MOST_MIXES, be_pessimistic, factors_of_mix, mix_holds, mix_ratios
@@ -21,7 +23,7 @@ from solver.planning.assemble import assemble
 from solver.planning.placements import mix_capacity
 from solver.planning.types import PlanLimits, Recommendation
 from solver.prediction.streams import estimate_mixed
-from solver.recommend.recommend import recommend, screened, solve_request
+from solver.recommend.recommend import SpaceMemo, recommend, screened, solve_request
 from solver.replay.one_stream import replay
 from solver.replay.streams import RequestStream, replay_mixed, stream_counts
 from solver.traffic_classes import ALONE, ClassSet, each_alone, with_rate
@@ -448,3 +450,39 @@ def test_replicas_that_stand_by_count_in_no_class() -> None:
     assert beside.totals is not None
     assert beside.totals.model_copy(update={"power_kw": None}) == told.totals.model_copy(update={"power_kw": None})
     assert len(beside.plan) == len(told.plan) + 1
+
+
+def test_a_class_without_company_has_a_bracket() -> None:
+    """What one replica carries of it is one rate, found as where it is the only traffic there is."""
+    asked = mixed(*ASSISTANT)
+    one = screened(planning(asked), asked, MEMO)
+    confirmations = Confirmations()
+    row = int(np.argmax(one.classes[0].most_requests_per_s))
+    too_much = float(one.classes[0].most_requests_per_s[row]) * 1.5
+    assert not mix_holds(confirmations, 0, one, row, (), (too_much, 0.0))
+    alone = screened(planning(each_alone(asked)[0]), each_alone(asked)[0], MEMO)
+    carried = alone.only.candidate(row).bracket(is_settled).holds
+    factor = confirmations.mix_factors[0, row, ALONE][0]
+    assert factor * float(one.classes[0].most_requests_per_s[row]) == pytest.approx(carried)
+    assert mix_holds(confirmations, 0, one, row, (), (carried, 0.0))
+    assert not confirmations.mixes_failed  # nothing is known of company
+    before = confirmations.simulations
+    assert mix_holds(confirmations, 0, one, row, (), (carried * 0.9, 0.0))
+    assert confirmations.simulations == before
+
+
+def test_what_was_simulated_before_is_learnt_all_the_same() -> None:
+    """A bracket that becomes another is news to a request, whether or not the process had to simulate for it."""
+    memo: SpaceMemo = {}
+    asked = workload()
+
+    def learnt() -> tuple[int, int]:
+        one = screened(planning(asked), asked, memo)
+        brackets = Brackets([one])
+        row = one.alike(int(np.argmax(one.only.most_requests_per_s)))
+        brackets.carry(0, row, float(one.only.most_requests_per_s[row]))
+        return brackets.learnt, brackets.simulations
+
+    cold, warm = learnt(), learnt()
+    assert cold[0] == warm[0] > 0
+    assert cold[1] > warm[1] == 0

@@ -5,8 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from solver.candidates.screening import with_targets
+from solver.explain.resolver import Resolver
+from solver.explain.targets import looser_targets
+from solver.fleet.loosened_limits import limit_steps
+from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import PlanningInput
-from solver.recommend.recommend import SpaceMemo, solve_request
+from solver.recommend.recommend import SpaceMemo, recommend, solve_request
 from solver.traffic_classes import each_alone
 from solver.workload import TrafficClass
 from tests.seeds import cases
@@ -51,6 +56,49 @@ def test_neither_what_was_asked_before_nor_order_makes_a_claim_false(seed: int) 
         found(asked(before), memo)
     every = [cold, found(asked(classes), memo), found(asked(classes[::-1]), memo), found(asked(classes, rng), memo)]
     assert max(bound for _, bound in every) <= min(price for price, _ in every) * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(cases(24, FEW)))
+def test_the_same_request_costs_the_same_whatever_was_asked_before(seed: int) -> None:
+    """13 once cost $66.50 and, of a service that had answered like requests, $67.50."""
+    rng = random.Random((13, *range(13), *range(14, 24))[seed])
+    classes = drawn(rng)
+    cold = solve_request(asked(classes), {}).proven
+    memo: SpaceMemo = {}
+    for before in (classes[:2], tuple(replace(one, requests_per_s=one.requests_per_s * 0.6) for one in classes)):
+        solve_request(asked(before), memo)
+    warm = solve_request(asked(classes), memo).proven
+    recommend(replace(asked(classes), explain=True, alternatives=2), memo)
+    after_questions = solve_request(asked(classes), memo).proven
+    said = [(one.plan, one.usd_per_hour, one.bound, one.status) for one in (cold, warm, after_questions)]
+    assert said[1:] == said[:1] * 2
+
+
+@pytest.mark.parametrize("seed", range(cases(20, FEW)))
+def test_what_more_is_allowed_never_costs_more(seed: int) -> None:
+    """Of the answers that a question about a plan gets the plan itself is one."""
+    request = replace(asked(drawn(random.Random(seed))), explain=True)
+    solved_request = solve_request(request, {})
+    resolver, found = Resolver(request, solved_request.confirmations), solved_request.result
+    assembly = solved_request.assembly
+    for step in limit_steps(assembly.problem, found, 0.2, 3):
+        freer = resolver.best(replace(assembly, problem=step.problem), freer_than=found)
+        assert freer.usd_per_hour is not None
+        assert found.usd_per_hour is not None
+        assert freer.usd_per_hour <= found.usd_per_hour
+    looser = [
+        one.screened for one in (_looser(assembly, number) for number in range(len(assembly.screened[0].classes)))
+    ]
+    for every in looser:
+        freer = resolver.best(assemble(request, every, assembly.problem.offers), other_targets=True, freer_than=found)
+        assert freer.usd_per_hour is not None
+        assert freer.usd_per_hour <= (found.usd_per_hour or 0.0)
+
+
+def _looser(assembly: Assembly, number: int) -> Assembly:
+    one = assembly.screened[0]
+    targets = looser_targets(one.workload.classes[number].targets, 1.2)
+    return replace(assembly, screened=(with_targets(one, targets, number),))
 
 
 @pytest.mark.parametrize("seed", range(cases(20, FEW)))
