@@ -90,8 +90,8 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
 
 
 def _tier_words(kind: ReplicaKind) -> list[Word]:
-    """Host memory under the cache, of all ranks together, and a folder on disk under that; blocks of replies are kept as well as those
-    of prompts, as the plan counts on."""
+    """Host memory under the cache, of all ranks together, and a folder on disk under that; with a disk, blocks of replies are kept
+    as well as those of prompts, as the plan counts on."""
     settings, layout = kind.settings, kind.line.layout
     if not settings.host_cache_gib:
         return []

@@ -187,6 +187,7 @@ class Configuration:
             schedule,
             disk_cache_tokens=self.engine.disk_cache_bytes / token_bytes,
             disk_token_s=stage_token_bytes / self.engine.disk_bytes_per_s,
+            tiers_keep_replies=True,  # files for such plans tell the engine to
         )
 
     def with_constants(self, constants: Constants) -> "Configuration":
