@@ -11,6 +11,9 @@ from solver.planning.offer_columns import BoolArray, FloatArray, Integers, Offer
 from solver.planning.types import PlanningInput
 from solver.workload import ANYWHERE
 
+MOST_NUMBERS = 1 << 62
+"""That the numbers of kinds of offers may run to before those that no offer has are left out."""
+
 
 def needed_offers(planning: PlanningInput) -> list[Offer]:
     """Offers without those dearer than an unlimited one that can stand in for them whatever the limits are, and where
@@ -19,7 +22,7 @@ def needed_offers(planning: PlanningInput) -> list[Offer]:
     alike = _stand_ins(planning, planning.offers, columns)
     kept = _cleanest(columns, alike) if planning.carbon_matters else _cheapest(columns, alike)
     offers = [offer for offer, stays in zip(planning.offers, kept.tolist(), strict=True) if stays]
-    return without_beaten_places(planning, offers)
+    return without_beaten_places(planning, offers, columns.take(kept))
 
 
 def _cheapest(columns: OfferColumns, alike: Integers) -> BoolArray:
@@ -44,9 +47,9 @@ def _cleanest(columns: OfferColumns, alike: Integers) -> BoolArray:
     return kept
 
 
-def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[Offer]:
+def without_beaten_places(planning: PlanningInput, offers: list[Offer], columns: OfferColumns) -> list[Offer]:
     """Where workloads may be in few places, or caches travel within one: offers without places whose every machine another place
-    has, no dearer and without a limit.
+    has, no dearer and without a limit. columns: of these offers.
 
     What is in such a place moves to the other whole, at no more cost. The other is of the same provider, unless one place of
     each kind is all there may be: elsewhere the move could add a provider, or join two that must be lost apart.
@@ -56,7 +59,6 @@ def without_beaten_places(planning: PlanningInput, offers: list[Offer]) -> list[
     in_places = travels or bool(kinds.keys() & {"provider", "region"})
     if not offers or not in_places or (losses.regions and "region" not in kinds):
         return offers
-    columns = planning.offer_memo.columns(offers)
     anywhere = replace(planning.limits, most_places=(), fault_tolerance=FaultTolerance())
     machine = _stand_ins(replace(planning.without_exchanges(), limits=anywhere), offers, columns)
     provider, place = _places(columns, by_region=travels or "region" in kinds)
@@ -137,11 +139,14 @@ def _stand_ins(planning: PlanningInput, offers: Sequence[Offer], columns: OfferC
         told_apart.append(columns.provider)
     if by_region:
         told_apart.append(columns.region)
-    alike = np.zeros(len(offers), dtype=np.int64)
+    alike, kinds_so_far = np.zeros(len(offers), dtype=np.int64), 1
     for column in told_apart:
-        joined = alike * (int(column.max(initial=0)) + 1) + column
-        alike = np.unique(joined, return_inverse=True)[1]
-    return alike
+        count = int(column.max(initial=0)) + 1
+        if kinds_so_far * count > MOST_NUMBERS:
+            alike = np.unique(alike, return_inverse=True)[1]
+            kinds_so_far = int(alike.max(initial=0)) + 1
+        alike, kinds_so_far = alike * count + column, kinds_so_far * count
+    return np.unique(alike, return_inverse=True)[1]
 
 
 def _numbered(values: Sequence[object]) -> Integers:

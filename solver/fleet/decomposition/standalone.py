@@ -243,7 +243,7 @@ def least_cost(
         programme.addConstraint(pulp.LpConstraint(pulp.LpAffineExpression(terms), sense, f"r_{number}", rhs))
     first = {replica: float(start.get(i, 0)) for i, replica in enumerate(replicas)} if start else None
     try:
-        solved = solve_with_highs(programme, first, time_limit_s, gap_fraction, seed)
+        solved = solve_with_highs(programme, first, time_limit_s, gap_fraction, seed, jumps=len(served) > 1)
     except SolverFailedError:
         return 0.0, 0.0, []
     counts = [round(replica.varValue or 0.0) for replica in replicas] if solved.proof in ("optimal", "feasible") else []

@@ -109,6 +109,9 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
     everyone = frozenset(range(len(problem.demands)))
     restricted = [(w, d.allowed_offer_ids) for w, d in enumerate(problem.demands) if d.allowed_offer_ids is not None]
     tells_quotas, required, is_carbon = problem.limits.quotas, problem.required, problem.matters("carbon")
+    # Thousands of offers are told apart by little in most problems: what is not asked for is not looked up.
+    by_own = bool(restricted or tells_quotas or required or losses or table.sites or is_carbon)
+    alike = (everyone, nowhere, (), nowhere, nowhere, 0.0)
     of_offer: dict[tuple[str, str, str], tuple[str, ...]] = {}
     usable = [
         (offer.usd_per_hour, offer.id, position)
@@ -118,26 +121,29 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
     usable.sort()
     for _, _, position in usable:  # so that each group's are in the order of their prices
         offer = problem.offers[position]
-        workloads = everyone - {w for w, allowed in restricted if offer.id not in allowed} if restricted else everyone
-        if not workloads:
-            continue
-        # Thousands of offers are told apart by little in most problems: what is not asked for is not looked up.
-        quotas, named = nowhere, nowhere
-        if tells_quotas:
-            quotas = frozenset(q for q, quota in enumerate(tells_quotas) if offer.id in quota.offer_ids)
-        if required:
-            named = frozenset(r for r, one in enumerate(required) if offer.id in (one.offer_ids or ()))
-        domains = tuple(offer.domain(kind) for kind, _ in losses) if losses else ()
-        sites = table.sites_of(offer.region) if table.sites else nowhere
-        kg = offer.kg_co2e_per_kwh if is_carbon else 0.0
         where = (offer.provider, offer.region, offer.device_id)
         places = of_offer.get(where)
         if places is None:
             places = of_offer[where] = tuple([offer.place(kind) for kind in kinds])
-        key = (offer.node_type_id, offer.interruptible, workloads, quotas, domains, named, sites, kg, places)
-        members.setdefault(key, []).append(position)
+        if by_own:
+            workloads = (
+                everyone - {w for w, allowed in restricted if offer.id not in allowed} if restricted else everyone
+            )
+            if not workloads:
+                continue
+            quotas = frozenset(q for q, quota in enumerate(tells_quotas) if offer.id in quota.offer_ids)
+            named = frozenset(r for r, one in enumerate(required) if offer.id in (one.offer_ids or ()))
+            domains = tuple(offer.domain(kind) for kind, _ in losses)
+            sites = table.sites_of(offer.region) if table.sites else nowhere
+            kg = offer.kg_co2e_per_kwh if is_carbon else 0.0
+            members.setdefault(
+                (offer.node_type_id, offer.interruptible, places, workloads, quotas, domains, named, sites, kg), []
+            ).append(position)
+        else:
+            members.setdefault((offer.node_type_id, offer.interruptible, places), []).append(position)
     groups = []
-    for (node_type_id, interruptible, workloads, quotas, domains, _, sites, kg, places), positions in members.items():
+    for (node_type_id, interruptible, places, *own), positions in members.items():
+        workloads, quotas, domains, _, sites, kg = own or alike
         kept: list[int] = []
         total: int | None = 0
         for position in positions:
@@ -165,14 +171,15 @@ def group_offers(problem: FleetProblem) -> list[OfferGroup]:
                 places,
             )
         )
+    listed = {found: sorted(found) for one in groups for found in (one.workloads, one.quotas, one.sites)}
     groups.sort(
         key=lambda p: (
             p.node_type_id,
             p.interruptible,
-            sorted(p.workloads),
-            sorted(p.quotas),
+            listed[p.workloads],
+            listed[p.quotas],
             p.domains,
-            sorted(p.sites),
+            listed[p.sites],
             p.kg_co2e_per_kwh,
             p.places,
             p.offers,
