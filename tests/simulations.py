@@ -76,10 +76,16 @@ class KeptLane(SteadyLane):
 
 
 def kept_draw(
-    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], seed: int
+    configuration: Configuration,
+    tables: StepTables,
+    streams: Sequence[RequestStream],
+    seed: int,
+    *,
+    notes_gaps: bool = True,
 ) -> MixedReplay:
     found: MixedReplay = KEPT.of(
-        (digest_of(configuration), *streams, seed), lambda: draw_mixed(configuration, tables, streams, seed)
+        (digest_of(configuration), *streams, seed, notes_gaps),
+        lambda: draw_mixed(configuration, tables, streams, seed, notes_gaps=notes_gaps),
     )
     return found
 
