@@ -20,6 +20,7 @@ b = ``kin_bandwidth``, m = ``kin_run_shrinkage``: the variance of one run's own 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +95,13 @@ class Kin:
         asked = _place(MeasuredLoad(clients, prompt_tokens, output_tokens, 0, {}), self.layout)
         points = sorted(points, key=lambda one: math.dist(one[1], asked))[:MOST_POINTS]
         found: dict[str, float] = {}
+        told: dict[tuple[bool, ...], list[str]] = {}
         for metric in sorted({metric for point, _ in points for metric in point.residuals}):
-            own = [(point, place) for point, place in points if metric in point.residuals]
-            found[metric] = math.exp(_regressed(own, metric, asked, self.shrinkage))
+            told.setdefault(tuple(metric in point.residuals for point, _ in points), []).append(metric)
+        for which, metrics in told.items():
+            own = list(compress(points, which))
+            means = _regressed(own, metrics, asked, self.shrinkage)
+            found.update(zip(metrics, map(math.exp, means), strict=True))
         return {**self.factors, **found}
 
 
@@ -107,18 +112,21 @@ def _place(load: MeasuredLoad, layout: Layout) -> tuple[float, ...]:
 
 
 def _regressed(
-    points: Sequence[tuple[MeasuredLoad, tuple[float, ...]]], metric: str, asked: tuple[float, ...], law: Shrinkage
-) -> float:
-    """The mean of the process where it is asked for, in logarithms."""
+    points: Sequence[tuple[MeasuredLoad, tuple[float, ...]]],
+    metrics: Sequence[str],
+    asked: tuple[float, ...],
+    law: Shrinkage,
+) -> list[float]:
+    """The mean of the process where it is asked for, in logarithms, of metrics that all points state."""
     places = np.array([place for _, place in points])
-    residuals = np.array([point.residuals[metric] for point, _ in points])
+    residuals = np.array([[point.residuals[metric] for metric in metrics] for point, _ in points])
     own = np.array([law.runs / point.runs for point, _ in points])
 
     def alike(distance: Array) -> Array:
         return np.asarray(np.exp(-0.5 * (distance**2).sum(axis=-1) / law.bandwidth**2))
 
     between = alike(places[:, None, :] - places[None, :, :]) + np.diag(own)
-    return float(alike(places - np.array(asked)) @ np.linalg.solve(between, residuals))
+    return [float(mean) for mean in alike(places - np.array(asked)) @ np.linalg.solve(between, residuals)]
 
 
 def kin_of(
