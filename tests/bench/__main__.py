@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 from rich.console import Console
 from rich.table import Table
 
@@ -77,7 +78,7 @@ def measured(url: str, log: Path, options: argparse.Namespace) -> tuple[list[Row
         for key, what, measure in over_http:
             if key in wanted:
                 with errors.status(what):
-                    found[key] = measure()
+                    found[key] = measured_or_refused(key, what, measure)
                 after.append((f"after {what}", peak_mib(server.pid) * bars.MIB_IN_MB))
         found["memory"] = bars.memory(server, after)
     finally:
@@ -92,6 +93,15 @@ def measured(url: str, log: Path, options: argparse.Namespace) -> tuple[list[Row
     found["tests"] = bars.tests_took()
     order = ("one", "five", "rag", "why", "classes", "estimates", "simulation", "start", "memory", "light", "tests")
     return [found[key] for key in order if key in found and key in wanted], slow
+
+
+def measured_or_refused(key: str, what: str, measure: Callable[[], Row]) -> Row:
+    """The row; missed where the service refused what was asked, as it does when there was no plan in time."""
+    try:
+        return measure()
+    except httpx.HTTPStatusError as error:
+        error.response.read()
+        return Row(what, "answered", f"{error.response.status_code}: {error.response.json().get('detail')}", False, key)
 
 
 def profiled(url: str, rows: list[Row], slow: list[ClassFleet]) -> list[tuple[str, Lines]]:
