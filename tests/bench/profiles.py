@@ -37,7 +37,8 @@ def service(url: str) -> Iterator[TestClient]:
 
 def asked(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
     # With time enough: a profile of a search that was cut off says little.
-    response = client.post("/v1/recommendations", json=body | {"time_limit_s": PROFILED_S})
+    limited, here = body | {"time_limit_s": PROFILED_S}, {"Prefer": f"wait={PROFILED_S}"}
+    response = client.post("/v1/recommendations", json=limited, headers=here)
     response.raise_for_status()
     answer: dict[str, Any] = response.json()
     return answer
