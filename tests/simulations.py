@@ -25,6 +25,8 @@ from solver.workload import Traffic
 
 MOST = 20_000
 """Some kilobytes each."""
+MOST_DIGESTS = 2_000
+"""Each keeps its configuration from being forgotten."""
 
 
 class Kept:
@@ -56,7 +58,7 @@ _DIGESTS: dict[int, tuple[Configuration, bytes]] = {}
 def digest_of(configuration: Configuration) -> bytes:
     """Of every figure in it."""
     if id(configuration) not in _DIGESTS:
-        if len(_DIGESTS) > MOST:
+        if len(_DIGESTS) > MOST_DIGESTS:
             _DIGESTS.clear()
         _DIGESTS[id(configuration)] = configuration, hashlib.sha256(pickle.dumps(configuration)).digest()
     return _DIGESTS[id(configuration)][1]
