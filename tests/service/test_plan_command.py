@@ -43,6 +43,8 @@ def on_terminal(*commands: tuple[int, dict[str, str], tuple[str, ...]], url: str
     with pytest.MonkeyPatch.context() as patch, os.fdopen(theirs, "w") as terminal, redirect_stdout(terminal):
         for name, value in [*ours_alone(url).items(), ("TERM", "xterm")]:
             patch.setenv(name, value)
+        for name in ("COLUMNS", "LINES"):  # would speak for every terminal
+            patch.delenv(name, raising=False)
         os.dup2(theirs, 1)
         try:
             for columns, settings, arguments in commands:

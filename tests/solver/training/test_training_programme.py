@@ -198,7 +198,8 @@ def with_purchases(seed: int) -> tuple[list[Task], list[JobColumn], Shared]:
 def test_machines_that_may_be_bought_equal_trying_every_plan() -> None:
     """As fleets over time have them: a price less what they are sold for, in present value, standing in a room."""
     feasible = bought = kept_out = 0
-    for seed in range(600):
+    instances = cases(600, few=120)
+    for seed in range(instances):
         tasks, columns, shared = with_purchases(seed)
         best = equals_trying_every_plan(tasks, columns, shared)
         if shared.rooms:
@@ -209,9 +210,9 @@ def test_machines_that_may_be_bought_equal_trying_every_plan() -> None:
         feasible += 1
         plan = choose(tasks, columns, shared).columns or ()
         bought += any(c.offer in shared.present_usd_per_term for c in plan)
-    assert feasible > 200
-    assert bought > 50
-    assert kept_out > 20
+    assert feasible > instances / 3
+    assert bought > instances / 12
+    assert kept_out > instances / 30
 
 
 @pytest.mark.parametrize("problem", [with_serving, kept_and_by_the_hour])
