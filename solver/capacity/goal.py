@@ -13,9 +13,6 @@ QUICK_LIKELY = 0.8
 """A quick look below that much of a target is most likely right: ``python -m tests.bench.beliefs`` counts how often."""
 QUICK_EASE = 0.4
 """A quick look that far below a target is believed once one draw agrees."""
-QUICK_OPEN = 1.05
-"""A quick look between QUICK_EASE and this much of a target says little: nine times in ten all draws of a long run are asked for
-(``python -m tests.bench.simulated``)."""
 IDLE_EXCESS = 1.1
 """The same without load, where nothing but lengths differs from one look to the next."""
 DRAW_EXCESS, DRAW_EASE = 1.1, 0.7

@@ -7,7 +7,6 @@ limits or other candidates. So whatever a plan, its explanations and later reque
 import math
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from solver.capacity.goal import (
@@ -17,7 +16,6 @@ from solver.capacity.goal import (
     QUICK_EASE,
     QUICK_EXCESS,
     QUICK_LIKELY,
-    QUICK_OPEN,
     SPARSE_FRACTION,
     Goal,
 )
@@ -57,10 +55,9 @@ class TableMemo:
     def lane(self, of: "Runs") -> SteadyLane:
         """The lane that runs are made on."""
         key = (of.key, of.traffic)
-        found = self._lanes.get(key)  # not taken out meanwhile: two draws are made side by side
+        found = self._lanes.pop(key, None)
         if found is None:
             found = SteadyLane(of.configuration, self.of(of.key, of.configuration), of.traffic)
-        self._lanes.pop(key, None)
         self._lanes[key] = found
         while len(self._lanes) > self._most:
             self._lanes.popitem(last=False)
@@ -76,9 +73,6 @@ class Looks:
     whole: Latencies | None = None
     known: int = 0
     """How many of the three have been asked for."""
-    second: Latencies | None = None
-    has_second: bool = False
-    """Was the second draw made beside the first?"""
 
 
 @dataclass(slots=True)
@@ -98,8 +92,6 @@ class Runs:
         Decided by a quick look and a first draw where those are clear, else by the whole long run. The verdict at a rate is
         a function of the goal that never turns from yes to no as a target is loosened.
         """
-        if simulate:
-            self._make_two(requests_per_s, goal)
         clear = self.clearly_holds(requests_per_s, goal, simulate=simulate)
         if clear is not None:
             return clear
@@ -161,65 +153,36 @@ class Runs:
         """All draws at a rate; None above capacity."""
         return self._looks(requests_per_s, 3).whole
 
-    def _make_two(self, requests_per_s: float, goal: Goal) -> None:
-        """Make the second draw beside the first, on a thread of its own, where a quick look says that it will most likely be asked for.
-
-        The draws are what they are whenever they are made, so no verdict turns on it.
-        """
-        looks = self._looks(requests_per_s, 1)
-        if looks.known > 1 or looks.quick is None or not QUICK_EASE < goal.ratio_of(looks.quick) <= QUICK_OPEN:
-            return
-        requests = draw_requests(self.configuration)
-        with ThreadPoolExecutor(1) as beside:  # of this call alone: a thread that waits would not survive a fork
-            second = beside.submit(self._simulated, requests_per_s, DRAW_SEEDS[1:2], requests)
-            looks.first = self._simulated(requests_per_s, DRAW_SEEDS[:1], requests)
-            looks.second, looks.has_second = second.result(), True
-        looks.known = 2
-        self.simulations += 1  # the second counts when it is asked for
-
     def _looks(self, requests_per_s: float, known: int) -> Looks:
         """At least the first, the first two or all three of a rate's looks."""
         looks = self.by_rate.setdefault(requests_per_s, Looks())
         if looks.known < 1 <= known:
             looks.quick = self._simulated(requests_per_s, (QUICK_SEED,), QUICK_REQUESTS)
             looks.known = 1
-            self.simulations += 1
         requests = draw_requests(self.configuration)
         if looks.known < 2 <= known:
             looks.first = self._simulated(requests_per_s, DRAW_SEEDS[:1], requests)
             looks.known = 2
-            self.simulations += 1
         if looks.known < 3 <= known:
             if looks.first is not None:
-                looks.whole = self._joined(requests_per_s, looks, requests)
+                others = self._simulated(requests_per_s, DRAW_SEEDS[1:], requests)
+                looks.whole = None if others is None else looks.first.joined(others)
+                if looks.whole is not None and not is_sure(looks.whole):
+                    further = self._simulated(requests_per_s, FURTHER_SEEDS, requests)
+                    looks.whole = None if further is None else looks.whole.joined(further)
             looks.known = 3
         return looks
-
-    def _joined(self, requests_per_s: float, looks: Looks, requests: int) -> Latencies | None:
-        """All draws at a rate: the first with the others, and with further ones where those do not agree."""
-        self.simulations += len(DRAW_SEEDS) - 1
-        made, left = looks.first, DRAW_SEEDS[1:]
-        if looks.has_second:
-            made, left = _both(made, looks.second), DRAW_SEEDS[2:]
-        whole = None if made is None else _both(made, self._simulated(requests_per_s, left, requests))
-        if whole is None or is_sure(whole):
-            return whole
-        self.simulations += len(FURTHER_SEEDS)
-        return _both(whole, self._simulated(requests_per_s, FURTHER_SEEDS, requests))
 
     def step_tables(self) -> StepTables:
         """Its step times, made anew where they were not used lately."""
         return self.tables.of(self.key, self.configuration)
 
     def _simulated(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies | None:
+        self.simulations += len(seeds)
         try:
             return self.tables.lane(self).latencies(requests_per_s, seeds, requests)
         except (SaturatedError, InvalidInputError):
             return None
-
-
-def _both(one: Latencies | None, other: Latencies | None) -> Latencies | None:
-    return None if one is None or other is None else one.joined(other)
 
 
 MOST_RUNS = 20_000

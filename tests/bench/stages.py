@@ -47,7 +47,6 @@ ASKED = {
 }
 LOOKS = {
     (QUICK_SEED,): "simulation: quick looks", DRAW_SEEDS[:1]: "simulation: first draws",
-    DRAW_SEEDS[1:2]: "simulation: the other draws", DRAW_SEEDS[2:]: "simulation: the other draws",
     DRAW_SEEDS[1:]: "simulation: the other draws", FURTHER_SEEDS: "simulation: further draws",
 }  # fmt: skip
 REST = "reading, storing, HTTP and the rest"

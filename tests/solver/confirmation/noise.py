@@ -24,6 +24,7 @@ class MadeUpRuns(Runs):
     replayed: Replayed = lambda _rate, _seeds: None
 
     def _simulated(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies | None:  # noqa: ARG002  as Runs has it
+        self.simulations += len(seeds)
         return self.replayed(requests_per_s, seeds)
 
 
@@ -36,14 +37,13 @@ def noisy(seed: int, saturated_fraction: float = 0.1) -> MadeUpRuns:
     """Percentiles that grow with the rate on the whole, by far less than they differ from one rate to the next; at times none."""
 
     def replayed(requests_per_s: float, seeds: tuple[int, ...]) -> Latencies | None:
-        # Of each draw by itself: with which others it is made is no matter of what it says.
-        middle = random.Random(f"{seed} {requests_per_s!r}").gauss(0.4 * math.log(requests_per_s / 10.0), 1.0)
-        of_draw = [random.Random(f"{one} of {seed} at {requests_per_s!r}") for one in seeds]
-        if any(rng.random() < saturated_fraction for rng in of_draw):
+        rng = random.Random(f"{seed} {requests_per_s!r} {seeds}")
+        if rng.random() < saturated_fraction:
             return None
+        middle = rng.gauss(0.4 * math.log(requests_per_s / 10.0), 1.0)
         return Latencies(
             *(
-                np.array([[math.exp(middle + rng.gauss(0.0, 0.3)) for _ in PERCENTILES] for rng in of_draw])
+                np.array([[math.exp(middle + rng.gauss(0.0, 0.3)) for _ in PERCENTILES] for _ in seeds])
                 for _ in range(4)
             )
         )
