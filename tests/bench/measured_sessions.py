@@ -96,12 +96,19 @@ def predicted(configuration: Configuration, run: Mapping[str, Any]) -> dict[str,
 
 
 def configuration_of(catalog: Catalog, path: Path, run: Mapping[str, Any]) -> Configuration:
-    """That of a file of ordinary runs of the same model and engine, with the caches of the run, on the device and in host memory."""
+    """That of a file of ordinary runs of the same model and engine, with the caches of the run, on the device, in host memory and on a
+    disk, which is read at the rate measured on that host."""
     group = path.name.removesuffix(".json.gz").rsplit("_", 1)[0]
     of_group = [file for file in read_benchmark_files() if file.id == group]
     priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
     found = measurement(catalog, priors, of_group[0], of_group[0].runs[0]).configuration
-    engine = replace(found.engine, host_cache_bytes=run.get("host_cache_gib", 0.0) * BYTES_PER_GIB)
+    rate = run.get("disk_read_gbytes_per_s")
+    engine = replace(
+        found.engine,
+        host_cache_bytes=run.get("host_cache_gib", 0.0) * BYTES_PER_GIB,
+        disk_cache_bytes=run.get("disk_cache_gib", 0.0) * BYTES_PER_GIB,
+        disk_bytes_per_s=None if rate is None else rate * 1e9,
+    )
     return replace(found, engine=engine, kv_cache_tokens=float(run["cache_tokens"]))
 
 
