@@ -31,6 +31,23 @@ class TestTraining:
         page.goto(f"/#/training/{stored['id']}")
         expect(page.get_by_role("heading", name="Start it")).to_be_visible(timeout=PATIENCE_MS)
 
+    def test_a_large_pretraining_run_is_typed_in_and_planned(self, page: Page, server: ServerProcess) -> None:
+        """Two trillion tokens through 70B in 60 days, on whatever is cheapest."""
+        page.goto("/#/training")
+        page.get_by_label("Language model").fill("llama-3.1-70b")
+        page.get_by_label("Method").select_option("pretrain")
+        page.get_by_label("Million tokens").fill("2000000")
+        page.get_by_label("Days", exact=True).fill("60")
+        page.get_by_label("At most, US dollars").fill("")
+        page.get_by_role("button", name="Plan the training").click()
+        expect(page.get_by_role("heading", name="Start it")).to_be_visible(timeout=PATIENCE_MS)
+        (stored,) = httpx.get(f"{server.address}/v1/training/recommendations", params={"limit": 1}).json()["items"]
+        answer = httpx.get(f"{server.address}/v1/training/recommendations/{stored['id']}").json()
+        assert answer["solve"]["status"] == "proven_optimal"
+        expect(page.get_by_role("heading", name=re.compile(re.escape(money(answer["solve"]["usd"]))))).to_be_visible()
+        assert answer["cautions"]
+        expect(page.get_by_text(answer["cautions"][0])).to_be_visible()
+
     def test_a_plan_is_priced_over_years(self, page: Page) -> None:
         page.goto(
             "/#/training?llm=llama-3.1-8b&method=lora&tokens=50&sequence_tokens=4096&device=h100-sxm&max_devices=8"
