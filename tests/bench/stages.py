@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
 
@@ -117,14 +118,13 @@ def staged() -> Iterator[Stages]:
         undo += _put(_function(name), made)
     from solver.capacity.runs import Runs
 
-    simulated = Runs._simulated
-    setattr(Runs, "_simulated", stages.timed(simulated, lambda _self, _rate, seeds, _count: (LOOKS[seeds], len(seeds))))  # noqa: B010
+    counted = stages.timed(Runs._simulated, lambda _self, _rate, seeds, _count: (LOOKS[seeds], len(seeds)))
     began = time.process_time()
     try:
-        yield stages
+        with patch.object(Runs, "_simulated", counted):
+            yield stages
     finally:
         stages.whole_s = time.process_time() - began
-        setattr(Runs, "_simulated", simulated)  # noqa: B010
         for module, attribute, before in reversed(undo):
             setattr(module, attribute, before)
 
