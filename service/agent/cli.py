@@ -17,6 +17,7 @@ from service.agent.bench import NothingMeasuredError, parse_lengths
 from service.agent.client import AccessRefusedError, RequestRefusedError, ServiceUnreachableError
 from service.agent.deployment import add_deployment_options
 from service.agent.launch import LaunchError
+from service.agent.session_load import ROUTINGS
 from service.agent.spool import default_folder
 
 EXIT_CODES = """exit codes:
@@ -124,6 +125,16 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     )
     load.add_argument(
         "--think-s", type=float, default=0.0, help="mean seconds between a reply and the next turn (%(default)s)"
+    )
+    load.add_argument(
+        "--replica",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="another engine of the same model, beside --endpoint",
+    )
+    load.add_argument(
+        "--routing", choices=ROUTINGS, help="turns among replicas: a session stays (sticky), or each to any (random)"
     )
     load.add_argument("--sweep", action="store_true", help="concurrencies 1, 4, 16, 64, 256")
     load.add_argument("--requests", type=int, help="requests a point (3 a client; 200 in open loop)")

@@ -26,7 +26,14 @@ from service.agent.launch import (
 )
 from service.agent.probe import HostProbe, lines
 from service.agent.probe import probe as probe_host
-from service.agent.session_bench import check_session_options, measure_sessions, session_points, session_prompts
+from service.agent.session_bench import (
+    check_replica_options,
+    check_session_options,
+    measure_sessions,
+    session_points,
+    session_prompts,
+)
+from service.agent.session_load import Replicas
 from service.agent.spool import Spool
 from service.agent.stream import Endpoint
 from service.agent.upload import UploadOutcome, upload_spool
@@ -103,6 +110,7 @@ def _measurements(found: HostProbe) -> list[dict[str, Any]]:
 
 def bench(options: argparse.Namespace) -> int:
     """Measure every point asked for. A point that fails does not lose the others."""
+    check_replica_options(options)
     if options.sessions is not None:
         return _bench_sessions(options)
     work = _recommended(options)
@@ -133,9 +141,12 @@ def _bench_sessions(options: argparse.Namespace) -> int:
     points = session_points(options)
     failed = 0
     with _endpoint(options, None) as (endpoint, context):
-        warm_up(endpoint, prompts, options.warm_up, options.timeout_s, clients_of(points))
+        endpoints = (endpoint, *(dataclasses.replace(endpoint, base_url=url) for url in options.replica))
+        for one in endpoints:
+            warm_up(one, prompts, options.warm_up, options.timeout_s, clients_of(points))
         for point in points:
-            seen, run = measure_sessions(endpoint, sent, point, context, options.timeout_s)
+            replicas = Replicas(endpoints, options.routing or "sticky", point.seed)
+            seen, run = measure_sessions(replicas, sent, point, context, options.timeout_s)
             say(summary(point, seen, run))
             if options.records is not None:
                 keep_records(options.records, point, run)

@@ -160,32 +160,33 @@ async def run_load(
     load (all clients connected) to the last answer. ``on_answer`` sees every record as it is made.
     """
 
-    async def drive(connections: ConnectionPool, started_at: float) -> list[RequestRecord]:
+    async def drive(pools: Sequence[ConnectionPool], started_at: float) -> list[RequestRecord]:
         if isinstance(load, ClosedLoop):
-            return await _send_closed(connections, planned, load, started_at, timeout_s)
-        return await _send_open(connections, planned, load, started_at, timeout_s)
+            return await _send_closed(pools[0], planned, load, started_at, timeout_s)
+        return await _send_open(pools[0], planned, load, started_at, timeout_s)
 
-    return await timed_run(endpoint, load.concurrency if isinstance(load, ClosedLoop) else 1, drive, on_answer)
+    return await timed_run([endpoint], load.concurrency if isinstance(load, ClosedLoop) else 1, drive, on_answer)
 
 
 async def timed_run(
-    endpoint: Endpoint,
+    endpoints: Sequence[Endpoint],
     connected: int,
-    drive: Callable[[ConnectionPool, float], Awaitable[list[RequestRecord]]],
+    drive: Callable[[Sequence[ConnectionPool], float], Awaitable[list[RequestRecord]]],
     on_answer: Callable[[RequestRecord], None] | None = None,
 ) -> LoadRun:
-    """A run of what ``drive(connections, started_at)`` sends, with so many connections open before the clock starts."""
-    connections = ConnectionPool(endpoint, on_answer)
-    await connections.prepare(connected)
+    """A run of what ``drive(pools, started_at)`` sends, with so many connections to each endpoint open before the clock starts."""
+    pools = [ConnectionPool(endpoint, on_answer) for endpoint in endpoints]
+    await asyncio.gather(*(pool.prepare(connected) for pool in pools))
     gc.collect()
     gc.disable()  # a collection pauses the event loop for longer than an engine step lasts
     try:
         started_at = time.perf_counter()
-        records = await drive(connections, started_at)
+        records = await drive(pools, started_at)
         duration_s = time.perf_counter() - started_at
     finally:
         gc.enable()
-        connections.close()
+        for pool in pools:
+            pool.close()
     return LoadRun(duration_s=duration_s, records=tuple(records))
 
 

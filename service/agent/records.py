@@ -30,6 +30,8 @@ class RequestRecord:
     session: int | None = None
     turn: int | None = None
     """Which turn of which session it was, from 0; None for requests that are no turns."""
+    replica: int | None = None
+    """Which of several replicas it was sent to, from 0; None where there is one."""
 
     @property
     def succeeded(self) -> bool:
@@ -71,7 +73,7 @@ class RequestRecord:
                 compact["gap_ticks"] = [round(gap * TICKS_PER_S) for gap in self.inter_token_latencies_s]
         if self.tokens_counted_by != "usage":
             compact["tokens_counted_by"] = self.tokens_counted_by
-        for name in ("cached_tokens", "session", "turn"):
+        for name in ("cached_tokens", "session", "turn", "replica"):
             if (known := getattr(self, name)) is not None:
                 compact[name] = known
         if self.error is not None:

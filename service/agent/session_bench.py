@@ -12,8 +12,7 @@ from service.agent.lengths import FixedTokens
 from service.agent.load import ClosedLoop
 from service.agent.progress import AgentProgress
 from service.agent.records import LoadRun
-from service.agent.session_load import SentSessions, found_fraction, plan_sessions, run_sessions
-from service.agent.stream import Endpoint
+from service.agent.session_load import Replicas, SentSessions, found_fraction, plan_sessions, run_sessions
 
 
 def check_session_options(options: argparse.Namespace) -> None:
@@ -49,6 +48,16 @@ def session_prompts(options: argparse.Namespace, vocabulary_tokens: int | None) 
     return sent, Prompts(FixedTokens(first_tokens), options.output_tokens, vocabulary_tokens)
 
 
+def check_replica_options(options: argparse.Namespace) -> None:
+    """Raises ValueError for routing among replicas where there is one, or where turns of no session are sent."""
+    if options.replica and options.sessions is None:
+        raise ValueError("--replica goes with --sessions: other loads measure one replica")
+    if options.replica and options.launch:
+        raise ValueError("--launch starts one engine: give --endpoint and --replica of engines that run")
+    if options.routing and not options.replica:
+        raise ValueError("--routing is among replicas: give the others with --replica URL")
+
+
 def session_points(options: argparse.Namespace) -> list[LoadPoint]:
     """A load for each number of clients; without one, all sessions at once."""
     clients = [min(one, options.sessions) for one in options.concurrency] or [options.sessions]
@@ -56,7 +65,7 @@ def session_points(options: argparse.Namespace) -> list[LoadPoint]:
 
 
 def measure_sessions(
-    endpoint: Endpoint, sent: SentSessions, point: LoadPoint, context: dict[str, Any], timeout_s: float
+    replicas: Replicas, sent: SentSessions, point: LoadPoint, context: dict[str, Any], timeout_s: float
 ) -> tuple[dict[str, Any], LoadRun]:
     """Hold the sessions of one load. What is printed, and the turns. Raises NothingMeasuredError where none was answered."""
     assert isinstance(point.load, ClosedLoop)
@@ -64,7 +73,7 @@ def measure_sessions(
     with AgentProgress(point.name, sum(len(session.turns) for session in planned)) as bar:
         run = asyncio.run(
             run_sessions(
-                endpoint,
+                replicas,
                 planned,
                 point.load.concurrency,
                 timeout_s,
@@ -79,4 +88,6 @@ def measure_sessions(
         "traffic": {"sessions": sent.as_json()},
         "results": run.results() | {"prefix_hit_fraction": found_fraction(run)},
     }
+    if len(replicas.endpoints) > 1:
+        said["routing"] = {"kind": replicas.routing, "replicas": len(replicas.endpoints), "seed": replicas.seed}
     return said, run

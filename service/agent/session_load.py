@@ -22,6 +22,7 @@ from service.agent.stream import Endpoint
 
 FIRST_TOKEN_ID = 100
 """The lowest ids are often control tokens."""
+ROUTINGS = ("sticky", "random")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,33 @@ class SentSessions:
             "output_tokens": self.reply_tokens.as_json(),
             "think_time_s": self.think_s,
         }
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Servers of one model and which of them a turn goes to.
+
+    sticky: a session stays where it began, sessions going to each in turn. random: every turn goes to any of them; the same
+    seed sends the same turns to the same ones. Raises ValueError for no endpoint and for other routing.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    routing: str = "sticky"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.endpoints:
+            raise ValueError("a load needs an endpoint")
+        if self.routing not in ROUTINGS:
+            raise ValueError(f"turns are routed {' or '.join(ROUTINGS)}, got {self.routing!r}")
+        if any(endpoint.api != "completions" for endpoint in self.endpoints):
+            raise ValueError("prompts of token ids go to the completions API")
+
+    def of(self, session: int, turn: int) -> int:
+        """Which endpoint a turn goes to, from 0."""
+        if self.routing == "sticky":
+            return session % len(self.endpoints)
+        return random.Random(f"{self.seed}/{session}/{turn}").randrange(len(self.endpoints))
 
 
 @dataclass(frozen=True)
@@ -90,7 +118,7 @@ def plan_sessions(traffic: SentSessions, sessions: int, seed: int) -> list[Plann
 
 
 async def run_sessions(
-    endpoint: Endpoint,
+    replicas: Replicas,
     planned: Sequence[PlannedSession],
     clients: int,
     timeout_s: float = 600.0,
@@ -99,41 +127,43 @@ async def run_sessions(
     """Hold every session, `clients` at a time, each starting its next when its last is over.
 
     A session ends with its first turn that fails: what would follow cannot be said. Records are in the order they were sent.
-    Raises ValueError for the chat API, which takes text rather than token ids.
+    Raises ValueError for a load without clients.
     """
-    if endpoint.api != "completions":
-        raise ValueError("prompts of token ids go to the completions API")
     if clients < 1:
         raise ValueError(f"a closed load needs a client, got {clients}")
     waiting = iter(planned)
 
-    async def drive(connections: ConnectionPool, started_at: float) -> list[RequestRecord]:
+    async def drive(pools: Sequence[ConnectionPool], started_at: float) -> list[RequestRecord]:
         async def client(sessions: Iterator[PlannedSession]) -> list[RequestRecord]:
             return [
                 record
                 for session in sessions
-                for record in await _hold(endpoint, connections, session, started_at, timeout_s)
+                for record in await _hold(replicas, pools, session, started_at, timeout_s)
             ]
 
         by_client = await asyncio.gather(*(client(waiting) for _ in range(min(clients, len(planned)))))
         return sorted((record for records in by_client for record in records), key=lambda record: record.sent_s)
 
-    return await timed_run(endpoint, min(clients, len(planned)), drive, on_answer)
+    return await timed_run(replicas.endpoints, min(clients, len(planned)), drive, on_answer)
 
 
 async def _hold(
-    endpoint: Endpoint, connections: ConnectionPool, session: PlannedSession, started_at: float, timeout_s: float
+    replicas: Replicas, pools: Sequence[ConnectionPool], session: PlannedSession, started_at: float, timeout_s: float
 ) -> list[RequestRecord]:
     records: list[RequestRecord] = []
     said = list(session.system)
     for number, turn in enumerate(session.turns):
         await asyncio.sleep(turn.think_s)
         said += turn.user
+        chosen = replicas.of(session.number, number)
+        endpoint = replicas.endpoints[chosen]
         body = {"prompt": said} | sampling_fields(endpoint.served_model, turn.reply_tokens) | {"return_token_ids": True}
         encoded = endpoint.encode(json.dumps(body, separators=(",", ":")).encode())
         record, events = await send(
-            connections, PlannedRequest(encoded, len(said), turn.reply_tokens), started_at, timeout_s, keep_events=True,
-            told=partial(replace, session=session.number, turn=number),
+            pools[chosen], PlannedRequest(encoded, len(said), turn.reply_tokens), started_at, timeout_s, keep_events=True,
+            told=partial(
+                replace, session=session.number, turn=number, replica=chosen if len(replicas.endpoints) > 1 else None
+            ),
         )  # fmt: skip
         records.append(record)
         if not record.succeeded:

@@ -13,7 +13,7 @@ import pytest
 from service.agent.cli import main
 from service.agent.lengths import FixedTokens, UniformTokens
 from service.agent.records import LoadRun
-from service.agent.session_load import SentSessions, found_fraction, plan_sessions, run_sessions
+from service.agent.session_load import Replicas, SentSessions, found_fraction, plan_sessions, run_sessions
 from service.agent.stream import Endpoint
 from tests.agent.streaming_server import REPLY_TOKEN, StreamingServer
 
@@ -26,7 +26,8 @@ def hold(engine: StreamingServer, sessions: int, clients: int, sent: SentSession
         steps = asyncio.create_task(engine.tick())
         try:
             planned = plan_sessions(sent, sessions, seed=5)
-            return await run_sessions(Endpoint(f"http://127.0.0.1:{port}", "m"), planned, clients, 10.0)
+            replicas = Replicas((Endpoint(f"http://127.0.0.1:{port}", "m"),))
+            return await run_sessions(replicas, planned, clients, 10.0)
         finally:
             steps.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -101,6 +102,42 @@ def test_a_failed_turn_ends_its_session_and_no_other() -> None:
     assert sorted(by_session(run)) == list(range(6))
 
 
+def hold_between(engines: list[StreamingServer], routing: str) -> LoadRun:
+    async def all_of_it() -> LoadRun:
+        started = [await engine.start() for engine in engines]
+        steps = [asyncio.create_task(engine.tick()) for engine in engines]
+        try:
+            endpoints = tuple(Endpoint(f"http://127.0.0.1:{port}", "m") for _, port in started)
+            return await run_sessions(Replicas(endpoints, routing, 3), plan_sessions(SENT, 24, seed=5), 6, 10.0)
+        finally:
+            for step in steps:
+                step.cancel()
+            await asyncio.gather(*steps, return_exceptions=True)
+            for server, _ in started:
+                server.close()
+
+    return asyncio.run(all_of_it())
+
+
+@pytest.mark.parametrize("routing", ["sticky", "random"])
+def test_turns_go_to_replicas_as_routed_and_carry_their_replies_along(routing: str) -> None:
+    engines = [StreamingServer(interval_s=0.002, with_token_ids=True) for _ in range(2)]
+    run = hold_between(engines, routing)
+    held = by_session(run)
+    assert sorted(held) == list(range(24))
+    by_replica = [[turn for turns in held.values() for turn in turns if turn.replica == one] for one in (0, 1)]
+    assert [len(engine.prompts) for engine in engines] == [len(turns) for turns in by_replica]
+    for engine, turns in zip(engines, by_replica, strict=True):
+        assert sorted(len(prompt) for prompt in engine.prompts) == sorted(turn.prompt_tokens for turn in turns)
+    moved = [turns for turns in held.values() if len({turn.replica for turn in turns}) > 1]
+    assert not moved if routing == "sticky" else len(moved) > 12
+    for number, turns in held.items():
+        planned = plan_sessions(SENT, 24, seed=5)[number]
+        assert turns[-1].prompt_tokens == len(planned.system) + sum(
+            len(turn.user) for turn in planned.turns
+        ) + sum(turn.reply_tokens for turn in planned.turns[:-1])  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -108,8 +145,10 @@ def test_a_failed_turn_ends_its_session_and_no_other() -> None:
         lambda: SentSessions(-1, FixedTokens(1), FixedTokens(1), FixedTokens(1), 0.0, 1_000),
         lambda: SentSessions(0, FixedTokens(1), FixedTokens(1), FixedTokens(1), -1.0, 1_000),
         lambda: SentSessions(0, FixedTokens(1), FixedTokens(1), FixedTokens(1), 0.0, 50),
-        lambda: asyncio.run(run_sessions(Endpoint("http://127.0.0.1:1", "m", api="chat"), [], 1)),
-        lambda: asyncio.run(run_sessions(Endpoint("http://127.0.0.1:1", "m"), [], 0)),
+        lambda: Replicas((Endpoint("http://127.0.0.1:1", "m", api="chat"),)),
+        lambda: Replicas(()),
+        lambda: Replicas((Endpoint("http://127.0.0.1:1", "m"),), routing="least_loaded"),
+        lambda: asyncio.run(run_sessions(Replicas((Endpoint("http://127.0.0.1:1", "m"),)), [], 0)),
     ],
 )
 def test_nonsense_is_refused(wrong: Any) -> None:
@@ -143,6 +182,19 @@ class TestCommand:
         assert {turn["session"] for turn in turns} == {0, 1, 2, 3}
         assert all(turn["prompt_tokens"] == 16 + 5 + 9 * turn["turn"] for turn in turns)
 
+    def test_routing_among_replicas_is_said_and_recorded(
+        self, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        records = tmp_path / "turns.jsonl.gz"
+        code = self.run(
+            engine, tmp_path, *self.SESSIONS, "--replica", engine, "--routing", "random", "--no-upload", "--records",
+            str(records),
+        )  # fmt: skip
+        assert code == 0
+        assert json.loads(capsys.readouterr().out)["routing"] == {"kind": "random", "replicas": 2, "seed": 1}
+        with gzip.open(records, "rt") as lines:
+            assert {json.loads(line)["replica"] for line in lines} == {0, 1}
+
     @pytest.mark.parametrize(
         ("more", "says"),
         [
@@ -151,6 +203,12 @@ class TestCommand:
             ((*SESSIONS, "--prompt-tokens", "10", "--no-upload"), "--prompt-tokens"),
             (("--sessions", "2", "--turns", "2", "--no-upload"), "--user-tokens"),
             ((*SESSIONS[2:], "--sessions", "0", "--no-upload"), "at least one"),
+            ((*SESSIONS, "--routing", "random", "--no-upload"), "--replica"),
+            (
+                ("--prompt-tokens", "9", "--output-tokens", "3", "--concurrency", "1", "--replica", "http://a"),
+                "--sessions",
+            ),
+            ((*SESSIONS, "--replica", "http://127.0.0.1:1", "--launch", "--no-upload"), "--launch"),
         ],
     )
     def test_what_does_not_go_together_is_refused(
