@@ -114,5 +114,7 @@ def read_request(name: str) -> Any:
         return json.loads(text)
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror}", ExitCode.bad_input) from None
+    except RecursionError:
+        raise CommandError(f"{name} is not JSON: nested too deeply", ExitCode.bad_input) from None
     except ValueError as error:
         raise CommandError(f"{name} is not JSON: {error}", ExitCode.bad_input) from None

@@ -1,6 +1,7 @@
 """How the command line talks to /v1: over HTTP, or to the application inside this process when none is running."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -73,7 +74,8 @@ class Client:
             "headers": ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Prefer": prefer} if prefer else {}),
         }
         if body is not None:
-            arguments["json"] = body
+            arguments["content"] = _encoded(body)
+            arguments["headers"]["Content-Type"] = "application/json"
         try:
             if self.url is None:
                 response = asyncio.run(self._in_process(method, path, arguments))
@@ -81,6 +83,10 @@ class Client:
                 response = httpx.request(method, self.url.rstrip("/") + path, timeout=TIMEOUT_S, **arguments)
         except httpx.HTTPError as error:
             raise CommandError(f"cannot reach {self.url}: {error}") from None
+        except (httpx.InvalidURL, UnicodeEncodeError):
+            raise CommandError(
+                f"{path[:80]!a} is no address: a name or id holds what none has", ExitCode.bad_input
+            ) from None
         return response
 
     async def _in_process(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Response:
@@ -95,6 +101,16 @@ class Client:
             httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=TIMEOUT_S) as client,
         ):
             return await client.request(method, path, **arguments)
+
+
+def _encoded(body: Any) -> bytes:
+    """The body as JSON. Raises CommandError for numbers and texts that JSON in UTF-8 does not have; files may hold both."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise CommandError("the request holds text that is not UTF-8", ExitCode.bad_input) from None
+    except ValueError:
+        raise CommandError("the request holds NaN or Infinity: state a finite number", ExitCode.bad_input) from None
 
 
 def _listening() -> str | None:

@@ -2,6 +2,7 @@
 
 import argparse
 
+from service.cli.numbers import number
 from service.deployments.targets import DEPLOYMENT_TARGETS
 
 
@@ -14,7 +15,7 @@ def add_deploy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine-version", help="write for this release; without it the planned or measured one")
     parser.add_argument(
         "--ramp",
-        type=float,
+        type=number,
         metavar="N",
         help="demand may rise by so many requests a second each minute: how many replicas stand by",
     )

@@ -5,7 +5,9 @@ from typing import Any
 
 from service.cli.exit_codes import CommandError, ExitCode
 
-LENGTH = re.compile(r"(\d+(?:\.\d+)?)(k?)(?::(\d+(?:\.\d+)?)(k?))?", re.IGNORECASE)
+LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)(k?)(?::([0-9]+(?:\.[0-9]+)?)(k?))?", re.IGNORECASE)
+MOST_DIGITS = 20
+"""Far more than any count of tokens has, and few enough for floating point."""
 LENGTHS_HELP = "mean and 95th percentile, such as 1200:4000; one number: all of that length"
 
 
@@ -19,8 +21,8 @@ def lengths(option: str, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     found = LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise CommandError(f"{option} {text!r}: {LENGTHS_HELP}", ExitCode.bad_input)
+    if found is None or max(len(digits or "") for digits in found.groups()) > MOST_DIGITS:
+        raise CommandError(f"{option} {text[:40]!r}: {LENGTHS_HELP}", ExitCode.bad_input)
     mean = float(found[1]) * (1000 if found[2] else 1)
     if found[3] is None:
         return {"distribution": "fixed", "tokens": round(mean)}

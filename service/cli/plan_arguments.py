@@ -8,6 +8,7 @@ from typing import Any
 import service
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import LENGTHS_HELP, lengths
+from service.cli.numbers import number
 from service.cli.served_arguments import adapters_of, add_served_options, media_of
 from service.cli.session_arguments import add_session_options, sessions_of
 from service.cli.trace_arguments import add_reading_options
@@ -28,7 +29,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "llm", metavar="LLM", nargs="?", help="language model, such as llama-3.1-70b; without it the preset's"
     )
     parser.add_argument("--preset", choices=PRESETS, help="what is not stated is taken from here")
-    parser.add_argument("--rate", type=float, metavar="N", help="requests a second")
+    parser.add_argument("--rate", type=number, metavar="N", help="requests a second")
     parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
     parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
     parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
@@ -50,7 +51,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         ("ttfat", "to the first token after hidden ones"),
     ):
         parser.add_argument(
-            f"--{name}-p95", type=float, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
+            f"--{name}-p95", type=number, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
         )
     for name, text in (
         ("provider", "a provider"),
@@ -76,7 +77,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--busy-at-most",
-        type=float,
+        type=number,
         metavar="PERCENT",
         help="of what a replica sustains (85 unless stated); the rest is for bursts",
     )
@@ -89,9 +90,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         help="least cost, most throughput for --max-usd-per-hour, or least power (default: %(default)s)",
     )
     parser.add_argument(
-        "--confidence", type=float, metavar="PERCENT", help="how sure the targets are to be met, 50 to 99"
+        "--confidence", type=number, metavar="PERCENT", help="how sure the targets are to be met, 50 to 99"
     )
-    parser.add_argument("--time-limit", type=float, metavar="S", help="how long to search at most (10 unless stated)")
+    parser.add_argument("--time-limit", type=number, metavar="S", help="how long to search at most (10 unless stated)")
     parser.add_argument("--show-request", action="store_true", help="print the request's JSON and do nothing")
     parser.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
 
@@ -117,7 +118,7 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
     add_session_options(parser)
     add_served_options(parser)
-    parser.add_argument("--rate", type=float, metavar="N", help="requests a second, arriving at random")
+    parser.add_argument("--rate", type=number, metavar="N", help="requests a second, arriving at random")
     parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
 
 
@@ -212,10 +213,10 @@ def drafting(text: str) -> dict[str, Any]:
     try:
         method, tokens, acceptance, cost = text.split(":")
         return {
-            "method": method, "draft_tokens": int(tokens), "acceptance_fraction": float(acceptance),
-            "draft_step_fraction": float(cost), "draft_cost_source": "stated on the command line",
+            "method": method, "draft_tokens": int(tokens), "acceptance_fraction": number(acceptance),
+            "draft_step_fraction": number(cost), "draft_cost_source": "stated on the command line",
         }  # fmt: skip
-    except ValueError:
+    except (ValueError, argparse.ArgumentTypeError):
         raise CommandError(f"--draft {text!r}: {DRAFT_HELP}", ExitCode.bad_input) from None
 
 

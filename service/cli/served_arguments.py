@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.numbers import number
 
 MOST_SHARES = 1_000
 """Adapters of which each is stated."""
@@ -28,7 +29,7 @@ def add_served_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--audio", metavar="[N:]SECONDS", help=AUDIO_HELP)
     parser.add_argument(
         "--adapter-zipf",
-        type=float,
+        type=number,
         metavar="S",
         help="the i-th adapter is named in proportion to i^-S (all alike unless stated)",
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.lengths import LENGTHS_HELP, lengths
+from service.cli.numbers import number
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +14,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--user", metavar="MEAN:P95", help=f"tokens a user adds in a turn: {LENGTHS_HELP}")
     parser.add_argument(
-        "--think", type=float, metavar="S", help="seconds between a reply and the next turn, on average"
+        "--think", type=number, metavar="S", help="seconds between a reply and the next turn, on average"
     )
     parser.add_argument("--system-prompt", type=int, metavar="TOKENS", help="what every session begins with")
     parser.add_argument(
@@ -23,18 +24,18 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
         "--random-over", type=int, metavar="N", help="turns go to any of N replicas; else a session stays with one"
     )
     parser.add_argument(
-        "--host-cache", type=float, action="append", default=[], metavar="GIB",
+        "--host-cache", type=number, action="append", default=[], metavar="GIB",
         help="memory of the host that caches may take beside each device; may be repeated for a plan to choose among",
     )  # fmt: skip
     parser.add_argument(
         "--disk-cache",
-        type=float,
+        type=number,
         metavar="GIB",
         help="local disk that caches may take for each device under that memory",
     )
     parser.add_argument(
         "--disk-rate",
-        type=float,
+        type=number,
         metavar="GB_PER_S",
         help="at which each device's share of it is read; else as documented",
     )

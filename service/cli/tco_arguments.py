@@ -2,6 +2,8 @@
 
 import argparse
 
+from service.cli.numbers import number
+
 BUSY_PERCENT = 60.0
 MONTHS = 36
 
@@ -32,23 +34,23 @@ def add_tco_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--months", type=int, default=MONTHS, help="horizon (default: %(default)s)")
     parser.add_argument(
-        "--busy", type=float, default=BUSY_PERCENT, metavar="PERCENT",
+        "--busy", type=number, default=BUSY_PERCENT, metavar="PERCENT",
         help="mean demand over that of the peak hour (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--runs-per-month", type=float, metavar="RUNS",
+        "--runs-per-month", type=number, metavar="RUNS",
         help="of a training plan, in place of --busy: how often all of its jobs are done",
     )  # fmt: skip
     parser.add_argument(
-        "--growth", type=float, default=0.0, metavar="PERCENT", help="of demand, a month (default: %(default)s)"
+        "--growth", type=number, default=0.0, metavar="PERCENT", help="of demand, a month (default: %(default)s)"
     )
     for option, what in (("rent", "rents by the hour"), ("api", "prices of tokens"), ("hardware", "machines to buy")):
         parser.add_argument(
-            f"--{option}-change", type=float, metavar="PERCENT",
+            f"--{option}-change", type=number, metavar="PERCENT",
             help=f"what {what} change by in a year, such as -10; the catalog's measured trend unless stated",
         )  # fmt: skip
     parser.add_argument("--usd-per-node", metavar="USD", help="price of a machine that the catalog has none of")
     parser.add_argument(
-        "--peak-kw", type=float, metavar="KW", help="peak draw of a machine that the catalog has none of"
+        "--peak-kw", type=number, metavar="KW", help="peak draw of a machine that the catalog has none of"
     )
     parser.add_argument("--out", metavar="FILE", help="write the comparison there too: .xlsx or .csv")

@@ -2,6 +2,8 @@
 
 import argparse
 
+from service.cli.numbers import number
+
 
 def add_trace_command(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -26,7 +28,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--cache-tokens", type=_positive, metavar="N", help="tokens of context that the cache of prefixes holds"
     )
     sizes.add_argument(
-        "--cache-gib", type=float, metavar="GIB", help="its memory instead, for the model's cache format"
+        "--cache-gib", type=number, metavar="GIB", help="its memory instead, for the model's cache format"
     )
     parser.add_argument(
         "--cache-format", default="bf16", metavar="FORMAT", help="of --cache-gib: fp32, bf16, fp16, fp8 or int8 (default: %(default)s)"

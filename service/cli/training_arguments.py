@@ -2,6 +2,8 @@
 
 import argparse
 
+from service.cli.numbers import number
+
 TARGETS = ("torchrun", "torchtitan", "megatron", "slurm", "skypilot")
 METHODS = ("pretrain", "full", "lora", "qlora", "dpo")
 
@@ -84,7 +86,7 @@ def add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens", required=True, type=_count, metavar="N", help="tokens to train on, such as 50M or 2T"
     )
-    parser.add_argument("--days", type=float, metavar="N", help="it must be done in so many days")
+    parser.add_argument("--days", type=number, metavar="N", help="it must be done in so many days")
     parser.add_argument("--by", metavar="INSTANT", help="or by an instant, such as 2026-11-27T18:00:00Z")
     parser.add_argument("--max-usd", metavar="USD", help="it may cost at most so much")
     parser.add_argument("--max-devices", type=int, metavar="N", help="on at most so many accelerators")
@@ -125,7 +127,7 @@ def _count(text: str) -> float:
     >>> _count("50M"), _count("2t"), _count("1000")
     (50000000.0, 2000000000000.0, 1000.0)
     """
-    return float(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else float(text)
+    return number(text[:-1]) * MULTIPLES[text[-1].lower()] if text[-1:].lower() in MULTIPLES else number(text)
 
 
 def _shares(text: str) -> list[float]:
@@ -133,7 +135,7 @@ def _shares(text: str) -> list[float]:
     >>> _shares("0.5,1")
     [0.5, 1.0]
     """
-    return [float(share) for share in text.split(",")]
+    return [number(share) for share in text.split(",")]
 
 
 def site_of(machines: list[str]) -> dict[str, object]:

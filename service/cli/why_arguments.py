@@ -2,6 +2,8 @@
 
 import argparse
 
+from service.cli.numbers import number
+
 
 def add_why_not_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
@@ -23,7 +25,9 @@ def add_price_curve_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OF",
         help="ttft, tpot or e2e (their p95; tpot.p99 for another), context, confidence, spares or rate",
     )
-    parser.add_argument("point", metavar="VALUE", nargs="*", type=float, help="without any, some around the stated one")
+    parser.add_argument(
+        "point", metavar="VALUE", nargs="*", type=number, help="without any, some around the stated one"
+    )
     parser.add_argument("--workload", help="which one, where there are several")
     parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
 
@@ -34,7 +38,7 @@ def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
         "against", metavar="AGAINST", help="ttft or tpot (their p95; tpot.p99 for another), power or carbon"
     )
     parser.add_argument(
-        "point", metavar="LIMIT", nargs="*", type=float, help="without any, from the tightest to the cheapest"
+        "point", metavar="LIMIT", nargs="*", type=number, help="without any, from the tightest to the cheapest"
     )
     parser.add_argument("--workload", help="whose target, where there are several")
     parser.add_argument("--traffic-class", help="whose target; without it the workload's own")
@@ -43,7 +47,7 @@ def add_pareto_arguments(parser: argparse.ArgumentParser) -> None:
 def add_near_optimal_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recommendation", metavar="RECOMMENDATION")
     parser.add_argument(
-        "--within", type=float, default=5.0, metavar="PERCENT", help="how much dearer (default: %(default)s)"
+        "--within", type=number, default=5.0, metavar="PERCENT", help="how much dearer (default: %(default)s)"
     )
     parser.add_argument("--count", type=int, default=3, help="how many plans (default: %(default)s)")
 

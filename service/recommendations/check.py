@@ -9,6 +9,7 @@ from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
 from service.wire.recommendations import LimitsIn, RecommendationIn
+from service.wire.traffic import ANSWERS_FOLLOW_HIDDEN_TOKENS
 from solver.deployment.context import beyond
 from solver.errors import InvalidInputError, SolverError
 from solver.llm_shape import LlmShape
@@ -111,11 +112,14 @@ def _missing_distances(asked: RecommendationIn, snapshot: CatalogSnapshot) -> li
 def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple[tuple[Traffic, ...], ...]:
     """Every workload's traffic as the solver sees it, class by class.
 
-    Raises InvalidFieldsError naming lengths that cannot be.
+    Raises InvalidFieldsError naming lengths that cannot be, and targets of what the traffic does not have.
     """
     traffic: list[tuple[Traffic, ...]] = []
     errors: list[FieldError] = []
     for position, workload in enumerate(asked.workloads):
+        if workload.targets.ttfat_ms and not any(one.shape.thinking_tokens for one in workload.streams):
+            pointer = f"/workloads/{position}/targets/ttfat_ms"
+            errors.append(FieldError(ANSWERS_FOLLOW_HIDDEN_TOKENS, pointer=pointer))
         for stream in workload.streams:
             for field, lengths in stated_lengths(stream.shape):
                 try:

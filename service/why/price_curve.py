@@ -11,6 +11,7 @@ from service.why.curve_words import curve_says
 from service.why.present import present_answer, present_miss
 from service.why.replay import ReplayedRequest, answered, elapsed_since, present_base
 from service.wire.recommendations import WorkloadIn
+from service.wire.traffic import ANSWERS_FOLLOW_HIDDEN_TOKENS
 from service.wire.why import CurvePointOut, PriceCurveIn, PriceCurveOut
 from solver.limit import TargetLimit
 from solver.recommend.recommend import SolvedRequest
@@ -70,6 +71,8 @@ def _check(asked: PriceCurveIn, replay: ReplayedRequest) -> None:
     workload = workloads[_requirement(asked, replay).workload or 0]
     if wrong_one := wrong_class(workload, asked.of, asked.traffic_class):
         raise InvalidFieldsError([wrong_one])
+    if asked.of.startswith("targets.ttfat_ms") and not any(one.shape.thinking_tokens for one in workload.streams):
+        raise InvalidFieldsError([FieldError(ANSWERS_FOLLOW_HIDDEN_TOKENS, pointer="/of")])
     if (
         asked.of.startswith("targets.")
         and asked.points is None

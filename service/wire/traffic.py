@@ -85,6 +85,9 @@ OverContext = Literal["clip", "refuse"]
 
 
 THINKING_IS_AGGREGATED = "hidden tokens are modelled on replicas that prefill and decode; pools of their own are not"
+ANSWERS_FOLLOW_HIDDEN_TOKENS = (
+    "ttfat_ms is the time to the first token after hidden ones: state traffic.thinking_tokens, or limit ttft_ms"
+)
 IMAGES_ARE_AGGREGATED = (
     "images, video and audio are modelled on replicas that prefill and decode; pools of their own are not"
 )

@@ -23,6 +23,7 @@ from service.migrate import migrate
 from service.seeding import seed
 from tests.bench.server_process import ServerProcess
 from tests.hostile.cases import Case, corpus
+from tests.hostile.traffic import estimates
 
 MOST_S = 2.0
 MOST_BYTES = 100_000_000
@@ -99,7 +100,7 @@ def main() -> None:
                 client.post(
                     "/v1/benchmarks/import", json={"payload": "a: 1"}
                 )  # the clean process is started by the first
-                outcomes = [send(client, case, pid) for case in corpus()]
+                outcomes = [send(client, case, pid) for case in (*corpus(), *estimates())]
                 alive = client.get("/healthz").status_code == 200 and server.pid == pid
         finally:
             server.stop()

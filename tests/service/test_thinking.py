@@ -10,6 +10,8 @@ from tests.service.bodies import changed, small_estimate, small_plan
 TRAFFIC: dict[str, Any] = {
     "prompt_tokens": 500, "thinking_tokens": {"mean": 800, "p95": 2400}, "output_tokens": {"mean": 200, "p95": 600},
 }  # fmt: skip
+SHOWN: dict[str, Any] = {"prompt_tokens": 500, "output_tokens": 100}
+SAYS = "state traffic.thinking_tokens, or limit ttft_ms"
 ESTIMATE = small_estimate(TRAFFIC, 2)
 PLAN = small_plan("reasoning", TRAFFIC | {"requests_per_s": 8}, {"ttfat_ms": {"p95": 40_000}})
 
@@ -64,3 +66,33 @@ def test_what_is_wrong_is_said(client: TestClient, path: str, value: Any, says: 
     response = client.post("/v1/recommendations", json=changed(PLAN, f"workloads/0/{path}", value))
     assert response.status_code == 422
     assert says in response.text
+
+
+class TestNoHiddenTokens:
+    """Without them a reply's first token is its answer's: a target on the latter has no prediction to be held against."""
+
+    @pytest.mark.parametrize("target", [500, {"p95": 500}, {"mean": 500, "p99": 900}])
+    def test_a_plan_has_no_such_target(self, client: TestClient, target: Any) -> None:
+        body = small_plan("chat", SHOWN | {"requests_per_s": 4}, {"ttft_ms": 9_000, "ttfat_ms": target})
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 422
+        (error,) = response.json()["errors"]
+        assert error["pointer"] == "/workloads/0/targets/ttfat_ms"
+        assert SAYS in error["detail"]
+
+    def test_nor_has_a_fleet(self, client: TestClient) -> None:
+        workload = small_plan("chat", SHOWN, {"ttfat_ms": 500})["workloads"][0]
+        workload["demand"] = {"kind": "profile", "weekday_requests_per_s": [2.0] * 24}
+        response = client.post("/v1/fleets", json={"workloads": [workload], "limits": {"devices": ["h100-sxm"]}})
+        assert response.status_code == 422
+        assert SAYS in response.text
+
+    def test_nor_a_price(self, client: TestClient) -> None:
+        plan = client.post(
+            "/v1/recommendations", json=small_plan("chat", SHOWN | {"requests_per_s": 4}, {"ttft_ms": 9_000})
+        ).json()
+        response = client.post(f"/v1/recommendations/{plan['id']}/price-curve", json={"of": "ttfat", "points": [500]})
+        assert response.status_code == 422
+        (error,) = response.json()["errors"]
+        assert error["pointer"] == "/of"
+        assert SAYS in error["detail"]

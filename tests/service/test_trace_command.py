@@ -64,7 +64,7 @@ def test_a_plan_takes_a_trace_as_sessions(tmp_path: Path, capsys: pytest.Capture
         (["trace", "describe", str(Path(__file__))], "line 1: states no count of"),
         (["trace", "describe", BLOCKS, "--block-tokens", "1024"], "line 1: `hash_ids` lists 3 blocks"),
         (["trace", "describe", BLOCKS, "--cache-gib", "4"], "needs the model whose cache it is"),
-        (["trace", "describe", BLOCKS, "--cache-gib", "nan"], "goes from above 0"),
+        (["trace", "describe", BLOCKS, "--cache-gib", "2e6"], "goes from above 0"),
         ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl")], "state --rate"),
         ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl"), "--trace-sessions"], "--trace-sessions needs arrivals"),
         ([*PLAN, "--rate", "3", "--prompt", "9", "--output", "9", "--cache-tokens", "9"], "belong to --trace"),
