@@ -10,18 +10,15 @@ from rich.table import Table
 
 from service.cli.ask import errors, read_request
 from service.cli.client import Client
-from service.cli.exit_codes import CommandError, ExitCode
-from service.cli.lengths import lengths
+from service.cli.estimate_arguments import deployment_of
+from service.cli.exit_codes import ExitCode
 from service.cli.output import print_json, standard_output
-from service.cli.served_arguments import adapters_of, media_of
-from service.cli.session_arguments import sessions_of
 from service.cli.tables import interval, layout_text, show_estimates
 from service.figures import readable
 from service.settings import Settings
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 LATENCIES = (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), ("E2E", "e2e_ms"))
-DEGREES = ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel")
 
 
 def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -36,52 +33,6 @@ def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
     else:
         show_estimates(body, answer, standard_output())
     return ExitCode.ok if all(e["outcome"] == "estimated" for e in answer["estimates"]) else ExitCode.infeasible
-
-
-def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """One entry of POST /v1/estimates. Raises CommandError naming options that are missing."""
-    sessions, prompt = sessions_of(arguments), lengths("--prompt", arguments.prompt)
-    of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
-    traffic = {**of_prompts, "output_tokens": lengths("--output", arguments.output)}
-    if (thinking := lengths("--thinking", arguments.thinking)) is not None:
-        traffic["thinking_tokens"] = thinking
-    traffic |= media_of(arguments)
-    has_load = (arguments.rate is None) != (arguments.concurrency is None)
-    missing = [
-        name
-        for name, value in (("--prompt", prompt or sessions), ("--output", traffic["output_tokens"]),
-                            ("either --rate or --concurrency", has_load))
-        if not value
-    ]  # fmt: skip
-    if missing:
-        raise CommandError(f"state {', '.join(missing)}", ExitCode.bad_input)
-    closed = {"kind": "closed", "concurrency": arguments.concurrency}
-    degrees = {name: getattr(arguments, name) for name in DEGREES}
-    precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
-    stated: dict[str, Any] = {
-        "llm": arguments.what,
-        "device": arguments.device,
-        "layout": {name: degree for name, degree in degrees.items() if degree is not None},
-        "precision": {part: name for part, name in precision.items() if name is not None},
-        "traffic": traffic,
-        "load": closed if arguments.rate is None else {"kind": "open", "requests_per_s": arguments.rate},
-    }
-    if arguments.node:
-        stated["node"] = arguments.node
-    if (adapters := adapters_of(arguments)) is not None:
-        stated["adapters"] = adapters
-    engine: dict[str, Any] = {"name": arguments.engine} if arguments.engine else {}
-    if len(arguments.host_cache) > 1:
-        raise CommandError("--host-cache: one size is estimated; a plan chooses among several", ExitCode.bad_input)
-    if arguments.host_cache:
-        engine["host_cache_gib"] = arguments.host_cache[0]
-    if arguments.disk_cache:
-        engine["disk_cache_gib"] = arguments.disk_cache
-    if arguments.disk_rate:
-        engine["disk_read_gbytes_per_s"] = arguments.disk_rate
-    if engine:
-        stated["engine"] = engine
-    return stated
 
 
 def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], console: Console) -> None:

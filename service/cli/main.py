@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from service import VERSION
 from service.cli.changes import CHANGES, add_llm_arguments, add_offer_arguments, add_withdraw_arguments, joined
 from service.cli.deploy_arguments import add_deploy_arguments
+from service.cli.estimate_arguments import add_estimate_arguments
 from service.cli.exit_codes import EXIT_CODES_HELP, CommandError, ExitCode
-from service.cli.plan_arguments import add_estimate_arguments, add_plan_arguments
+from service.cli.plan_arguments import add_plan_arguments
 from service.cli.prices_arguments import add_prices_command
 from service.cli.tco_arguments import add_tco_arguments
 from service.cli.trace_arguments import add_trace_command

@@ -1,27 +1,26 @@
-"""The commands ``plan`` and ``estimate``: a workload, and a deployment, stated in options without a file."""
+"""The command ``plan``: a workload stated in options without a file."""
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import service
+from service.cli.drafting import DRAFT_HELP, DRAFT_METAVAR, drafting
 from service.cli.exit_codes import CommandError, ExitCode
-from service.cli.lengths import LENGTHS_HELP, lengths
 from service.cli.numbers import number
-from service.cli.served_arguments import adapters_of, add_served_options, media_of
-from service.cli.session_arguments import add_session_options, sessions_of
+from service.cli.served_arguments import adapters_of
 from service.cli.trace_arguments import add_reading_options
+from service.cli.traffic_arguments import LENGTH_OPTIONS, add_traffic_options, traffic_of
 
 OBJECTIVES = ("cost", "throughput", "power")
 PRESETS = ("chat", "rag", "code", "reasoning", "batch")
 PRESETS_FILE = Path(service.__file__).with_name("page") / "static" / "presets.json"
 """The page's own: what both start from is the same."""
+TARGET_HELP = "another target, such as ttft.p99=800 or e2e.mean=4000; may be repeated"
+TARGET = re.compile(r"(ttft|tpot|e2e|ttfat)\.(mean|p50|p90|p95|p99)=(.+)")
 FORMATS_HELP = "such as bf16 or fp8; the model's own unless stated; may be repeated:"
-DRAFT_HELP = (
-    "engines may draft, where that is cheaper: ngram or head, tokens drafted a step, share of them accepted, and seconds of "
-    "drafting one over seconds of a decode step, such as ngram:4:0.6:0"
-)
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,11 +29,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preset", choices=PRESETS, help="what is not stated is taken from here")
     parser.add_argument("--rate", type=number, metavar="N", help="requests a second")
-    parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
-    parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
-    parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
-    add_session_options(parser)
-    add_served_options(parser)
+    add_traffic_options(parser)
     parser.add_argument(
         "--trace",
         metavar="FILE",
@@ -53,6 +48,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}-p95", type=number, metavar="MS", help=f"at most so many ms {text}, for 95 %% of requests"
         )
+    parser.add_argument(
+        "--target", action="append", default=[], metavar="METRIC.STATISTIC=MS", help=TARGET_HELP,
+    )  # fmt: skip
     for name, text in (
         ("provider", "a provider"),
         ("region", "a region"),
@@ -60,16 +58,17 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         ("engine", "a serving engine"),
     ):
         parser.add_argument(f"--{name}", action="append", default=[], help=f"only {text} named so; may be repeated")
-    parser.add_argument(
-        "--without-provider", action="append", default=[], metavar="PROVIDER", help="not this one; may be repeated"
-    )
+    for name in ("provider", "region"):
+        parser.add_argument(
+            f"--without-{name}", action="append", default=[], metavar=name.upper(), help="not this one; may be repeated"
+        )
     parser.add_argument(
         "--commitment", action="append", default=[],
         help="on_demand unless stated; spot, reserved_1y, …, or any; may be repeated",
     )  # fmt: skip
     parser.add_argument("--weights", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} weights")
     parser.add_argument("--kv-cache", action="append", default=[], metavar="FORMAT", help=f"{FORMATS_HELP} KV cache")
-    parser.add_argument("--draft", metavar="METHOD:TOKENS:ACCEPTANCE:COST", help=DRAFT_HELP)
+    parser.add_argument("--draft", metavar=DRAFT_METAVAR, help=DRAFT_HELP)
     parser.add_argument(
         "--any-source",
         action="store_true",
@@ -81,6 +80,15 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="of what a replica sustains (85 unless stated); the rest is for bursts",
     )
+    parser.add_argument(
+        "--context", type=int, metavar="TOKENS", help="longest context served; the longest request unless stated"
+    )
+    parser.add_argument("--over-context", choices=("clip", "refuse"), help="what becomes of longer requests (clip)")
+    parser.add_argument("--min-replicas", type=int, metavar="N", help="so many replicas at least (1 unless stated)")
+    parser.add_argument(
+        "--role", action="append", default=[], choices=("aggregated", "disaggregated"),
+        help="disaggregated: prefill and decode in pools of their own; may be repeated (aggregated unless stated)",
+    )  # fmt: skip
     parser.add_argument("--max-nodes", type=int, metavar="N", help="so many machines of an offer at most")
     parser.add_argument("--max-usd-per-hour", metavar="USD", help="the plan may cost at most so much")
     parser.add_argument(
@@ -97,62 +105,26 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--async", dest="later", action="store_true", help="print the job's id; do not wait")
 
 
-def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what",
-        metavar="LLM|FILE",
-        help="a language model, with --device and the rest; or a request's JSON body, - for input",
-    )
-    parser.add_argument("--device", metavar="DEVICE", help="the accelerator, such as h100-sxm")
-    parser.add_argument("--node", metavar="NODE", help="the machine: how its devices are joined")
-    for name, text in (
-        ("tensor", "devices that cut every layer among them"), ("pipeline", "stages that layers are dealt out over"),
-        ("data", "copies of attention in one replica"), ("expert", "devices that experts are dealt out over"),
-    ):  # fmt: skip
-        parser.add_argument(f"--{name}-parallel", type=int, metavar="N", help=f"{text} (1 unless stated)")
-    parser.add_argument("--weights", metavar="FORMAT", help="bf16 unless stated")
-    parser.add_argument("--kv-cache", metavar="FORMAT", help="bf16 unless stated")
-    parser.add_argument("--engine", metavar="ENGINE", help="vllm unless stated, or the device's own")
-    parser.add_argument("--prompt", metavar="MEAN:P95", help=f"tokens of a prompt: {LENGTHS_HELP}")
-    parser.add_argument("--output", metavar="MEAN:P95", help=f"tokens of a reply: {LENGTHS_HELP}")
-    parser.add_argument("--thinking", metavar="MEAN:P95", help=f"hidden tokens before a reply: {LENGTHS_HELP}")
-    add_session_options(parser)
-    add_served_options(parser)
-    parser.add_argument("--rate", type=number, metavar="N", help="requests a second, arriving at random")
-    parser.add_argument("--concurrency", type=int, metavar="N", help="clients that each wait for their answer, instead")
-
-
 def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = None) -> dict[str, Any]:
     """The body of POST /v1/recommendations. Raises CommandError naming options that are missing.
 
     traced: traffic of a trace, taken before the preset's and after what options state.
     """
-    traced = traced or {}
+    traced = {name: stated for name, stated in (traced or {}).items() if stated is not None}
     preset: dict[str, Any] = {}
     if arguments.preset:
         preset = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))[arguments.preset]
-    stated = {
-        name: value
-        for name, value in (("ttft_ms", arguments.ttft_p95), ("tpot_ms", arguments.tpot_p95), ("e2e_ms", arguments.e2e_p95),
-                            ("ttfat_ms", arguments.ttfat_p95))
-        if value is not None
-    }  # fmt: skip
-    targets: dict[str, Any] = preset.get("targets", {}) | {name: {"p95": value} for name, value in stated.items()}
+    targets: dict[str, Any] = preset.get("targets", {}) | _targets(arguments)
     llm = arguments.llm or preset.get("llm")
     rate = next(
         (r for r in (arguments.rate, traced.get("requests_per_s"), preset.get("requests_per_s")) if r is not None), None
     )
-    prompt, output = (
-        lengths(option, text) or traced.get(name) or _preset_lengths(preset.get(name))
-        for option, text, name in (
-            ("--prompt", arguments.prompt, "prompt_tokens"), ("--output", arguments.output, "output_tokens"),
-        )
-    )  # fmt: skip
-    sessions = sessions_of(arguments) or traced.get("sessions")
+    traffic = traffic_of(arguments, _preset_lengths(preset) | traced)
+    is_rated = rate is not None or arguments.objective == "throughput"
     missing = [
         name
-        for name, value in (("LLM", llm), ("--rate", rate), ("--prompt", prompt or sessions), ("--output", output),
-                            ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
+        for name, value in (("LLM", llm), ("--rate", is_rated), ("--prompt", traffic.get("prompt_tokens") or traffic.get("sessions")),
+                            ("--output", traffic.get("output_tokens")), ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
         if not value
     ]  # fmt: skip
     if missing:
@@ -169,34 +141,10 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
         limits["max_nodes_per_offer"] = arguments.max_nodes
     if arguments.max_usd_per_hour:
         limits["max_usd_per_hour"] = arguments.max_usd_per_hour
-    of_prompts = {"prompt_tokens": prompt} if sessions is None else {"sessions": sessions}
-    traffic = {"requests_per_s": rate, **of_prompts, "output_tokens": output}
-    thinking = lengths("--thinking", arguments.thinking) or _preset_lengths(preset.get("thinking_tokens"))
-    if thinking is not None:
-        traffic["thinking_tokens"] = thinking
-    traffic |= media_of(arguments)
-    if sessions is None and traced.get("shared_prefix_fraction"):
-        traffic["shared_prefix_fraction"] = traced["shared_prefix_fraction"]
-    workload = {"name": arguments.preset or "workload", "llm": llm, "traffic": traffic, "targets": targets}
-    if arguments.engine:
-        workload["engines"] = arguments.engine
-    if arguments.busy_at_most is not None:
-        workload["utilisation_limit_fraction"] = arguments.busy_at_most / 100.0
-    if (adapters := adapters_of(arguments)) is not None:
-        workload["adapters"] = adapters
-    if arguments.draft:
-        workload["drafting"] = drafting(arguments.draft)
-    if arguments.host_cache:
-        workload["host_cache_gib"] = arguments.host_cache
-    if arguments.disk_cache:
-        workload["disk_cache_gib"] = arguments.disk_cache
-    if arguments.disk_rate:
-        workload["disk_read_gbytes_per_s"] = arguments.disk_rate
-    if arguments.without_provider:
-        workload["providers"] = {"never": arguments.without_provider}
-    precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
-    if any(precision.values()):
-        workload["precision"] = {part: formats for part, formats in precision.items() if formats}
+    workload = {
+        "name": arguments.preset or "workload", "llm": llm, "traffic": {"requests_per_s": rate} | traffic, "targets": targets,
+    }  # fmt: skip
+    workload |= {name: stated for name, stated in _of_workload(arguments).items() if stated is not None}
     body: dict[str, Any] = {"workloads": [workload], "limits": limits}
     if arguments.objective != "cost":
         body["objective"] = arguments.objective
@@ -205,20 +153,45 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     return body
 
 
-def drafting(text: str) -> dict[str, Any]:
-    """
-    >>> drafting("ngram:4:0.6:0")["acceptance_fraction"]
-    0.6
-    """
-    try:
-        method, tokens, acceptance, cost = text.split(":")
-        return {
-            "method": method, "draft_tokens": int(tokens), "acceptance_fraction": number(acceptance),
-            "draft_step_fraction": number(cost), "draft_cost_source": "stated on the command line",
-        }  # fmt: skip
-    except (ValueError, argparse.ArgumentTypeError):
-        raise CommandError(f"--draft {text!r}: {DRAFT_HELP}", ExitCode.bad_input) from None
+def _of_workload(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Fields of the workload beside its traffic and targets; None where no option states them."""
+    busy = arguments.busy_at_most
+    precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
+    return {
+        "context_tokens": arguments.context,
+        "over_context": arguments.over_context,
+        "engines": arguments.engine or None,
+        "utilisation_limit_fraction": None if busy is None else busy / 100.0,
+        "min_replicas": arguments.min_replicas,
+        "adapters": adapters_of(arguments),
+        "drafting": None if arguments.draft is None else drafting(arguments.draft),
+        "host_cache_gib": arguments.host_cache or None,
+        "disk_cache_gib": arguments.disk_cache,
+        "disk_read_gbytes_per_s": arguments.disk_rate,
+        "providers": {"never": arguments.without_provider} if arguments.without_provider else None,
+        "regions": {"never": arguments.without_region} if arguments.without_region else None,
+        "precision": {part: formats for part, formats in precision.items() if formats} or None,
+        "roles": arguments.role or None,
+    }
 
 
-def _preset_lengths(stated: dict[str, float] | None) -> dict[str, Any] | None:
-    return {"distribution": "lognormal", **stated} if stated else None
+def _targets(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Limits by metric and statistic. Raises CommandError for one that has another form."""
+    found: dict[str, dict[str, float]] = {}
+    for metric in ("ttft", "tpot", "e2e", "ttfat"):
+        limit = getattr(arguments, f"{metric}_p95")
+        if limit is not None:
+            found[f"{metric}_ms"] = {"p95": limit}
+    for text in arguments.target:
+        named = TARGET.fullmatch(text)
+        try:
+            if named is None:
+                raise argparse.ArgumentTypeError(TARGET_HELP)
+            found.setdefault(f"{named[1]}_ms", {})[named[2]] = number(named[3])
+        except argparse.ArgumentTypeError as wrong:
+            raise CommandError(f"--target {text[:40]!r}: {wrong}", ExitCode.bad_input) from None
+    return found
+
+
+def _preset_lengths(preset: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"distribution": "lognormal", **preset[name]} for name in LENGTH_OPTIONS if name in preset}

@@ -33,6 +33,12 @@ def add_served_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="the i-th adapter is named in proportion to i^-S (all alike unless stated)",
     )
+    parser.add_argument(
+        "--adapter-shares", metavar="SHARE,SHARE,…", help="of requests that name each adapter, instead; together 1"
+    )
+    parser.add_argument(
+        "--adapter-modules", metavar="MODULE,…", help="matrices that adapters are of: q_proj,v_proj, say (all seven unless stated)"
+    )  # fmt: skip
 
 
 def images_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
@@ -98,8 +104,9 @@ def _ranks(text: str) -> int | list[int]:
 def adapters_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """What the options state; None without any. Raises CommandError for what is no number."""
     if arguments.adapters is None:
-        if arguments.adapter_zipf is not None:
-            raise CommandError("--adapter-zipf is of --adapters: state both", ExitCode.bad_input)
+        for option in ("--adapter-zipf", "--adapter-shares", "--adapter-modules"):
+            if getattr(arguments, option.removeprefix("--").replace("-", "_")) is not None:
+                raise CommandError(f"{option} is of --adapters: state both", ExitCode.bad_input)
         return None
     try:
         count, *others = arguments.adapters.split(":")
@@ -111,4 +118,11 @@ def adapters_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     found: dict[str, Any] = dict(zip(("count", "rank", "slots"), numbers, strict=False))
     if arguments.adapter_zipf is not None:
         found["zipf_exponent"] = arguments.adapter_zipf
+    if arguments.adapter_modules is not None:
+        found["target_modules"] = [name.strip() for name in arguments.adapter_modules.split(",")]
+    if arguments.adapter_shares is not None:
+        try:
+            found["shares"] = [number(share) for share in arguments.adapter_shares.split(",")]
+        except argparse.ArgumentTypeError as wrong:
+            raise CommandError(f"--adapter-shares: {wrong}", ExitCode.bad_input) from None
     return found

@@ -10,13 +10,19 @@ from service.cli.numbers import number
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--turns", metavar="MEAN:P95", help="requests are turns of sessions of so many, instead of --prompt"
+        "--turns", metavar="LENGTHS", help="requests are turns of sessions of so many, instead of --prompt"
     )
-    parser.add_argument("--user", metavar="MEAN:P95", help=f"tokens a user adds in a turn: {LENGTHS_HELP}")
+    parser.add_argument("--user", metavar="LENGTHS", help=f"tokens a user adds in a turn: {LENGTHS_HELP}")
     parser.add_argument(
         "--think", type=number, metavar="S", help="seconds between a reply and the next turn, on average"
     )
-    parser.add_argument("--system-prompt", type=int, metavar="TOKENS", help="what every session begins with")
+    for option, metavar, text in (
+        ("--system-prompt", "TOKENS", "what every session begins with"),
+        ("--system-prompts", "N", "how many different ones there are, of tenants, say (1 unless stated)"),
+        ("--document", "TOKENS", "a document after it, which each session is about"),
+        ("--documents", "N", "how many different ones there are (1 unless stated)"),
+    ):
+        parser.add_argument(option, type=int, metavar=metavar, help=text)
     parser.add_argument(
         "--routing", choices=("sticky", "random", "least_loaded", "prefix_aware"), help="to which replicas turns go"
     )
@@ -45,10 +51,12 @@ def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """The sessions that options state; None without any. Raises CommandError naming options that are missing."""
     turns, user = lengths("--turns", arguments.turns), lengths("--user", arguments.user)
     stated = {"--turns": turns, "--user": user, "--think": arguments.think}
-    beside = {
-        "--system-prompt": arguments.system_prompt, "--random-over": arguments.random_over, "--routing": arguments.routing,
+    counts = {
+        "system_prompt_tokens": arguments.system_prompt, "system_prompts": arguments.system_prompts,
+        "document_tokens": arguments.document, "documents": arguments.documents,
     }  # fmt: skip
-    if all(value is None for value in (stated | beside).values()):
+    beside = [*counts.values(), arguments.random_over, arguments.routing]
+    if all(value is None for value in (*stated.values(), *beside)):
         return None
     missing = [option for option, value in stated.items() if value is None]
     if missing:
@@ -56,8 +64,7 @@ def sessions_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     if arguments.prompt is not None:
         raise CommandError("--prompt follows from --turns: state one of them", ExitCode.bad_input)
     found: dict[str, Any] = {"turns": turns, "user_tokens": user, "think_time_s": arguments.think}
-    if arguments.system_prompt is not None:
-        found["system_prompt_tokens"] = arguments.system_prompt
+    found |= {field: count for field, count in counts.items() if count is not None}
     if arguments.random_over is not None:
         found |= {"routing": "random", "replicas": arguments.random_over}
     if arguments.routing is not None:

@@ -111,3 +111,17 @@ def test_names_that_no_address_holds(database_url: str, command: tuple[str, ...]
     refused = run(*command, url=database_url)
     assert refused.returncode == 2
     assert "is no address" in refused.stderr or "not UTF-8" in refused.stderr
+
+
+@pytest.mark.parametrize("target", ["ttft.p97=5", "ttft=5", "p95=5", "ttft.p95=nan", "ttft.p95=", "mood.p95=5", ""])
+def test_targets_have_a_metric_a_statistic_and_a_limit(database_url: str, target: str) -> None:
+    refused = run(*PLAN, f"--target={target}", url=database_url)
+    assert refused.returncode == 2
+    assert "--target" in refused.stderr
+
+
+@pytest.mark.parametrize("shares", ["nan,0.5", "half", ""])
+def test_shares_of_adapters_are_numbers(database_url: str, shares: str) -> None:
+    refused = run(*PLAN, "--adapters", "2", f"--adapter-shares={shares}", url=database_url)
+    assert refused.returncode == 2
+    assert "--adapter-shares" in refused.stderr
