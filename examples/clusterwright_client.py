@@ -6354,6 +6354,10 @@ class TrafficClassIn(TypedDict):
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
     """
+    token_ids_fraction: NotRequired[float]
+    """Share of the items that are sent as token ids instead of texts, 0 to 1; of models that embed. Of models that
+    embed: the others are texts, which the engine tokenises.
+    """
     name: str
     """Its name."""
     requests_per_s: NotRequired[float | None]
@@ -6390,6 +6394,10 @@ class TrafficIn(TypedDict):
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
     """
+    token_ids_fraction: NotRequired[float]
+    """Share of the items that are sent as token ids instead of texts, 0 to 1; of models that embed. Of models that
+    embed: the others are texts, which the engine tokenises.
+    """
     requests_per_s: NotRequired[float | None]
     """Rate, requests a second."""
 
@@ -6419,6 +6427,10 @@ class TrafficShape(TypedDict):
     structured_fraction: NotRequired[float]
     """Share of the requests whose replies are held to a grammar, 0 to 1. JSON by a schema, calls of tools, regular
     expressions: whatever an engine's grammars hold replies to.
+    """
+    token_ids_fraction: NotRequired[float]
+    """Share of the items that are sent as token ids instead of texts, 0 to 1; of models that embed. Of models that
+    embed: the others are texts, which the engine tokenises.
     """
 
 

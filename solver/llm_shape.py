@@ -83,6 +83,11 @@ def makes_no_tokens(llm: str) -> str:
     return f"{llm} makes a vector or a score of each text and no tokens: state output_tokens 1, which stands for it"
 
 
+def token_ids_not_items(llm: str) -> str:
+    """What is wrong with stating how the prompts of a model that replies are sent."""
+    return f"{llm} makes replies: token_ids_fraction is of models that embed; what prompts sent as token ids cost others was not measured"
+
+
 @dataclass(frozen=True, slots=True)
 class LlmShape:
     """One language model."""
@@ -120,6 +125,8 @@ class LlmShape:
     """What the requests of one workload carry, videos and recordings too; None: text alone."""
     guided_fraction: float = 0.0
     """Share of the requests of one workload whose replies are held to a grammar: structured output, calls of tools."""
+    token_ids_fraction: float = 0.0
+    """Share of the items of one workload that are sent as token ids instead of text."""
 
     @property
     def encoder(self) -> VisionEncoder | AudioEncoder | None:

@@ -296,6 +296,8 @@ class Workload:
     """That its requests carry, their tokens being among the prompts'; None: text alone."""
     guided_fraction: float = 0.0
     """Share of its requests whose replies are held to a grammar."""
+    token_ids_fraction: float = 0.0
+    """Share of its items that are sent as token ids; 0 where it asks for replies."""
     host_caches_bytes: tuple[float, ...] = ()
     """Sizes of host memory, for each device, that caches may take, chosen where a plan with one is cheaper than without."""
     disk_cache_bytes: float = 0.0

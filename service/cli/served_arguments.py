@@ -19,6 +19,7 @@ IMAGES_HELP = "images in every prompt: how many (1 unless stated), width and hei
 VIDEO_HELP = (
     "videos in every prompt: how many, seconds, frames sampled a second, width and height in pixels, as 1:60x2x1280x720"
 )
+TOKEN_IDS_HELP = "share of the items sent as token ids, checked one by one, instead of texts (0; of models that embed)"
 AUDIO_HELP = "recordings in every prompt: how many (1 unless stated) and seconds of each"
 
 
@@ -27,6 +28,7 @@ def add_served_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", metavar="[N:]WIDTHxHEIGHT", help=IMAGES_HELP)
     parser.add_argument("--video", metavar="[N:]SECONDSxFPSxWIDTHxHEIGHT", help=VIDEO_HELP)
     parser.add_argument("--audio", metavar="[N:]SECONDS", help=AUDIO_HELP)
+    parser.add_argument("--token-ids", type=float, metavar="SHARE", help=TOKEN_IDS_HELP)
     parser.add_argument(
         "--adapter-zipf",
         type=number,
@@ -57,11 +59,11 @@ def images_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def media_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What ``--images``, ``--video`` and ``--audio`` state, by field. Raises CommandError for what has another form.
+    """What ``--images``, ``--video``, ``--audio`` and ``--token-ids`` state, by field. Raises CommandError for what has another form.
 
-    >>> media_of(argparse.Namespace(images=None, video="60x2x1280x720", audio=None))
+    >>> media_of(argparse.Namespace(images=None, video="60x2x1280x720", audio=None, token_ids=None))
     {'video': {'per_request': 1, 'seconds': 60.0, 'frames_per_s': 2.0, 'width_px': 1280, 'height_px': 720}}
-    >>> media_of(argparse.Namespace(images=None, video=None, audio="2:30.5"))
+    >>> media_of(argparse.Namespace(images=None, video=None, audio="2:30.5", token_ids=None))
     {'audio': {'per_request': 2, 'seconds': 30.5}}
     """
     found: dict[str, Any] = {}
@@ -82,6 +84,8 @@ def media_of(arguments: argparse.Namespace) -> dict[str, Any]:
         if audio is None:
             raise CommandError(f"--audio {arguments.audio!r}: {AUDIO_HELP}", ExitCode.bad_input)
         found["audio"] = {"per_request": int(audio[1] or 1), "seconds": float(audio[2])}
+    if arguments.token_ids is not None:
+        found["token_ids_fraction"] = arguments.token_ids
     return found
 
 

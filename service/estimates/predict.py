@@ -39,7 +39,7 @@ from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device, Node
-from solver.llm_shape import LlmShape, makes_no_tokens
+from solver.llm_shape import LlmShape, makes_no_tokens, token_ids_not_items
 from solver.memory.fits import context_limit
 from solver.prediction.estimate import Estimate, TablesOf, estimate, without_probes
 from solver.sessions import served_within
@@ -70,6 +70,8 @@ def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> Estimated
     that into an outcome."""
     if case.shape.embeds and own_traffic(case.asked, case.shape).output.maximum > 1:
         raise UnsupportedError("makes_no_tokens", makes_no_tokens(case.asked.llm))
+    if case.asked.traffic.token_ids_fraction and not case.shape.embeds:
+        raise UnsupportedError("not_items", token_ids_not_items(case.asked.llm))
     asked = as_documented(case.asked if case.ran else with_context(case.asked, case.shape), case.device)
     traffic, clipped = served_traffic(asked, case.shape)
     asked, shape = served_shape(asked, case.shape, traffic)
@@ -101,7 +103,11 @@ def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[
     """The model with the images and adapters of the case; no more requests at once than the adapters have slots for: those that an
     engine would run of a closed load, so many that they name no more on average of an open one."""
     shape = with_images(shape, images_from_wire(asked.traffic, traffic, shape))
-    shape = replace(shape, guided_fraction=asked.traffic.structured_fraction)
+    shape = replace(
+        shape,
+        guided_fraction=asked.traffic.structured_fraction,
+        token_ids_fraction=asked.traffic.token_ids_fraction,
+    )
     if asked.adapters is None:
         return asked, shape
     adapters = adapters_from_wire(asked.adapters, (traffic,), (asked.engine.name,))

@@ -173,7 +173,16 @@ def offer_from_rows(row: OfferTable, price: PriceStepTable, node: Node, device_c
 
 def llm_from_row(row: Mapping[str, Any]) -> LlmShape:
     """The shape, field for field: widths and counts have no units to convert."""
-    own = {"attention", "feed_forward", "vision", "audio", "images", "adapters", "guided_fraction"}
+    own = {
+        "attention",
+        "feed_forward",
+        "vision",
+        "audio",
+        "images",
+        "adapters",
+        "guided_fraction",
+        "token_ids_fraction",
+    }
     later = {
         "embeds",
         "bidirectional",

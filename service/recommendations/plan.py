@@ -2,6 +2,7 @@
 
 import datetime as dt
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,13 +33,14 @@ from service.wire.plan_explained import (
 from service.wire.recommendations import RecommendationIn, ResultOut, WorkloadIn
 from service.wire.replanning import CurrentIn
 from service.wire.roles import StatedDraftIn
+from service.wire.traffic import TrafficShape
 from service.wire.traffic_classes import TargetsIn
 from solver.adapted_products import check_adapters
 from solver.adapters import Adapters
 from solver.deployment.context import served_context_tokens
 from solver.deployment.speculative import check_draft_length
 from solver.errors import InvalidInputError, UnsupportedError
-from solver.llm_shape import LlmShape, makes_no_tokens
+from solver.llm_shape import LlmShape, makes_no_tokens, token_ids_not_items
 from solver.planning.published_offers import PublishedOffer
 from solver.planning.types import Observer, PlanningInput, unobserved
 from solver.sessions import served_within
@@ -261,6 +263,10 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
     if made is not None:
         pointer = f"/workloads/{position}/{asked.streams[made].place}/output_tokens"
         raise InvalidFieldsError([FieldError(makes_no_tokens(asked.llm), pointer=pointer)])
+    sent = next((stream for stream in asked.streams if stream.shape.token_ids_fraction), None)
+    if sent is not None and not shape.embeds:
+        pointer = f"/workloads/{position}/{sent.place}/token_ids_fraction"
+        raise InvalidFieldsError([FieldError(token_ids_not_items(asked.llm), pointer=pointer)])
     longest = [one.maximum for one in traffic]
     context = served_context_tokens(shape, asked.context_tokens, max(longest))
     too_long = next((n for n, tokens in enumerate(longest) if tokens > context), None)
@@ -289,8 +295,8 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         engines=tuple(dict.fromkeys(asked.engines or ())),
         drafting=_drafting(position, asked.drafting, traffic),
         adapters=_adapters(position, asked, traffic, shape),
-        guided_fraction=sum(s.requests_per_s * s.shape.structured_fraction for s in asked.streams)
-        / sum(s.requests_per_s for s in asked.streams),
+        guided_fraction=_mean_share(asked, lambda one: one.structured_fraction),
+        token_ids_fraction=_mean_share(asked, lambda one: one.token_ids_fraction),
         images=None if asked.traffic is None else images_from_wire(asked.traffic, traffic[0], shape),
         host_caches_bytes=tuple(bytes_from_gib(size) for size in asked.host_caches_gib),
         disk_cache_bytes=bytes_from_gib(asked.disk_cache_gib),
@@ -306,6 +312,11 @@ def _workload(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], sh
         else {region: away / 1e3 for region, away in asked.network_ms_by_region.items()},
         roles=tuple(dict.fromkeys(asked.roles)),
     )
+
+
+def _mean_share(asked: WorkloadIn, of: Callable[[TrafficShape], float]) -> float:
+    """A share of the requests of each stream, over those of all."""
+    return sum(s.requests_per_s * of(s.shape) for s in asked.streams) / sum(s.requests_per_s for s in asked.streams)
 
 
 def _adapters(position: int, asked: WorkloadIn, traffic: tuple[Traffic, ...], shape: LlmShape) -> Adapters | None:

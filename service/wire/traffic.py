@@ -185,6 +185,8 @@ class TrafficShape(Request):
     audio: AudioIn | None = None
     structured_fraction: Fraction = 0.0
     """JSON by a schema, calls of tools, regular expressions: whatever an engine's grammars hold replies to."""
+    token_ids_fraction: Fraction = 0.0
+    """Of models that embed: the others are texts, which the engine tokenises."""
 
     @model_validator(mode="after")
     def _prompts_once(self) -> Self:

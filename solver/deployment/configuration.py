@@ -134,6 +134,7 @@ class Configuration:
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""
         c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
+        front = front_end(self.constants, self.shape)
         schedule = Schedule(
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=max(1, self.engine.max_sequences // stages),
@@ -145,10 +146,10 @@ class Configuration:
             block_slack_tokens=(profile.block_tokens - 1) / 2.0,
             lag_fraction=0.0 if self.waits_for_steps else c("schedule_lag_fraction"),
             admission_interval_steps=self.engine.admission_interval_steps,
-            request_overhead_s=c("request_overhead_ms"),
-            request_ingest_s=front_end(self.constants, self.shape).request_ingest_s,
-            prompt_token_s=c("prompt_token_us"),
-            token_front_end_s=c("token_front_end_us") * stages,
+            request_overhead_s=front.request_overhead_s,
+            request_ingest_s=front.request_ingest_s,
+            prompt_token_s=front.prompt_token_s,
+            token_front_end_s=front.token_front_end_s * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
             finds_prefixes=finds_prefixes(self.engine.name) and not self.shape.bidirectional,
@@ -205,7 +206,17 @@ class Configuration:
 
 
 def front_end(constants: Constants, shape: LlmShape) -> FrontEnd:
-    """The engine's times outside the device. Images pass through its front end one after another, before their request is queued."""
+    """The engine's times outside the device. Images pass through its front end one after another, before their request is queued; so
+    do items, token by token where they are token ids, which are checked one by one."""
+    if shape.embeds:
+        text, ids = constants.si("item_token_us"), constants.si("item_token_id_us")
+        return FrontEnd(
+            request_overhead_s=constants.si("item_overhead_ms"),
+            request_ingest_s=constants.si("item_ingest_us"),
+            prompt_token_s=text + shape.token_ids_fraction * (ids - text),
+            token_front_end_s=constants.si("token_front_end_us"),
+            schedule_lag_fraction=constants.si("schedule_lag_fraction"),
+        )
     images = shape.images
     seen_s = 0.0
     if images is not None:

@@ -215,7 +215,7 @@ def operating_points(
         w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds; in a pipeline also to other batches
         τ   = t_d + w_p·(c_d−1)/(Q−1)
         TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
-        X   = c/(TTFT + (Q−1)τ)
+        X   = c/max(TTFT + (Q−1)τ, c·f)                       f: the front end takes in one request after another
 
     Where k tokens are drafted and E are kept of a step, a reply takes (Q−1)/E steps instead of Q−1, of c_d·(k+1) tokens and the
     drafts' own time each, and a token 1/E of a step.
@@ -268,7 +268,8 @@ def operating_points(
         )
         decoding = np.maximum(1.0, c * steps * step_s / (steps * step_s + first_s)) if output > 1 else 0.0 * c + 1.0
     held = mean_context + 8.0
-    busy = np.maximum(steps * step_s + first_s, 1e-12)
+    taking_in = front.request_ingest_s + front.prompt_token_s * traffic.prompt.mean
+    busy = np.maximum(steps * step_s + first_s, np.maximum(c * taking_in, 1e-12))
     rate = c / busy
     memory = (interpolate(grid.token_bytes, decoding * width) + sum(
         size * decoding * min(mean_context, limit) for limit, _, size in grid.context

@@ -347,8 +347,8 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
     if host_caches and workload.disk_cache_bytes:
         disk = DiskCache(workload.disk_cache_bytes, workload.disk_bytes_per_s)
     how = (
-        workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction, host_caches,
-        disk,
+        workload.engines, workload.drafting, workload.adapters, workload.images, workload.guided_fraction,
+        workload.token_ids_fraction, host_caches, disk,
     )  # fmt: skip
     key = (planning.catalog_key, workload.llm_id, *formats, settings, partitions, *how)
     space = memo.get(key)
@@ -371,9 +371,20 @@ def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Se
 
 def served_shape(shape: LlmShape, workload: Workload) -> LlmShape:
     """The model as the workload serves it: with its adapters, over its images, held to its grammars."""
-    if workload.adapters is None and workload.images is None and not workload.guided_fraction:
+    if (
+        workload.adapters is None
+        and workload.images is None
+        and not workload.guided_fraction
+        and not workload.token_ids_fraction
+    ):
         return shape
-    return replace(shape, adapters=workload.adapters, images=workload.images, guided_fraction=workload.guided_fraction)
+    return replace(
+        shape,
+        adapters=workload.adapters,
+        images=workload.images,
+        guided_fraction=workload.guided_fraction,
+        token_ids_fraction=workload.token_ids_fraction,
+    )
 
 
 def engine_settings(engine: EngineSettings, workload: Workload) -> EngineSettings:

@@ -290,7 +290,7 @@ def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
         np.asarray(rates.tensor_parallel) > 1.0, reduced_blocks(shape) * rates.eager_collective_s, 0.0
     )
     return (
-        shape.layers * rates.eager_layer_s
+        shape.layers * (rates.item_eager_layer_s if shape.embeds else rates.eager_layer_s)
         + expert_layers(shape) * rates.eager_expert_layer_s
         + shape.layers_of("linear") * rates.eager_linear_layer_s
         + shape.layers_of("mla") * rates.eager_latent_layer_s

@@ -66,7 +66,7 @@ def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
     images, encoder = shape.images, shape.encoder
     if images is None or encoder is None:
         return 0.0, 0.0
-    own = sixteen_bit(rates)
+    own = replace(sixteen_bit(rates), item_eager_layer_s=rates.eager_layer_s)
     tower = encoder_shape(encoder)
     patches = float(images.patches * images.per_request)
     token = terms.token_terms(tower, own, patches)

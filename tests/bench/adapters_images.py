@@ -14,6 +14,7 @@ from typing import Any
 
 from service.corrections.snapshot import corrected_priors
 from solver.adapters import Adapters, zipf_popularity
+from solver.deployment.configuration import Configuration
 from solver.layout import Layout
 from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
@@ -95,6 +96,8 @@ def measured_case(run: Mapping[str, Any]) -> LlmShape:
         patches, tokens = found.vision.image_patches(side, side), found.vision.image_tokens(side, side)
         images = Images(run["images"], patches, tokens, side * side / 1e6, float(run["prompt"]))
         found = replace(found, images=images)
+    if found.embeds and "text" not in run["id"]:
+        found = replace(found, token_ids_fraction=1.0)
     return found
 
 
@@ -104,39 +107,53 @@ def in_force() -> tuple[ConstantPrior, ...]:
     return corrected_priors(newest) + priors()
 
 
+def measured() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in MEASURED.read_text(encoding="utf-8").splitlines()]
+
+
+def deployment_of(run: Mapping[str, Any], known: tuple[ConstantPrior, ...]) -> Configuration:
+    """What served the run, with the constants in force."""
+    served = measured_case(run)
+    seats = EngineSettings().max_sequences
+    if served.adapters is not None:
+        seats = min(seats, served.adapters.running(run["concurrency"]))
+    deployed = configuration(served, DEVICE, engine=EngineSettings(max_sequences=seats))
+    own = resolve_constants(known, device=DEVICE, family=deployed.device.family, engine="vllm", llm=served.id)
+    return replace(deployed, constants=own)
+
+
+def predicted(deployed: Configuration, run: Mapping[str, Any]) -> dict[str, float]:
+    """Of the run's load, ms and requests/s."""
+    load = Load("closed", concurrency=run["concurrency"], requests=run["requests"])
+    traffic = Traffic(fixed_lengths(run["prompt"]), fixed_lengths(run["output"]))
+    found = replay(deployed, deployed.tables(), traffic, load)
+    return {
+        "tpot_ms": found.time_per_output_token_s.get("mean", 0.0) * 1e3,
+        "ttft_ms": found.time_to_first_token_s["mean"] * 1e3,
+        "requests_per_s": found.requests_per_s,
+    }
+
+
 def compared() -> Iterator[dict[str, Any]]:
     known = in_force()
-    for line in MEASURED.read_text(encoding="utf-8").splitlines():
-        run = json.loads(line)
-        served = measured_case(run)
-        seats = EngineSettings().max_sequences
-        if served.adapters is not None:
-            seats = min(seats, served.adapters.running(run["concurrency"]))
-        deployed = configuration(served, DEVICE, engine=EngineSettings(max_sequences=seats))
-        own = resolve_constants(known, device=DEVICE, family=deployed.device.family, engine="vllm", llm=served.id)
-        deployed = replace(deployed, constants=own)
-        load = Load("closed", concurrency=run["concurrency"], requests=run["requests"])
-        traffic = Traffic(fixed_lengths(run["prompt"]), fixed_lengths(run["output"]))
-        found = replay(deployed, deployed.tables(), traffic, load)
-        yield {
-            "id": run["id"],
-            "tpot_ms": found.time_per_output_token_s.get("mean", 0.0) * 1e3,
-            "ttft_ms": found.time_to_first_token_s["mean"] * 1e3,
-            "requests_per_s": found.requests_per_s,
-            "measured": run,
-        }
+    for run in measured():
+        yield {"id": run["id"], **predicted(deployment_of(run, known), run), "measured": run}
+
+
+def describe(row: Mapping[str, Any]) -> str:
+    """One run: predicted, measured, and how far off."""
+    run = row["measured"]
+    parts = []
+    for name in ("tpot_ms", "ttft_ms", "requests_per_s"):
+        if run.get(name):
+            off = 100 * (row[name] / run[name] - 1)
+            parts.append(f"{name} {row[name]:9.2f} {run[name]:9.2f} {off:+7.1f} %")
+    return f"{row['id']:26} " + "   ".join(parts)
 
 
 def show_measured() -> None:
-    """One line a run: predicted, measured, and how far off."""
     for row in compared():
-        run = row["measured"]
-        parts = []
-        for name in ("tpot_ms", "ttft_ms", "requests_per_s"):
-            if run.get(name):
-                off = 100 * (row[name] / run[name] - 1)
-                parts.append(f"{name} {row[name]:9.2f} {run[name]:9.2f} {off:+7.1f} %")
-        print(f"{row['id']:26} " + "   ".join(parts))
+        print(describe(row))
 
 
 def show_memory() -> None:

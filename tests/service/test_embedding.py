@@ -106,3 +106,48 @@ class TestGrammars:
     def test_no_share_is_a_mistake(self, client: TestClient, share: Any) -> None:
         body = {"estimates": [changed(self.BODY, "traffic/structured_fraction", share)]}
         assert client.post("/v1/estimates", json=body).status_code == 422
+
+
+class TestTokenIds:
+    def test_they_are_taken_in_more_slowly_than_texts(self, client: TestClient) -> None:
+        shares = (0.0, 0.5, 1.0)
+        body = {"estimates": [changed(ESTIMATE, "traffic/token_ids_fraction", share) for share in shares]}
+        found = client.post("/v1/estimates", json=body).json()["estimates"]
+        assert [one["outcome"] for one in found] == ["estimated"] * 3
+        times = [one["ttft_ms"]["mean"]["expected"] for one in found]
+        assert times == sorted(times)
+        assert times[2] - times[0] >= 0.9 * 400 * (0.0165 - 0.00043), "400 tokens an item, 16.5 and 0.43 us each"
+
+    def test_models_that_reply_are_refused(self, client: TestClient) -> None:
+        body = {"estimates": [changed(TestGrammars.BODY, "traffic/token_ids_fraction", 1.0)]}
+        found = client.post("/v1/estimates", json=body).json()["estimates"][0]
+        assert (found["outcome"], found["reason"]) == ("unsupported", "not_items")
+        workload = {
+            "name": "w", "llm": "llama-3.1-8b", "targets": {"ttft_ms": {"p95": 9000}},
+            "traffic": TestGrammars.BODY["traffic"] | {"requests_per_s": 1, "token_ids_fraction": 0.5},
+        }  # fmt: skip
+        answer = client.post("/v1/recommendations", json={"workloads": [workload]})
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert error["pointer"] == "/workloads/0/traffic/token_ids_fraction"
+
+    @pytest.mark.parametrize("share", [-0.1, 1.1, "all"])
+    def test_no_share_is_a_mistake(self, client: TestClient, share: Any) -> None:
+        body = {"estimates": [changed(ESTIMATE, "traffic/token_ids_fraction", share)]}
+        assert client.post("/v1/estimates", json=body).status_code == 422
+
+    def test_a_plan_needs_more_for_them(self, client: TestClient) -> None:
+        """A front end takes so many token ids a second, whatever the device could do."""
+        workload = {
+            "name": "w", "llm": "qwen3-embedding-0.6b", "targets": {"ttft_ms": {"p95": 1000}},
+            "traffic": {"prompt_tokens": 512, "output_tokens": 1, "requests_per_s": 300},
+        }  # fmt: skip
+        costs = []
+        for share in (0.0, 1.0):
+            body = {
+                "workloads": [changed(workload, "traffic/token_ids_fraction", share)],
+                "limits": {"devices": ["h100-sxm"]},
+            }
+            found = client.post("/v1/recommendations", json=body).json()
+            costs.append(sum(float(line["usd_per_hour"]) for line in found["plan"]))
+        assert costs[0] < costs[1]

@@ -3,7 +3,7 @@ import { field, figure, h, number, percent, select, words } from "./dom.js";
 
 export const TRAFFIC = {
   turns: "", turns_p95: "", user_mean: "", user_p95: "", think: "", system: "", tenants: "", document: "", documents: "", routing: "sticky", routed: "", host: "", disk: "", disk_rate: "",
-  adapters: "", rank: "", slots: "", images: "", width: "", height: "",
+  adapters: "", rank: "", slots: "", images: "", width: "", height: "", ids: "",
 };
 export const TRAFFIC_PLACES = {
   "/traffic/sessions": "turns", "/traffic/sessions/turns": "turns", "/traffic/sessions/turns/p95": "turns_p95",
@@ -13,7 +13,7 @@ export const TRAFFIC_PLACES = {
   "/host_cache_gib": "host", "/engine/host_cache_gib": "host", "/disk_cache_gib": "disk", "/engine/disk_cache_gib": "disk",
   "/disk_read_gbytes_per_s": "disk_rate", "/engine/disk_read_gbytes_per_s": "disk_rate",
   "/adapters": "adapters", "/adapters/count": "adapters", "/adapters/rank": "rank", "/adapters/slots": "slots",
-  "/traffic/images": "images", "/traffic/images/per_request": "images", "/traffic/images/width_px": "width", "/traffic/images/height_px": "height",
+  "/traffic/images": "images", "/traffic/images/per_request": "images", "/traffic/images/width_px": "width", "/traffic/images/height_px": "height", "/traffic/token_ids_fraction": "ids",
 };
 const ROUTINGS = [["sticky", "a session stays where it began"], ["random", "any replica"], ["least_loaded", "where fewest are in progress"], ["prefix_aware", "where fewest prompt tokens are left"]];
 
@@ -47,8 +47,9 @@ export const hostCacheOf = (v) => ({
 
 export function imagesOf(v, kept) {
   const stated = [v.images, v.width, v.height].some(isSaid);
-  if (!stated) return kept?.images ? { images: null } : {};
-  return { images: { per_request: number(v.images) ?? 1, width_px: number(v.width), height_px: number(v.height) } };
+  const ids = isSaid(v.ids) ? { token_ids_fraction: number(v.ids) } : kept?.token_ids_fraction ? { token_ids_fraction: 0 } : {};
+  if (!stated) return { ...ids, ...(kept?.images ? { images: null } : {}) };
+  return { ...ids, images: { per_request: number(v.images) ?? 1, width_px: number(v.width), height_px: number(v.height) } };
 }
 
 export function adaptersOf(v, kept) {
@@ -71,7 +72,7 @@ export function valuesOfTraffic({ traffic, adapters, host_cache_gib: beside, dis
     tenants: several(sessions?.system_prompts), document: sessions?.document_tokens || "", documents: several(sessions?.documents),
     routing: sessions?.routing ?? "sticky", routed: sessions?.replicas ?? "", host: (beside?.[0] ?? beside) || engine?.host_cache_gib || "", disk: under || engine?.disk_cache_gib || "", disk_rate: rate ?? engine?.disk_read_gbytes_per_s ?? "",
     adapters: adapters?.count ?? "", rank: adapters?.rank ?? "", slots: adapters?.slots ?? "",
-    images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "",
+    images: images?.per_request ?? "", width: images?.width_px ?? "", height: images?.height_px ?? "", ids: traffic.token_ids_fraction || "",
   };
 }
 
@@ -92,7 +93,7 @@ export function trafficFields(v, num, form) {
     h("div.pair", {}, field("Adapters", num("adapters"), "LoRA, over one base"), field("Rank", num("rank", { placeholder: "16" }))),
     field("Adapters on a device", num("slots", { placeholder: "all" }), "others are loaded as they are named"),
     h("div.pair", {}, field("Images a request", num("images")), field("Width, pixels", num("width"))),
-    field("Height, pixels", num("height")));
+    h("div.pair", {}, field("Height, pixels", num("height")), field("Items sent as token ids", num("ids", { placeholder: "0" }), "a share; of models that embed")));
   queueMicrotask(rest);
   return node;
 }
