@@ -6,10 +6,10 @@ import numpy as np
 
 from service.wire.estimates import ImagesOut
 from service.wire.traffic import TrafficShape, VideoIn
-from solver.deployment.configuration import Configuration
+from solver.deployment.configuration import Configuration, host_image_s
 from solver.errors import FigureMissingError
 from solver.llm_shape import LlmShape
-from solver.step.vision_terms import image_encoding
+from solver.step.vision_terms import image_encoding_s
 from solver.vision import Images, VisionEncoder
 from solver.workload import Traffic
 
@@ -98,8 +98,8 @@ def present_images(configuration: Configuration) -> ImagesOut | None:
     images = configuration.shape.images
     if images is None:
         return None
-    seconds, _ = image_encoding(configuration.shape, configuration.rates())
-    host_s = images.per_request * images.megapixels * configuration.constants.si("image_megapixel_ms")
+    seconds = image_encoding_s(configuration.shape, configuration.rates())
+    host_s = host_image_s(images, configuration.constants)
     return ImagesOut(
         tokens_each=images.tokens,
         patches_each=images.patches,

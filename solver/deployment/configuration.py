@@ -24,6 +24,7 @@ from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import Rates, rates, rates_key
 from solver.step.tables import GraphSizes, StepTables, step_tables
+from solver.vision import Images
 from solver.workload import EngineSettings, SpeculativeDecoding
 
 
@@ -218,13 +219,25 @@ def front_end(constants: Constants, shape: LlmShape) -> FrontEnd:
             schedule_lag_fraction=constants.si("schedule_lag_fraction"),
         )
     images = shape.images
-    seen_s = 0.0
-    if images is not None:
-        seen_s = images.per_request * images.megapixels * constants.si("image_megapixel_ms")
+    looks = images is not None and not images.heard
     return FrontEnd(
-        request_overhead_s=constants.si("request_overhead_ms"),
-        request_ingest_s=constants.si("request_ingest_us") + seen_s,
+        request_overhead_s=constants.si("request_overhead_ms") + (constants.si("image_overhead_ms") if looks else 0.0),
+        request_ingest_s=constants.si("request_ingest_us")
+        + (host_image_s(images, constants) if images is not None else 0.0),
         prompt_token_s=constants.si("prompt_token_us"),
         token_front_end_s=constants.si("token_front_end_us"),
         schedule_lag_fraction=constants.si("schedule_lag_fraction"),
     )
+
+
+def host_image_s(images: Images, constants: Constants) -> float:
+    """Seconds that the images or videos of one request take the host, one after another, before it is queued:
+
+        n·(`image_ingest_ms` + megapixels·`image_megapixel_ms`)
+
+    0 for recordings: what making their spectrograms takes is not known.
+    """
+    if images.heard:
+        return 0.0
+    each_s = constants.si("image_ingest_ms") + images.megapixels * constants.si("image_megapixel_ms")
+    return images.per_request * each_s

@@ -115,8 +115,11 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "item_ingest_us": _micro("serial front-end time per item before it is queued", 20000.0),
     "item_token_us": _micro("front-end time per token of an item that is sent as text", 100.0),
     "item_token_id_us": _micro("front-end time per token of an item that is sent as token ids, which are checked one by one", 1000.0),
+    "image_eager_layer_us": _micro("host time to launch one layer of an encoder of images, videos or recordings", 20000.0),
     "item_eager_layer_us": _micro("host time to launch one layer of a model that embeds, outside a captured graph", 20000.0),
     "prompt_token_us": _micro("front-end time per prompt token", 100.0),
+    "image_overhead_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "hand-over of a request with images, beside one of text"),
+    "image_ingest_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "serial host time to receive an image, whatever its size"),
     "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "serial host time to receive, decode, resize and cut an image, a megapixel"),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
     "recurrent_chunk_tokens": ConstantLaw(

@@ -13,6 +13,7 @@ from solver.step.gemm import Quantity
 from solver.step.prompt_terms import prompt_token_s
 from solver.step.rates import Rates
 from solver.step.terms import Product, Products
+from solver.step.vision_terms import image_launch_beyond_s
 from solver.workload import Traffic
 
 RESOURCE = {
@@ -37,6 +38,7 @@ RESOURCE = {
     "adapter_overhead": "overhead",
     "adapter_loading": "interconnect",
     "image_encoding": "compute",
+    "image_launch": "overhead",
 }
 """Which resource each term is bound by; drafting is one of its own: its cost may be stated, not derived."""
 
@@ -105,6 +107,8 @@ def step_terms(
         named["adapters"] += _scalar(adapter_reads_s(shape, rates, requests))
     for name, seconds, _ in prompt_token_s(shape, rates):
         named[name] = _scalar(seconds) * prefill_tokens
+    if prefill_tokens and shape.images is not None:
+        named["image_launch"] = _scalar(image_launch_beyond_s(shape, rates, tokens))
     named["pipeline_hand_over"] = (layout.pipeline_parallel - 1) * _scalar(terms.hand_over_s(shape, rates, tokens))
     named["step_overhead"] = _scalar(rates.step_overhead_s) * layout.pipeline_parallel
     named["sequence_overhead"] = _scalar(rates.sequence_overhead_s) * sequences

@@ -5,7 +5,7 @@ from solver.step.adapter_terms import adapter_load_s
 from solver.step.gemm import Quantity
 from solver.step.rates import Rates
 from solver.step.terms import prefill_pair_s
-from solver.step.vision_terms import image_encoding
+from solver.step.vision_terms import image_work
 
 PER_TOKEN = 1.0
 """A limit of one pair a token: what a prompt's tokens take one by one is tabulated like attention that looks no further."""
@@ -16,7 +16,7 @@ def prompt_token_s(shape: LlmShape, rates: Rates) -> list[tuple[str, Quantity, Q
     in, so that their time is spread over its tokens."""
     found: list[tuple[str, Quantity, Quantity]] = []
     if shape.images is not None:
-        seconds, flops = image_encoding(shape, rates)
+        seconds, flops = image_work(shape, rates)
         found.append(("image_encoding", seconds / shape.images.prompt_tokens, flops / shape.images.prompt_tokens))
     if shape.adapters is not None and shape.adapters.resident_fraction < 1.0:
         found.append(("adapter_loading", adapter_load_s(shape, rates), 0.0))

@@ -73,6 +73,8 @@ class Rates:
     latent_layer_overhead_s: Quantity
     index_layer_overhead_s: Quantity
     eager_layer_s: Quantity
+    image_eager_layer_s: Quantity
+    """Of encoders of images; NaN where no figure is known."""
     item_eager_layer_s: Quantity
     """Of models that embed; NaN where no figure is known."""
     eager_expert_layer_s: Quantity
@@ -252,6 +254,7 @@ def rates(
         latent_layer_overhead_s=c("latent_layer_overhead_us"),
         index_layer_overhead_s=c("index_layer_overhead_us"),
         eager_layer_s=c("eager_layer_us"),
+        image_eager_layer_s=known("image_eager_layer_us"),
         item_eager_layer_s=known("item_eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         eager_linear_layer_s=c("eager_linear_layer_us"),

@@ -16,6 +16,7 @@ from solver.step import terms
 from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
+from solver.step.vision_terms import image_launch_beyond_s
 
 Vector = NDArray[np.float64]
 
@@ -167,7 +168,10 @@ def step_tables(
         paced: Vector = np.maximum(whole, stages * np.maximum(slowest, ending + last))
         return paced
 
-    mixed = period(prefilling + adapter_reads_s(shape, rates, prompt_requests(shape, tokens)), hand_over, 0.0)
+    brought = adapter_reads_s(shape, rates, prompt_requests(shape, tokens)) + image_launch_beyond_s(
+        shape, rates, tokens
+    )
+    mixed = period(prefilling + brought, hand_over, 0.0)
     padded = graphs.padded(tokens[:max_sequences])
     index = np.minimum(padded, tokens[-1]).astype(int) - 1
     reads = np.asarray(adapter_reads_s(shape, rates, tokens[:max_sequences] / queries))

@@ -55,18 +55,38 @@ def projector_seconds(
     return seconds, flops
 
 
-def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
-    """(seconds, FLOPs) that the images of one request take on one device of the group.
+def image_launch_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that launching the encoder's layers one by one from the host takes, once a step for all images in it: encoders run
+    outside captured graphs. 0 where requests carry none."""
+    encoder = shape.encoder
+    return 0.0 if encoder is None else encoder.layers * rates.image_eager_layer_s
+
+
+def image_launch_beyond_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Seconds by which launching the encoder exceeds its work in a step with so many tokens, taken to be of prompts with images."""
+    images = shape.images
+    if images is None:
+        return 0.0
+    work_s = image_work(shape, rates)[0] * tokens / images.prompt_tokens
+    return np.maximum(image_launch_s(shape, rates) - work_s, 0.0)
+
+
+def image_encoding_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that the images of one request, alone in a step, take on one device of the group."""
+    return np.maximum(image_work(shape, rates)[0], image_launch_s(shape, rates))
+
+
+def image_work(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
+    """(seconds, FLOPs) of what the images of one request are multiplied with, on one device of the group.
 
         layers of the encoder over all patches of the request, those of each image, or tile of one, attending to themselves alone
-        never below the host's time to launch its layers one by one: encoders run outside captured graphs
 
     (0, 0) where requests carry none.
     """
     images, encoder = shape.images, shape.encoder
     if images is None or encoder is None:
         return 0.0, 0.0
-    own = replace(sixteen_bit(rates), item_eager_layer_s=rates.eager_layer_s)
+    own = sixteen_bit(rates)
     tower = encoder_shape(encoder)
     patches = float(images.patches * images.per_request)
     token = terms.token_terms(tower, own, patches)
@@ -80,4 +100,4 @@ def image_encoding(shape: LlmShape, rates: Rates) -> tuple[Quantity, Quantity]:
     projected_s, projected = projector_seconds(encoder, shape.hidden, own, float(images.tokens * images.per_request))
     seconds = token.body_s + projected_s + sum(s * pairs for s, _, pairs in attention)
     flops = token.flops + projected + sum(f * pairs for _, f, pairs in attention)
-    return np.maximum(seconds, token.eager_floor_s), flops
+    return seconds, flops

@@ -16,7 +16,7 @@ from solver.memory.fits import engine_memory, memory_plan
 from solver.memory.table import memory_table
 from solver.precision import Precision
 from solver.replay.one_stream import replay
-from solver.step.vision_terms import image_encoding
+from solver.step.vision_terms import image_encoding_s, image_launch_beyond_s, image_launch_s, image_work
 from solver.vision import Images, VisionEncoder
 from solver.workload import EngineSettings, Load, Traffic
 from tests.llm_shapes import llm_rows, shape
@@ -125,14 +125,14 @@ class TestTime:
         flops = 2 * patches * e.layers * (4 * e.hidden**2 + 2 * e.hidden * e.intermediate)
         flops += 4 * patches**2 * e.hidden * e.layers
         flops += 2 * tokens * width * (width + found.hidden) * (1 + e.extra_projectors)
-        assert float(np.asarray(image_encoding(found, configuration(found).rates())[1])) == pytest.approx(flops)
+        assert float(np.asarray(image_work(found, configuration(found).rates())[1])) == pytest.approx(flops)
 
     def test_windows_look_at_less(self) -> None:
         found = seeing("qwen2.5-vl-7b")
         assert found.vision is not None
         everywhere = replace(found, vision=replace(found.vision, window_patches=0))
         rates = configuration(found).rates()
-        assert image_encoding(found, rates)[1] < 0.9 * image_encoding(everywhere, rates)[1]
+        assert image_work(found, rates)[1] < 0.9 * image_work(everywhere, rates)[1]
 
     @pytest.mark.parametrize(("images", "side"), [(1, 512), (2, 1024), (4, 1536)])
     def test_a_prompt_waits_for_its_images(self, images: int, side: int) -> None:
@@ -145,19 +145,47 @@ class TestTime:
         for one in (found, shape("qwen3-vl-8b")):
             deployed = configuration(one)
             times.append(replay(deployed, deployed.tables(), traffic, load).time_to_first_token_s["mean"])
-        host = images * found.images.megapixels * constants("h100-sxm").si("image_megapixel_ms")
-        encoding = float(np.asarray(image_encoding(found, configuration(found).rates())[0]))
+        known = constants("h100-sxm")
+        host = known.si("image_overhead_ms") + images * known.si("image_ingest_ms")
+        host += images * found.images.megapixels * known.si("image_megapixel_ms")
+        encoding = float(np.asarray(image_encoding_s(found, configuration(found).rates())))
         # At a clock that has not settled arithmetic may be faster by its headroom.
         assert times[0] - times[1] == pytest.approx(host + encoding, rel=0.1)
 
+    @given(st.integers(1, 6), st.sampled_from([128, 448, 1024]), st.integers(1, 8_000))
+    @settings(max_examples=40, deadline=None)
+    def test_an_encoder_is_launched_once_a_step(self, images: int, side: int, tokens: int) -> None:
+        """Work of a step's images and what launching takes beyond it: the larger of the two, however many prompts share the step."""
+        found = seeing("qwen3-vl-8b", images, side)
+        assert found.images is not None
+        rates = configuration(found).rates()
+        work = float(np.asarray(image_work(found, rates)[0])) * tokens / found.images.prompt_tokens
+        beyond, launch = (
+            float(np.asarray(x)) for x in (image_launch_beyond_s(found, rates, tokens), image_launch_s(found, rates))
+        )
+        assert work + beyond == pytest.approx(max(work, launch))
+        assert image_launch_beyond_s(shape("qwen3-vl-8b"), rates, tokens) == 0.0
+
+    def test_small_images_are_encoded_together(self) -> None:
+        """Eight at once are launched as one is: a step with them takes as much longer than one with their texts."""
+        found = seeing("qwen3-vl-8b", 1, 128)
+        assert found.images is not None
+        one = round(found.images.prompt_tokens)
+        looking, plain = configuration(found), configuration(shape("qwen3-vl-8b"))
+        launch = float(np.asarray(image_launch_s(found, looking.rates())))
+        each = float(np.asarray(image_work(found, looking.rates())[0]))
+        for together in (1, 2, 8):
+            beyond = looking.tables().mixed_s[together * one] - plain.tables().mixed_s[together * one]
+            assert beyond + together * each == pytest.approx(launch)
+
     def test_tiles_look_at_themselves_alone(self) -> None:
-        """An image of many tiles is the work of as many images of one, but for the limit of launching."""
+        """An image of many tiles is the work of as many images of one."""
         whole, one = seeing("llama-4-scout", 1, 1344), seeing("llama-4-scout", 17, 336)
         assert whole.images is not None
         assert one.images is not None
         assert (whole.images.tiles, one.images.tiles) == (17, 1)
         rates = configuration(whole).rates()
-        for a, b in zip(image_encoding(whole, rates), image_encoding(one, rates), strict=True):
+        for a, b in zip(image_work(whole, rates), image_work(one, rates), strict=True):
             assert float(np.asarray(a)) == pytest.approx(float(np.asarray(b)))
 
     def test_parameters_of_llama_4s_encoder_are_as_listed(self) -> None:
